@@ -1,0 +1,61 @@
+"""The `headrace` command: one module per verb."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module, metadata
+
+from headrace.errors import HeadraceError
+
+_VERBS = ("run", "events", "check", "describe", "demo")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one verb. Exit status: 0 done, 1 an error (one message and its remedy), 2 wrong usage."""
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    try:
+        return int(chosen.run(chosen))
+    except HeadraceError as error:
+        if chosen.debug:
+            traceback.print_exc()
+        print(f"error: {error.message} [{error.code}]", file=sys.stderr)
+        print(f"remedy: {error.remedy}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # `headrace … | head`: the reader has enough. What is left in the buffer has no reader.
+        sys.stdout = None  # type: ignore[assignment]
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headrace",
+        description="Change data capture with Debezium's configuration and events, on Spark.",
+    )
+    parser.add_argument("--version", action="version", version=f"headrace {_version()}")
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
+    for verb in _VERBS:
+        module = import_module(f"headrace.cli.{verb}")
+        summary = module.__doc__.partition("\n")[0]
+        sub = verbs.add_parser(verb, help=summary, description=summary)
+        sub.add_argument("--debug", action="store_true", help="show stack traces and Spark's log")
+        module.add_arguments(sub)
+        sub.set_defaults(run=module.run)
+    return parser
+
+
+def _version() -> str:
+    try:
+        return metadata.version("headrace")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Is this database ready: each finding with its remedy; exit status 1 on an error."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+from rich.console import Console
+from rich.text import Text
+
+from headrace.cli.pipeline import read_pipeline
+
+_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the verb's arguments."""
+    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints findings; 1 when one is an error."""
+    pipeline = read_pipeline(arguments.file, {})
+    connector = str(pipeline.config.connector_class)
+    findings = import_module(f"headrace.connectors.{connector}.checks").check(pipeline.config)
+    console = Console(soft_wrap=True, highlight=False)
+    for finding in findings:
+        line = Text(f"{finding.level:<8}", style=_STYLES[finding.level])
+        line.append(f"{finding.message} [{finding.code}]", style="default")
+        console.print(line)
+        if finding.level != "ok" and finding.remedy:
+            console.print(Text(f"{'':8}{finding.remedy}", style="dim"))
+    errors = sum(finding.level == "error" for finding in findings)
+    warnings = sum(finding.level == "warning" for finding in findings)
+    console.print(f"{len(findings)} checks, {errors} errors, {warnings} warnings")
+    return 1 if errors else 0

@@ -1,0 +1,96 @@
+"""Write events to a file: one JSON line each, in total order, exactly once across restarts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.cli.pipeline import (
+    Pipeline,
+    add_run_arguments,
+    exclusive,
+    open_session,
+    read_pipeline,
+    supervise,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from headrace.spark.supervisor import Summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the verb's arguments."""
+    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    parser.add_argument("--output", required=True, metavar="OUT.jsonl", help="file to append to")
+    parser.add_argument(
+        "--state", required=True, metavar="DIR", help="folder for checkpoint and state"
+    )
+    add_run_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs until SIGTERM, SIGINT or a limit."""
+    state = Path(arguments.state).absolute()
+    pipeline = read_pipeline(arguments.file, position_slices(state))
+    summary = append_to_file(
+        pipeline, Path(arguments.output).absolute(), state, state / "checkpoint", arguments, "events"
+    )
+    print(
+        f"{summary.rows:,} events in {summary.seconds:.1f} s, {summary.restarts} restarts",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def position_slices(state: Path) -> dict[str, str]:
+    """Properties that a sink which orders by `sequence` itself asks of the source."""
+    return {
+        "headrace.slice.order": "position",
+        "headrace.state.dir": str(state / "source"),
+    }
+
+
+def append_to_file(
+    pipeline: Pipeline,
+    output: Path,
+    state: Path,
+    checkpoint: Path,
+    arguments: argparse.Namespace,
+    verb: str,
+) -> Summary:
+    """Streams a pipeline into the file sink until a limit or a signal."""
+    from headrace.sinks.file.output import Output
+
+    with exclusive(state):
+        Output(output, state / "file").open()
+        from headrace.sinks.file.sink import FORMAT, FileSink
+
+        spark = open_session(
+            verb,
+            master=arguments.master,
+            idle_exit=arguments.idle_exit,
+            debug=arguments.debug,
+        )
+        try:
+            spark.dataSource.register(FileSink)
+
+            def start() -> StreamingQuery:
+                query: StreamingQuery = (
+                    pipeline.stream(spark)
+                    .writeStream.format(FORMAT)
+                    .option("path", str(output))
+                    .option("state", str(state / "file"))
+                    .option("slices", "position")
+                    .option("checkpointLocation", str(checkpoint))
+                    .start()
+                )
+                return query
+
+            limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
+            return supervise(spark, start, limits)
+        finally:
+            spark.stop()

@@ -1,0 +1,153 @@
+"""From a configuration file to a supervised Spark query: what the verbs share."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.config.connector import ConnectorConfig
+from headrace.config.packing import options
+from headrace.config.source import Properties, read_file
+from headrace.connectors.registry import parse_configuration
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from headrace.spark.supervisor import Limits, Summary
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Checked properties. References stay references in `properties`, so no secret is packed."""
+
+    properties: Properties
+    config: ConnectorConfig
+
+    def stream(self, spark: SparkSession) -> DataFrame:
+        """The events, as the `headrace` source gives them."""
+        from headrace.spark.source import HeadraceDataSource
+
+        spark.dataSource.register(HeadraceDataSource)
+        reader = spark.readStream.format("headrace")
+        return reader.options(**options(self.properties)).load()
+
+    def limits(self, *, idle_exit: float | None, seconds: float | None) -> Limits:
+        """The supervisor's limits, retries as the configuration says."""
+        from headrace.spark.supervisor import Limits
+
+        return Limits(
+            max_retries=getattr(self.config, "errors_max_retries", -1),
+            retry_wait_ms=getattr(self.config, "retriable_restart_connector_wait_ms", 10_000),
+            idle_exit=idle_exit,
+            seconds=seconds,
+        )
+
+
+def read_pipeline(path: str, overrides: Mapping[str, str]) -> Pipeline:
+    """Reads and checks a file; `overrides` win over it. Warnings go to standard error.
+
+    Raises HeadraceError as `read_file` and `parse_configuration` do.
+    """
+    return check_pipeline(read_file(path), overrides)
+
+
+def check_pipeline(given: Properties, overrides: Mapping[str, str]) -> Pipeline:
+    """As `read_pipeline`, for properties that were read."""
+    properties = given.with_overrides(overrides)
+    config = parse_configuration(properties)
+    for warning in config.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return Pipeline(properties, config)
+
+
+def open_session(verb: str, *, master: str | None, idle_exit: float | None, debug: bool) -> Any:
+    """A quiet Spark session for a verb."""
+    from headrace.spark.session import build_session
+
+    settings = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.streaming.numRecentProgressUpdates": "20",
+    }
+    if idle_exit is not None:
+        # So that a source that has nothing new is heard of in time.
+        wait = max(100, min(1000, int(idle_exit * 500)))
+        settings["spark.sql.streaming.noDataProgressEventInterval"] = str(wait)
+    arguments: dict[str, Any] = {"settings": settings}
+    if master is not None:
+        arguments["master"] = master
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    spark = build_session(f"headrace {verb}", **arguments)
+    spark.sparkContext.setLogLevel("WARN" if debug else "OFF")
+    return spark
+
+
+def supervise(
+    spark: SparkSession,
+    start: Callable[[], StreamingQuery],
+    limits: Limits,
+    *,
+    on_progress: Callable[[dict[str, Any]], None] | None = None,
+) -> Summary:
+    """Runs the query to its end; restarts are told on standard error."""
+    from headrace.spark.supervisor import Supervisor
+
+    def tell(failure: HeadraceError, wait: float) -> None:
+        print(f"warning: {failure.message} [{failure.code}]; again in {wait:g} s", file=sys.stderr)
+
+    return Supervisor(spark, start, limits, on_progress=on_progress, on_restart=tell).run()
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """One process per state folder. Raises HeadraceError("cli.state_in_use")."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "owner").open("ab")
+    except OSError as error:
+        raise HeadraceError(
+            "cli.state_not_writable",
+            f"The folder {folder} cannot be used ({error.strerror})",
+            "Name a folder that can be written.",
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise HeadraceError(
+                "cli.state_in_use",
+                f"Another process uses the folder {folder}",
+                "Stop it first, or name another folder.",
+            ) from error
+        yield
+
+
+def positive_seconds(text: str) -> float:
+    """An argument in seconds, more than zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of every verb that runs a query."""
+    parser.add_argument("--seconds", type=positive_seconds, help="stop after so many seconds")
+    parser.add_argument(
+        "--idle-exit",
+        type=positive_seconds,
+        metavar="SECONDS",
+        help="stop when the log was read to its end and nothing came for so long",
+    )
+    parser.add_argument("--master", help="Spark master (default: local, all cores)")

@@ -1,0 +1,400 @@
+"""A class of declarations becomes a checked, typed, immutable configuration."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+from headrace.config.finding import Finding
+from headrace.config.property import Family, Member, PassThrough, Property, Support
+from headrace.config.references import has_plain_reference, has_reference, resolve
+from headrace.config.secret import HIDDEN, printable_name
+from headrace.config.source import Properties
+from headrace.config.suggestions import Suggestions
+from headrace.errors import HeadraceError
+
+_NOT_SUPPORTED = "config.not_supported"
+
+
+class Configuration:
+    """Subclasses declare `Property`, `Family` and `PassThrough` attributes.
+
+    Instances come from `parse` only. They are immutable, comparable and picklable (with
+    resolved secrets, because tasks open connections); `repr` and `redacted` hide secrets.
+    """
+
+    exclusive: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Pairs of properties of which at most one may be set."""
+
+    _values: Mapping[str, Any]
+    _shown: Mapping[str, str]
+    warnings: tuple[Finding, ...]
+    """What the operator should know though the configuration is accepted."""
+
+    def __init__(
+        self, values: Mapping[str, Any], shown: Mapping[str, str], warnings: tuple[Finding, ...]
+    ) -> None:
+        object.__setattr__(self, "_values", values)
+        object.__setattr__(self, "_shown", shown)
+        object.__setattr__(self, "warnings", warnings)
+
+    @classmethod
+    def properties(cls) -> dict[str, Property[Any]]:
+        """Declarations by property name, a parent class's first."""
+        return {
+            declaration.name: declaration
+            for parent in reversed(cls.__mro__)
+            for declaration in vars(parent).values()
+            if isinstance(declaration, Property)
+        }
+
+    @classmethod
+    def families(cls) -> dict[str, Family[Any]]:
+        """Declarations with a variable part, by attribute."""
+        return {
+            attribute: declaration
+            for parent in reversed(cls.__mro__)
+            for attribute, declaration in vars(parent).items()
+            if isinstance(declaration, Family)
+        }
+
+    @classmethod
+    def parse(cls, properties: Mapping[str, str]) -> Self:
+        """Checks every property and resolves references.
+
+        An empty value is the same as none. Raises HeadraceError("config.invalid"), or
+        "config.not_supported" when nothing is wrong but this version cannot do it; the message
+        names all properties concerned, their values (never a secret's) and what is expected.
+        """
+        config, problems = cls.examine(properties)
+        if problems:
+            raise _error(problems)
+        return config
+
+    @classmethod
+    def examine(cls, properties: Mapping[str, str]) -> tuple[Self, list[Finding]]:
+        """As `parse`, but returns the problems; what is wrong then has its default."""
+        reading = _Reading(cls, properties)
+        config = cls(reading.values, reading.shown, ())
+        concerned = {problem.property for problem in reading.problems}
+        for problem in config.check():
+            if problem.property not in concerned:
+                reading.problems.append(problem)
+        object.__setattr__(config, "warnings", tuple(reading.warnings))
+        return config, reading.problems
+
+    def check(self) -> Iterator[Finding]:
+        """What is wrong between properties. Values that are wrong themselves are defaults here."""
+        for first, second in self.exclusive:
+            if self.is_set(first) and self.is_set(second):
+                yield Finding(
+                    "config.exclusive",
+                    first,
+                    f"{first} and {second} are both set",
+                    f"Keep one: {first} names what to take, {second} what to leave out.",
+                )
+
+    def value_of(self, attribute: str) -> Any:
+        """The typed value behind an attribute."""
+        return self._values[attribute]
+
+    def is_set(self, name: str) -> bool:
+        """Whether the property `name` was written (not left to its default)."""
+        return name in self._shown
+
+    def redacted(self) -> dict[str, str]:
+        """The properties that are set, as text: secrets hidden, references as written."""
+        return {printable_name(name): text for name, text in self._shown.items()}
+
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits, the same for the same settings however they were written.
+
+        Secrets, defaults and properties without effect do not enter it.
+        """
+        settings: dict[str, object] = {"": type(self).__name__}
+        for name, declaration in self.properties().items():
+            value = self._values[declaration.attribute]
+            if declaration.kind.is_secret or declaration.status.support is Support.NOT_NEEDED:
+                continue
+            if value != declaration.default:
+                settings[name] = value
+        for family in self.families().values():
+            if family.status.support is Support.NOT_NEEDED:
+                continue
+            for member in self._values[family.attribute]:
+                name = printable_name(".".join(member.variables))
+                secret = family.is_secret(f"{family.name}.{name}")
+                settings[f"{family.name}:{name}"] = HIDDEN if secret else member.value
+        text = json.dumps(settings, sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __setattr__(self, attribute: str, value: object) -> None:
+        raise AttributeError(f"{attribute} is read-only")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Configuration) or type(self) is not type(other):
+            return NotImplemented
+        return self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.redacted()!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (dict(self._values), dict(self._shown), self.warnings)
+
+
+class _Reading:
+    """One pass over the properties: `values` by attribute, `shown` texts, findings."""
+
+    def __init__(self, cls: type[Configuration], properties: Mapping[str, str]) -> None:
+        self.values: dict[str, Any] = {}
+        self.shown: dict[str, str] = {}
+        self.problems: list[Finding] = []
+        self.warnings: list[Finding] = []
+        self._source = properties if isinstance(properties, Properties) else Properties(properties)
+        self.problems += self._source.problems
+        self.warnings += self._source.notes
+        self._declared = cls.properties()
+        self._families = cls.families()
+        self._suggestions = Suggestions(self._declared, self._families)
+        members: dict[str, list[Member[Any]]] = {attribute: [] for attribute in self._families}
+        for declaration in self._declared.values():
+            self.values[declaration.attribute] = declaration.default
+        unknown: list[str] = []
+        for name, text in self._source.items():
+            if name in self._declared:
+                self._read_property(self._declared[name], text)
+            elif (found := self._find_family(name)) is not None:
+                self._read_member(*found, name, text, members[found[0].attribute])
+            else:
+                unknown.append(name)
+        for attribute, values in members.items():
+            self.values[attribute] = tuple(values)
+        for declaration in self._declared.values():
+            if declaration.is_required and not self._is_given(declaration.name):
+                self._missing(declaration)
+        self._report_unknown(unknown)
+
+    def _is_given(self, name: str) -> bool:
+        return name in self.shown or any(name == problem.property for problem in self.problems)
+
+    def _find_family(self, name: str) -> tuple[Family[Any], tuple[str, ...]] | None:
+        for family in self._families.values():
+            match = family.pattern.fullmatch(name)
+            if match is None:
+                continue
+            if family.alias_of and not any(
+                match[1] in _split(self._source.get(listing, "")) for listing in family.alias_of
+            ):
+                continue
+            # "database.pasword" is not one more setting of the driver.
+            if family.status.support is Support.NOT_NEEDED and self._suggestions.find_typo(name):
+                return None
+            return family, match.groups()
+        return None
+
+    def _read_property(self, declaration: Property[Any], text: str) -> None:
+        name = declaration.name
+        resolved = self._resolve(name, text, is_secret=declaration.kind.is_secret)
+        if resolved is None:
+            return
+        trimmed = resolved if declaration.kind.keeps_spaces else resolved.strip()
+        if not trimmed:
+            return
+        replaced = declaration.aliases.get(trimmed.lower())
+        if replaced is not None:
+            self.warnings.append(
+                Finding(
+                    "config.former_value",
+                    name,
+                    f"{name} = {trimmed!r} is a former value and is read as {replaced!r}",
+                    f"Write {name}={replaced}.",
+                )
+            )
+            trimmed = replaced
+        value = self._parse(name, declaration, text, trimmed)
+        if value is None:
+            return
+        refusal = _refusal(declaration, value)
+        if refusal:
+            self._refuse(name, declaration, text, refusal)
+            return
+        self.shown[name] = self._show(text, is_secret=declaration.kind.is_secret)
+        self.values[declaration.attribute] = value
+        self._note_status(name, declaration)
+
+    def _read_member(
+        self,
+        family: Family[Any],
+        variables: tuple[str, ...],
+        name: str,
+        text: str,
+        members: list[Member[Any]],
+    ) -> None:
+        is_secret = family.is_secret(name)
+        resolved = self._resolve(name, text, is_secret=is_secret)
+        if resolved is None:
+            return
+        support = family.status.support
+        if support in (Support.PLANNED, Support.REFUSED):
+            self._refuse(name, family, text, f"{printable_name(name)} {_refused(family)}")
+            return
+        value: object = resolved
+        if not isinstance(family, PassThrough):
+            value = self._parse(name, family, text, resolved.strip())
+            if value is None:
+                return
+        self.shown[name] = self._show(text, is_secret=is_secret)
+        members.append(Member(variables, value))
+        self._note_status(name, family)
+
+    def _resolve(self, name: str, text: str, *, is_secret: bool) -> str | None:
+        try:
+            resolved = resolve(text)
+        except ValueError as error:
+            # The reference itself is shown: it is where the secret is, not the secret.
+            self.problems.append(
+                Finding(
+                    "config.unresolved_reference",
+                    name,
+                    f"{printable_name(name)}: {error}",
+                    "Provide it to the process that runs headrace, or correct the reference.",
+                )
+            )
+            return None
+        if has_plain_reference(text) and not has_reference(text):
+            shown = "its value" if is_secret else self._show(text, is_secret=False)
+            self.warnings.append(
+                Finding(
+                    "config.plain_reference",
+                    name,
+                    f"{printable_name(name)}: {shown} is taken literally",
+                    "Write ${env:NAME} for an environment variable.",
+                )
+            )
+        return resolved
+
+    def _parse(
+        self, name: str, declaration: Property[Any] | Family[Any], text: str, trimmed: str
+    ) -> Any:
+        try:
+            return declaration.kind.parse(trimmed)
+        except ValueError as error:
+            is_secret = declaration.kind.is_secret
+            shown = self._show(text, is_secret=is_secret)
+            detail = "" if is_secret or has_reference(text) else str(error)
+            self.problems.append(
+                Finding(
+                    "config.impossible_value",
+                    name,
+                    f"{printable_name(name)} = {shown!r}{self._where(name)}: expected "
+                    f"{declaration.kind.expects}" + (f" ({detail})" if detail else ""),
+                    f"Give {printable_name(name)} {declaration.kind.expects}.",
+                )
+            )
+            return None
+
+    def _refuse(
+        self, name: str, declaration: Property[Any] | Family[Any], text: str, refusal: str
+    ) -> None:
+        default = declaration.default_text if isinstance(declaration, Property) else None
+        remedy = f"Set {name} to {default}" if default else "Remove it"
+        if isinstance(declaration, Property) and declaration.planned:
+            allowed = [v for v in declaration.kind.values if v not in declaration.planned]
+            remedy = f"Use {' or '.join(allowed)}"
+        shown = self._show(text, is_secret=declaration.kind.is_secret)
+        message = refusal.replace("{value}", repr(shown))
+        self.problems.append(Finding(_NOT_SUPPORTED, name, message, f"{remedy}."))
+
+    def _missing(self, declaration: Property[Any]) -> None:
+        self.problems.append(
+            Finding(
+                "config.missing",
+                declaration.name,
+                f"{declaration.name} is missing (expected {declaration.kind.expects})",
+                f"Set {declaration.name}. {declaration.meaning}",
+            )
+        )
+
+    def _note_status(self, name: str, declaration: Property[Any] | Family[Any]) -> None:
+        if declaration.status.support is Support.NOT_NEEDED:
+            self.warnings.append(
+                Finding(
+                    "config.not_needed",
+                    name,
+                    f"{printable_name(name)} has no effect here: {declaration.status.reason}",
+                    "It may stay in the configuration.",
+                )
+            )
+
+    def _report_unknown(self, names: list[str]) -> None:
+        fails = self.values.get("headrace_unknown_properties") == "fail"
+        for name in names:
+            printable = printable_name(name)
+            suggested = self._suggestions.find(name)
+            guess = f"; did you mean {suggested}?" if suggested else ""
+            remedy = f"Rename it to {suggested}" if suggested else "Remove it"
+            if fails:
+                remedy += ", or set headrace.unknown.properties=warn to have it ignored"
+            message = f"{printable}{self._where(name)} is not a property of this connector{guess}"
+            finding = Finding("config.unknown_property", name, message, f"{remedy}.")
+            (self.problems if fails else self.warnings).append(finding)
+
+    def _show(self, text: str, *, is_secret: bool) -> str:
+        """What may be printed of a value: the reference for a resolved one."""
+        if is_secret and not (has_reference(text) and _is_one_reference(text)):
+            return HIDDEN
+        return text if len(text) <= 200 else text[:200] + "…"
+
+    def _where(self, name: str) -> str:
+        origin = self._source.origin(name)
+        return f" ({origin})" if origin else ""
+
+
+def _is_one_reference(text: str) -> bool:
+    """Whether `text` is one reference and nothing else, so that it holds no secret itself."""
+    return text.strip().startswith("${") and text.strip().find("}") == len(text.strip()) - 1
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _refused(declaration: Property[Any] | Family[Any]) -> str:
+    when = (
+        "is not supported"
+        if declaration.status.support is Support.REFUSED
+        else "is not supported yet"
+    )
+    return f"{when}: {declaration.status.reason}" if declaration.status.reason else when
+
+
+def _refusal(declaration: Property[Any], value: object) -> str:
+    """Why this version cannot take the value, or an empty text."""
+    name = declaration.name
+    if declaration.planned and value in declaration.planned:
+        return f"{name} = {{value}} is not supported in this version"
+    if declaration.status.support not in (Support.PLANNED, Support.REFUSED):
+        return ""
+    if value == declaration.default:
+        return ""
+    return f"{name} = {{value}} {_refused(declaration)}"
+
+
+def _error(problems: list[Finding]) -> HeadraceError:
+    only_unsupported = all(problem.code == _NOT_SUPPORTED for problem in problems)
+    code = _NOT_SUPPORTED if only_unsupported else "config.invalid"
+    if len(problems) == 1:
+        return HeadraceError(code, problems[0].message, problems[0].remedy)
+    message = f"{len(problems)} properties: " + "; ".join(p.message for p in problems)
+    remedies = list(dict.fromkeys(problem.remedy.rstrip(".") for problem in problems))
+    if len(remedies) <= 4:
+        return HeadraceError(code, message, ". ".join(remedies) + ".")
+    return HeadraceError(
+        code, message, "Correct them; `headrace describe` lists what each property accepts."
+    )

@@ -1,0 +1,233 @@
+"""Kinds of property values: how a text becomes a typed value, and what is expected."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, NamedTuple, TypeVar
+
+from headrace.config.regex import compile_java_regex, split_regex_list
+from headrace.config.secret import Secret
+
+T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
+
+_MILLISECONDS = {
+    "ms": 1, "milliseconds": 1, "millisecond": 1,
+    "s": 1000, "sec": 1000, "second": 1000, "seconds": 1000,
+    "m": 60_000, "min": 60_000, "minute": 60_000, "minutes": 60_000,
+    "h": 3_600_000, "hour": 3_600_000, "hours": 3_600_000,
+    "d": 86_400_000, "day": 86_400_000, "days": 86_400_000,
+}  # fmt: skip
+# As in Spark's own settings, 64m, 64MB and 64MiB are the same 67,108,864 bytes.
+_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_QUANTITY = re.compile(r"([0-9_]+)\s*([A-Za-z]*)")
+INT_MAX = (1 << 31) - 1
+LONG_MAX = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Kind(Generic[T]):
+    """`parse` takes the text and raises ValueError; a text in the error says what is wrong.
+
+    `expects` completes "expected …". `values` are the possible texts of an enumeration.
+    """
+
+    expects: str
+    parse: Callable[[str], T]
+    values: tuple[str, ...] = ()
+    is_secret: bool = False
+    keeps_spaces: bool = False
+
+
+class KeyColumns(NamedTuple):
+    """One entry of `message.key.columns`: a table expression and its key columns in order."""
+
+    table: str
+    columns: tuple[str, ...]
+
+
+def _parse_boolean(text: str) -> bool:
+    match text.lower():
+        case "true":
+            return True
+        case "false":
+            return False
+    raise ValueError
+
+
+TEXT: Kind[str] = Kind("a text", str)
+PATH: Kind[str] = Kind("a path", lambda text: os.path.expanduser(text))  # noqa: PTH111
+SECRET: Kind[Secret] = Kind("a secret", Secret, is_secret=True, keeps_spaces=True)
+BOOLEAN: Kind[bool] = Kind("true or false", _parse_boolean, ("true", "false"))
+JAVA_CLASS: Kind[str] = Kind("a Java class name", str)
+
+
+def integer(low: int = 0, high: int = INT_MAX) -> Kind[int]:
+    """A whole number in [low, high]."""
+
+    def parse(text: str) -> int:
+        if re.fullmatch(r"[+-]?[0-9]{1,20}", text) is None or not low <= int(text) <= high:
+            raise ValueError
+        return int(text)
+
+    if high in (INT_MAX, LONG_MAX):
+        return Kind(f"a whole number, {low} or more", parse)
+    return Kind(f"a whole number from {low} to {high}", parse)
+
+
+def milliseconds(low: int = 0) -> Kind[int]:
+    """A number of milliseconds, as every Debezium property that ends in `.ms`."""
+    return Kind(f"a number of milliseconds, {low} or more", integer(low, LONG_MAX).parse)
+
+
+def duration(*, bare_unit: str = "ms") -> Kind[int]:
+    """`10 s`, `500 ms`, `2 min`; a bare number counts `bare_unit`. The value is in ms."""
+
+    def parse(text: str) -> int:
+        match = _QUANTITY.fullmatch(text)
+        if match is None or len(match[1]) > 15:
+            raise ValueError
+        factor = _MILLISECONDS.get(match[2].lower() or bare_unit)
+        if factor is None:
+            raise ValueError
+        return int(match[1]) * factor
+
+    return Kind("a duration such as 10 s or 500 ms", parse)
+
+
+def size(low: int = 0) -> Kind[int]:
+    """`64MB`, `64 MiB`, `64m` or a bare number of bytes. The value is in bytes."""
+
+    def parse(text: str) -> int:
+        match = _QUANTITY.fullmatch(text)
+        if match is None or len(match[1]) > 15:
+            raise ValueError
+        unit = re.fullmatch(r"([kmgt]?)(i?b)?", match[2].lower())
+        if unit is None:
+            raise ValueError
+        count = int(match[1]) * _BYTES[unit[1]]
+        if not low <= count <= LONG_MAX:
+            raise ValueError
+        return count
+
+    return Kind(
+        f"a size such as 64MB, {low} bytes or more" if low else "a size such as 64MB", parse
+    )
+
+
+def choice(members: type[E], *, aliases: Mapping[str, str] | None = None) -> Kind[E]:
+    """One of an enumeration's values, in any case. `aliases` are other spellings, lower-case."""
+    values = tuple(member.value for member in members)
+    by_text = {value.lower(): members(value) for value in values}
+    for alias, value in (aliases or {}).items():
+        by_text[alias.lower()] = members(value)
+
+    def parse(text: str) -> E:
+        member = by_text.get(text.lower())
+        if member is None:
+            raise ValueError
+        return member
+
+    return Kind("one of " + ", ".join(values), parse, values)
+
+
+def one_of(*values: str) -> Kind[str]:
+    """One of these texts, in any case; the value has the case given here."""
+    by_text = {value.lower(): value for value in values}
+
+    def parse(text: str) -> str:
+        value = by_text.get(text.lower())
+        if value is None:
+            raise ValueError
+        return value
+
+    return Kind("one of " + ", ".join(values), parse, values)
+
+
+def matching(pattern: str, expects: str) -> Kind[str]:
+    """A text that matches `pattern` as a whole."""
+    compiled = re.compile(pattern)
+
+    def parse(text: str) -> str:
+        if compiled.fullmatch(text) is None:
+            raise ValueError
+        return text
+
+    return Kind(expects, parse)
+
+
+def _parse_comma_list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _parse_regex_list(text: str) -> tuple[str, ...]:
+    parts = tuple(split_regex_list(text))
+    for part in parts:
+        compile_java_regex(part)
+    return parts
+
+
+def _parse_statements(text: str) -> tuple[str, ...]:
+    parts = (part.replace("\0", ";").strip() for part in text.replace(";;", "\0").split(";"))
+    return tuple(part for part in parts if part)
+
+
+def _parse_parameters(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"{part!r} is not of the form name=value")
+        pairs.append((key.strip(), value.strip()))
+    return tuple(pairs)
+
+
+def _parse_key_columns(text: str) -> tuple[KeyColumns, ...]:
+    entries = []
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        # The table expression may hold a colon ("(?:a|b)"); column names cannot.
+        table, colon, columns = part.rpartition(":")
+        names = _parse_comma_list(columns)
+        if not colon or not table.strip() or not names:
+            raise ValueError(f"{part!r} is not of the form schema.table:column,column")
+        compile_java_regex(table.strip())
+        entries.append(KeyColumns(table.strip(), names))
+    return tuple(entries)
+
+
+def _parse_operations(text: str) -> tuple[str, ...]:
+    parts = tuple(part.lower() for part in _parse_comma_list(text))
+    if parts == ("none",):
+        return ()
+    if not parts or any(part not in ("c", "u", "d", "t") for part in parts):
+        raise ValueError
+    return tuple(dict.fromkeys(parts))
+
+
+def _parse_trigger(text: str) -> str:
+    if re.fullmatch(r"available[-_ ]?now", text, re.IGNORECASE):
+        return "availableNow"
+    return f"{duration().parse(text)} milliseconds"
+
+
+COMMA_LIST: Kind[tuple[str, ...]] = Kind("a comma-separated list", _parse_comma_list)
+REGEX_LIST: Kind[tuple[str, ...]] = Kind(
+    "a comma-separated list of regular expressions", _parse_regex_list
+)
+STATEMENTS: Kind[tuple[str, ...]] = Kind(
+    "SQL statements separated by semicolons (two for a literal one)", _parse_statements
+)
+PARAMETERS: Kind[tuple[tuple[str, str], ...]] = Kind("name=value;name=value", _parse_parameters)
+KEY_COLUMNS: Kind[tuple[KeyColumns, ...]] = Kind(
+    "schema.table:column,column;schema.table:column", _parse_key_columns
+)
+OPERATIONS: Kind[tuple[str, ...]] = Kind(
+    "a comma-separated list of c, u, d and t, or none", _parse_operations
+)
+TRIGGER: Kind[str] = Kind(
+    "availableNow, or the interval of micro-batches such as 500 ms", _parse_trigger
+)

@@ -1,0 +1,259 @@
+"""One declaration per property: name, kind, default, meaning, and how far it is supported.
+
+    class PostgresConfig(ConnectorConfig):
+        database_port = Property("database.port", port, "5432", Group.CONNECTION, "TCP port …")
+
+`config.database_port` is then an int for the type checker and for the reader. An attribute is
+the property's name with `_` for `.` and `-`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
+
+from headrace.config.kinds import Kind
+from headrace.config.secret import names_a_secret
+
+if TYPE_CHECKING:
+    from headrace.config.configuration import Configuration
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+class Group(StrEnum):
+    """The sections of the reference page, in its order."""
+
+    CONNECTION = "Identity and connection"
+    REPLICATION = "Replication, slot and publication"
+    CAPTURED = "What is captured"
+    VALUES = "Value rendering"
+    CONVERTERS = "Converters and transforms"
+    TOPICS = "Topics, heartbeats and transactions"
+    SNAPSHOT = "Snapshots"
+    SIGNALS = "Signals and notifications"
+    RUNTIME = "Runtime and errors"
+    HEADRACE = "headrace"
+    SINK = "Sinks"
+    CONNECT = "Kafka Connect and Debezium Server"
+
+
+class Support(StrEnum):
+    """How far a property is supported."""
+
+    SUPPORTED = "supported"
+    NOT_NEEDED = "accepted, not needed"
+    PLANNED = "planned"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Status:
+    """`reason` completes a sentence: "it is not needed here: …"."""
+
+    support: Support
+    reason: str = ""
+
+
+SUPPORTED = Status(Support.SUPPORTED)
+PLANNED = Status(Support.PLANNED)
+
+
+def not_needed(reason: str) -> Status:
+    """Accepted and without effect."""
+    return Status(Support.NOT_NEEDED, reason)
+
+
+def planned(reason: str) -> Status:
+    """Only the default is accepted in this version."""
+    return Status(Support.PLANNED, reason)
+
+
+def refused(reason: str) -> Status:
+    """Only the default is accepted, and that will not change."""
+    return Status(Support.REFUSED, reason)
+
+
+class Required(Enum):
+    """In the place of a default."""
+
+    REQUIRED = "required"
+
+
+REQUIRED: Literal[Required.REQUIRED] = Required.REQUIRED
+
+
+class Details(TypedDict, total=False):
+    """What most declarations leave out.
+
+    status: default SUPPORTED.
+    planned: values (typed, as text) of an enumeration that this version refuses.
+    aliases: former values, lower-case, and what they stand for; accepted with a warning.
+    formerly: former or mistaken names of this property, for "did you mean".
+    """
+
+    status: Status
+    planned: tuple[str, ...]
+    aliases: Mapping[str, str]
+    formerly: tuple[str, ...]
+
+
+class Property(Generic[T]):
+    """A declaration and, on an instance, the typed value."""
+
+    @overload
+    def __init__(
+        self: Property[V],
+        name: str,
+        kind: Kind[V],
+        default: str | Literal[Required.REQUIRED],
+        group: Group,
+        meaning: str,
+        **details: Unpack[Details],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Property[V | None],
+        name: str,
+        kind: Kind[V],
+        default: None,
+        group: Group,
+        meaning: str,
+        **details: Unpack[Details],
+    ) -> None: ...
+    def __init__(
+        self,
+        name: str,
+        kind: Kind[Any],
+        default: str | Literal[Required.REQUIRED] | None,
+        group: Group,
+        meaning: str,
+        **details: Unpack[Details],
+    ) -> None:
+        self.name = name
+        self.attribute = attribute_name(name)
+        self.kind = kind
+        self.group = group
+        self.meaning = meaning
+        self.status = details.get("status", SUPPORTED)
+        self.planned = details.get("planned", ())
+        self.aliases = details.get("aliases", {})
+        self.formerly = details.get("formerly", ())
+        self.is_required = default is REQUIRED
+        self.default_text = default if isinstance(default, str) else None
+        self.default: Any = None if self.default_text is None else kind.parse(self.default_text)
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        if attribute != self.attribute:
+            raise TypeError(f"{owner.__name__}.{attribute} must be named {self.attribute}")
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Property[T]: ...
+    @overload
+    def __get__(self, instance: Configuration, owner: type) -> T: ...
+    def __get__(self, instance: Configuration | None, owner: type) -> Property[T] | T:
+        if instance is None:
+            return self
+        value: T = instance.value_of(self.attribute)
+        return value
+
+    def __set__(self, instance: Configuration, value: object) -> None:
+        raise AttributeError(f"{self.attribute} is read-only")
+
+
+class Member(NamedTuple, Generic[V]):
+    """One property of a family: its variable parts in order, and its value."""
+
+    variables: tuple[str, ...]
+    value: V
+
+
+class Family(Generic[T]):
+    """Properties with a variable part, such as `column.mask.with.N.chars`.
+
+    `template` writes each variable part in capitals or as `*` (the rest of the name).
+    `alias_of` names the properties whose comma-separated values the first variable part is one
+    of: the case of such a key can be restored after Spark lower-cased it. `case_matters` is
+    False when the variable parts are the same in any case (numbers).
+    """
+
+    def __init__(
+        self,
+        template: str,
+        kind: Kind[T],
+        group: Group,
+        meaning: str,
+        *,
+        pattern: str | None = None,
+        status: Status = SUPPORTED,
+        alias_of: tuple[str, ...] = (),
+        case_matters: bool = True,
+    ) -> None:
+        self.name = template
+        self.kind = kind
+        self.group = group
+        self.meaning = meaning
+        self.status = status
+        self.alias_of = alias_of
+        self.case_matters = case_matters
+        self.attribute = ""
+        self.pattern = re.compile(
+            pattern or re.escape(template).replace(r"\*", "(.+)"), re.IGNORECASE
+        )
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.attribute = attribute
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Family[T]: ...
+    @overload
+    def __get__(self, instance: Configuration, owner: type) -> tuple[Member[T], ...]: ...
+    def __get__(
+        self, instance: Configuration | None, owner: type
+    ) -> Family[T] | tuple[Member[T], ...]:
+        if instance is None:
+            return self
+        members: tuple[Member[T], ...] = instance.value_of(self.attribute)
+        return members
+
+    def __set__(self, instance: Configuration, value: object) -> None:
+        raise AttributeError(f"{self.attribute} is read-only")
+
+    def is_secret(self, name: str) -> bool:
+        """Whether the value of the member `name` must not be shown."""
+        return self.kind.is_secret or names_a_secret(name)
+
+
+class PassThrough(Family[str]):
+    """`prefix.*`, handed on with the prefix stripped: a mapping of name to text."""
+
+    @overload  # type: ignore[override]
+    def __get__(self, instance: None, owner: type) -> PassThrough: ...
+    @overload
+    def __get__(self, instance: Configuration, owner: type) -> Mapping[str, str]: ...
+    def __get__(
+        self, instance: Configuration | None, owner: type
+    ) -> PassThrough | Mapping[str, str]:
+        if instance is None:
+            return self
+        members: tuple[Member[str], ...] = instance.value_of(self.attribute)
+        return {member.variables[0]: member.value for member in members}
+
+
+def attribute_name(name: str) -> str:
+    """`topic.prefix` → `topic_prefix`."""
+    return name.replace(".", "_").replace("-", "_")

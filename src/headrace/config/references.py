@@ -1,0 +1,82 @@
+"""References in values: `${env:NAME}`, `${file:path:key}`, `${dir:path:file}`.
+
+They are resolved when a configuration is parsed, and only the reference is ever shown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from headrace.config.java_properties import decode_properties, parse_properties
+from headrace.errors import HeadraceError
+
+_REFERENCE = re.compile(r"\$\{(?P<provider>[A-Za-z][\w-]*):(?P<rest>[^}]*)\}")
+_PLAIN = re.compile(r"\$\{[A-Za-z_][\w.]*\}")
+_PROVIDERS = ("env", "file", "dir")
+
+
+def has_reference(text: str) -> bool:
+    return _REFERENCE.search(text) is not None
+
+
+def has_plain_reference(text: str) -> bool:
+    """Whether `text` holds `${NAME}`, which is not a reference here but often meant as one."""
+    return _PLAIN.search(text) is not None
+
+
+def resolve(text: str) -> str:
+    """`text` with every reference replaced, once (a resolved value is not looked into).
+
+    Raises ValueError that names the reference and what is missing, never a value.
+    """
+    return _REFERENCE.sub(_look_up, text)
+
+
+def _look_up(match: re.Match[str]) -> str:
+    reference, rest = match[0], match["rest"]
+    match match["provider"]:
+        case "env":
+            value = os.environ.get(rest)
+            if value is None:
+                raise ValueError(f"{reference}: the environment variable {rest} is not set")
+            return value
+        case "file":
+            return _read_key(reference, rest)
+        case "dir":
+            return _read_file(reference, rest)
+    # The reference is not shown: it may be part of a password that only looks like one.
+    raise ValueError(
+        f"it holds a reference to an unknown provider; the providers are {', '.join(_PROVIDERS)}"
+    )
+
+
+def _read_key(reference: str, rest: str) -> str:
+    path, colon, key = rest.rpartition(":")
+    if not colon or not path or not key:
+        raise ValueError(f"{reference} is not of the form ${{file:path:key}}")
+    try:
+        entries = parse_properties(decode_properties(Path(path).read_bytes()))
+    except OSError as error:
+        raise ValueError(f"{reference}: the file cannot be read ({error.strerror})") from None
+    except HeadraceError:
+        raise ValueError(f"{reference}: the file is not in Java properties format") from None
+    values = [entry.value for entry in entries if entry.key == key]
+    if not values:
+        raise ValueError(f"{reference}: the file has no key {key}")
+    return values[-1]
+
+
+def _read_file(reference: str, rest: str) -> str:
+    folder, colon, name = rest.rpartition(":")
+    if not colon or not folder or not name or "/" in name or "\\" in name or name in (".", ".."):
+        raise ValueError(f"{reference} is not of the form ${{dir:path:file}}")
+    try:
+        text = (Path(folder) / name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{reference}: the file cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{reference}: the file is not UTF-8 text") from None
+    # Editors end a file with a line end that is not part of the value.
+    return text.removesuffix("\n").removesuffix("\r")

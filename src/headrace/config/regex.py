@@ -1,0 +1,128 @@
+"""Regular expressions written for Java, compiled for Python."""
+
+from __future__ import annotations
+
+import re
+
+# Character classes that Python's `re` lacks, as the inside of a set. Java matches ASCII here.
+_PROPERTY_CLASSES = {
+    "Lower": "a-z", "Ll": "a-z", "javaLowerCase": "a-z",
+    "Upper": "A-Z", "Lu": "A-Z", "javaUpperCase": "A-Z",
+    "Alpha": "a-zA-Z", "L": r"^\W\d_", "IsAlphabetic": r"^\W\d_",
+    "Digit": "0-9", "Nd": "0-9", "N": "0-9", "IsDigit": "0-9",
+    "Alnum": "a-zA-Z0-9", "XDigit": "0-9a-fA-F",
+    "Punct": r"!-/:-@\[-`{-~", "P": r"!-/:-@\[-`{-~",
+    "Space": r" \t\n\x0b\f\r", "Blank": r" \t", "ASCII": r"\x00-\x7f",
+}  # fmt: skip
+_ONE_OF = {"h": r" \t\xa0", "v": r"\n\x0b\f\r\x85\u2028\u2029"}
+_LETTER = re.compile(r"[pP](?:\{(?:Is)?(?P<name>\w+)\}|(?P<letter>\w))")
+
+
+def compile_java_regex(text: str) -> re.Pattern[str]:
+    """`text` as `java.util.regex.Pattern` with CASE_INSENSITIVE would read it.
+
+    Use `fullmatch`: Debezium's lists are anchored. Letters are compared in ASCII, as in Java.
+    Raises ValueError, whose text names the expression and what is wrong with it.
+    """
+    try:
+        return re.compile(_translate(text), re.IGNORECASE | re.ASCII)
+    except (ValueError, re.error, OverflowError, RecursionError) as error:
+        problem = str(error) or type(error).__name__
+        raise ValueError(f"{text!r} is not a regular expression ({problem})") from None
+
+
+def split_regex_list(text: str) -> list[str]:
+    r"""Splits at commas; `\,` and commas inside [] {} () belong to the expression."""
+    parts: list[str] = []
+    part = ""
+    closing: list[str] = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if character == "\\" and position + 1 < len(text):
+            follower = text[position + 1]
+            part += follower if follower == "," else character + follower
+            position += 2
+            continue
+        if closing and character == closing[-1]:
+            closing.pop()
+        elif character in "[{(" and (not closing or closing[-1] != "]"):
+            closing.append({"[": "]", "{": "}", "(": ")"}[character])
+        if character == "," and not closing:
+            parts.append(part)
+            part = ""
+        else:
+            part += character
+        position += 1
+    parts.append(part)
+    return [stripped for part in parts if (stripped := part.strip())]
+
+
+def _translate(text: str) -> str:
+    out: list[str] = []
+    position = 0
+    in_set = False
+    while position < len(text):
+        rest = text[position:]
+        character = text[position]
+        if character == "\\":
+            step, piece = _escape(rest, in_set=in_set)
+            out.append(piece)
+            position += step
+            continue
+        if in_set:
+            if character == "[":
+                raise ValueError("a set inside a set is not supported")
+            if rest.startswith("&&"):
+                raise ValueError("the intersection && is not supported")
+            if character == "]" and out[-1] not in ("[", "[^"):
+                in_set = False
+            # Python reserves doubled signs in a set, Java takes them literally.
+            doubled = character in "-~|" and rest[1:2] == character
+            out.append("\\" + character if doubled else character)
+        elif rest.startswith("[^"):
+            in_set = True
+            out.append("[^")
+            position += 1
+        elif character == "[":
+            in_set = True
+            out.append("[")
+        elif rest.startswith("(?<") and rest[3:4] not in ("=", "!", ""):
+            out.append("(?P<")
+            position += 2
+        else:
+            out.append(character)
+        position += 1
+    return "".join(out)
+
+
+def _escape(rest: str, *, in_set: bool) -> tuple[int, str]:
+    """Length and translation of the escape sequence that `rest` starts with."""
+    if rest.startswith("\\Q"):
+        quoted, _, _ = rest[2:].partition("\\E")
+        return min(len(quoted) + 4, len(rest)), re.escape(quoted)
+    if rest.startswith("\\k<"):
+        name, _, _ = rest[3:].partition(">")
+        return len(name) + 4, f"(?P={name})"
+    if rest.startswith("\\z"):
+        return 2, r"\Z"
+    if rest.startswith("\\Z"):
+        return 2, r"(?=\n?\Z)"
+    kind = rest[1:2]
+    inside = _ONE_OF.get(kind)
+    length, negated = 2, False
+    if (match := _LETTER.match(rest, 1)) is not None:
+        name = match["name"] or match["letter"]
+        inside = _PROPERTY_CLASSES.get(name) or _PROPERTY_CLASSES.get("Is" + name)
+        length, negated = match.end(), kind == "P"
+        if inside is None:
+            raise ValueError(f"the class {rest[:length]} is not supported")
+    if inside is None:
+        return 2, rest[:2]
+    if not in_set:
+        if inside.startswith("^"):
+            inside, negated = inside[1:], not negated
+        return length, f"[{'^' if negated else ''}{inside}]"
+    if negated or inside.startswith("^"):
+        raise ValueError(f"{rest[:length]} inside a set is not supported")
+    return length, inside

@@ -1,0 +1,56 @@
+"""A text that is used and never shown."""
+
+from __future__ import annotations
+
+import hmac
+import re
+
+HIDDEN = "********"
+_SECRET_NAME = re.compile(
+    r"passw(or)?d|passphrase|secret|token|credential|jaas|sas\.key|access\.?key|private\.?key"
+    r"|user\.?info|account\.key|api\.?key",
+    re.IGNORECASE,
+)
+_SALT = re.compile(r"(\.with\.salt\.).+", re.IGNORECASE | re.DOTALL)
+
+
+class Secret:
+    """Wraps a password. `str`, `repr` and `format` hide it, `reveal()` gives it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Secret({HIDDEN})"
+
+    def __str__(self) -> str:
+        return HIDDEN
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(
+            self._text.encode("utf-8", "surrogatepass"),
+            other._text.encode("utf-8", "surrogatepass"),
+        )
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._text))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Secret, (self._text,)
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether a pass-through property of this name is to be treated as a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def printable_name(name: str) -> str:
+    """`name` with the salt hidden that `column.mask.hash.ALG.with.salt.SALT` carries."""
+    return _SALT.sub(rf"\g<1>{HIDDEN}", name)

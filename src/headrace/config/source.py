@@ -1,0 +1,318 @@
+"""Reads the spellings of a configuration into one ordered mapping of Debezium's names.
+
+Debezium Server's application.properties, Kafka Connect's connector properties and JSON, and
+PySpark options. Values stay texts and references stay references.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.config.finding import Finding
+from headrace.config.java_properties import decode_properties, parse_properties
+from headrace.config.secret import printable_name
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from headrace.config.configuration import Configuration
+
+PACKED = "headrace.config"
+"""The option that holds a whole configuration: JSON text, properties text, or a path."""
+
+_CONVERTERS = ("key", "value", "header")
+# Settings of the process that runs Debezium Server, not of the connector.
+_SERVER_PREFIXES = ("quarkus.", "log.", "mp.", "smallrye.")
+
+
+class Properties(Mapping[str, str]):
+    """Property names to texts in the order written, with where each was written.
+
+    `notes` are remarks of the reading, `problems` are errors that wait to be reported together
+    with those of validation. `repr` shows names only.
+    """
+
+    def __init__(
+        self,
+        texts: Mapping[str, str] | None = None,
+        origins: Mapping[str, str] | None = None,
+        notes: Iterable[Finding] = (),
+        problems: Iterable[Finding] = (),
+    ) -> None:
+        self._texts = {name: as_text(name, value) for name, value in (texts or {}).items()}
+        self._origins = dict(origins or {})
+        self.notes = tuple(notes)
+        self.problems = tuple(problems)
+
+    def __getitem__(self, name: str) -> str:
+        return self._texts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def origin(self, name: str) -> str:
+        """Where `name` was written ("file.properties, line 3"), or an empty text."""
+        return self._origins.get(name, "")
+
+    def with_overrides(self, other: Mapping[str, str]) -> Properties:
+        """These properties, where `other` does not say otherwise."""
+        over = other if isinstance(other, Properties) else Properties(other)
+        origins = {name: origin for name, origin in self._origins.items() if name not in over}
+        return Properties(
+            {**self._texts, **over._texts},
+            {**origins, **over._origins},
+            (*self.notes, *over.notes),
+            (*self.problems, *over.problems),
+        )
+
+    def __repr__(self) -> str:
+        return f"Properties({', '.join(printable_name(name) for name in self._texts)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Properties, (self._texts, self._origins, self.notes, self.problems)
+
+
+def read_file(path: str | Path) -> Properties:
+    """A properties or JSON file. Raises HeadraceError("config.unreadable_file")."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise HeadraceError(
+            "config.unreadable_file",
+            f"The configuration file {path} cannot be read ({error.strerror})",
+            "Check the path and its permissions.",
+        ) from error
+    return read_text(decode_properties(content), origin=Path(path).name)
+
+
+def read_text(text: str, *, origin: str = "") -> Properties:
+    """Properties or JSON text (told apart by the opening brace).
+
+    Raises HeadraceError("config.bad_json"), ("config.bad_escape").
+    """
+    if text.lstrip().startswith("{"):
+        return _collect(_json_entries(text, origin))
+    where = origin or "configuration"
+    entries = parse_properties(text)
+    return _collect((entry.key, entry.value, f"{where}, line {entry.line}") for entry in entries)
+
+
+def read_mapping(mapping: Mapping[str, object]) -> Properties:
+    """A dict with Debezium's names, or Debezium Server's; values may be numbers and booleans."""
+    return _collect(
+        (name, as_text(name, value), "") for name, value in mapping.items() if value is not None
+    )
+
+
+def read_packed(text: str) -> Properties:
+    """The value of `headrace.config`: JSON text, properties text, or a path.
+
+    Raises HeadraceError as `read_file` and `read_text` do.
+    """
+    is_line = "\n" not in text.strip() and not text.lstrip().startswith("{")
+    if is_line and ("=" not in text or _is_file(text.strip())):
+        return read_file(text.strip())
+    return read_text(text, origin=PACKED)
+
+
+def unpack(options: Mapping[str, str]) -> tuple[Properties, dict[str, str]]:
+    """What `headrace.config` holds (empty if absent), and the bare options beside it."""
+    packed = Properties()
+    bare: dict[str, str] = {}
+    for name, text in options.items():
+        if name.lower() == PACKED:
+            packed = read_packed(text)
+        else:
+            bare[name] = text
+    return packed, bare
+
+
+def restore_case(
+    options: Mapping[str, str], declarations: type[Configuration], listings: Mapping[str, str]
+) -> Properties:
+    """Bare Spark options under their declared names: Spark lower-cases option keys.
+
+    `listings` holds the values from which aliases are restored (of `transforms`, …), where
+    `options` does not. A key whose case carries meaning and cannot be restored becomes a
+    problem with the remedy, because guessing would silently hash or name things otherwise.
+    """
+    by_lowered = {name.lower(): name for name in declarations.properties()}
+    lowered_options = {name.lower(): text for name, text in options.items()}
+    texts: dict[str, str] = {}
+    problems: list[Finding] = []
+    for name, text in options.items():
+        if name.lower() in by_lowered:
+            texts[by_lowered[name.lower()]] = text
+            continue
+        restored = name
+        if name == name.lower():
+            found = _restore_family(name, declarations, {**listings, **lowered_options})
+            if found is None:
+                problems.append(_lost_case(name))
+                continue
+            restored = found
+        texts[restored] = text
+    normalised = _collect((name, text, "") for name, text in texts.items())
+    return Properties(normalised, notes=normalised.notes, problems=problems)
+
+
+def as_text(name: str, value: object) -> str:
+    """A scalar as the text that a properties file would hold.
+
+    Raises HeadraceError("config.invalid") for lists and objects.
+    """
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+    raise HeadraceError(
+        "config.invalid",
+        f"{printable_name(name)} holds a {type(value).__name__}: "
+        "expected a text, number or boolean",
+        "Write lists as one comma-separated text.",
+    )
+
+
+def _restore_family(
+    name: str, declarations: type[Configuration], listings: Mapping[str, str]
+) -> str | None:
+    """`name` with its case restored, itself when case does not matter, None when it is lost."""
+    for family in declarations.families().values():
+        match = family.pattern.fullmatch(name)
+        if match is None:
+            continue
+        for listing in family.alias_of:
+            for alias in (part.strip() for part in listings.get(listing, "").split(",")):
+                if alias and alias.lower() == match[1]:
+                    return name[: match.start(1)] + alias + name[match.end(1) :]
+        if family.alias_of:
+            continue
+        if family.case_matters and any(part.lower() != part.upper() for part in match.groups()):
+            return None
+        return name
+    return name  # unknown: validation says so
+
+
+def _lost_case(name: str) -> Finding:
+    return Finding(
+        "config.case_lost",
+        name,
+        f"{printable_name(name)} cannot be a bare Spark option: Spark lower-cases option names, "
+        "and the case of this one carries meaning",
+        'Pass it through .options(**headrace.options({...})) or .option("headrace.config", ...)',
+    )
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _json_entries(text: str, origin: str) -> Iterator[tuple[str, str, str]]:
+    repeated: list[str] = []
+
+    def keep_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        repeated.extend({key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index])})
+        return dict(pairs)
+
+    where = origin or "configuration"
+    try:
+        # Numbers stay as written.
+        document = json.loads(
+            text, object_pairs_hook=keep_pairs, parse_int=str, parse_float=str, parse_constant=str
+        )
+    except (json.JSONDecodeError, RecursionError) as error:
+        at = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        problem = error.msg if isinstance(error, json.JSONDecodeError) else "too deeply nested"
+        # `from None`: the cause holds the whole text, with its secrets.
+        raise HeadraceError(
+            "config.bad_json", f"{where}{at} is not JSON: {problem}", "Correct the JSON text."
+        ) from None
+    config = document.get("config")
+    if isinstance(config, dict):
+        if "name" in document and "name" not in config:
+            yield "name", as_text("name", document["name"]), origin
+    else:
+        config = document
+    for name, value in config.items():
+        if value is None:
+            continue
+        for _ in range(repeated.count(name)):
+            yield name, as_text(name, value), origin
+        yield name, as_text(name, value), origin
+
+
+def _collect(entries: Iterable[tuple[str, str, str]]) -> Properties:
+    """Entries (name, text, origin) under Debezium's names; the last one of a name counts."""
+    texts: dict[str, str] = {}
+    origins: dict[str, str] = {}
+    written: dict[str, str] = {}
+    notes: list[Finding] = []
+    specific: list[tuple[str, str, str]] = []
+    general: list[tuple[str, str, str]] = []
+    for name, text, origin in entries:
+        if name.startswith(_SERVER_PREFIXES):
+            notes.append(_ignored(name))
+            continue
+        names = _debezium_names(name)
+        if name in written:
+            notes.append(_repeated(name))
+        written[name] = origin
+        for target in names:
+            entry = (target, text, f"{origin}, as {name}" if origin and target != name else origin)
+            # debezium.format.X is for all converters, debezium.format.key.X for one: it wins.
+            (general if len(names) > 1 else specific).append(entry)
+    for target, text, origin in (*general, *specific):
+        texts[target] = text
+        if origin:
+            origins[target] = origin
+    return Properties(texts, origins, notes)
+
+
+def _debezium_names(name: str) -> tuple[str, ...]:
+    """The connector's names for a property of Debezium Server; any other name is itself."""
+    if not name.startswith("debezium."):
+        return (name,)
+    area, _, rest = name.removeprefix("debezium.").partition(".")
+    match area:
+        case "source" if rest:
+            return (rest,)
+        case "sink" if rest:
+            return (f"headrace.sink.{rest}",)
+        case "transforms" | "predicates":
+            return (f"{area}.{rest}" if rest else area,)
+        case "format" if rest:
+            which, _, option = rest.partition(".")
+            if which not in _CONVERTERS:
+                return tuple(f"{converter}.converter.{rest}" for converter in _CONVERTERS)
+            return (f"{which}.converter.{option}" if option else f"{which}.converter",)
+    return (name,)
+
+
+def _ignored(name: str) -> Finding:
+    return Finding(
+        "config.ignored",
+        name,
+        f"{name} belongs to the process of Debezium Server and is ignored",
+        "It may stay in the configuration.",
+    )
+
+
+def _repeated(name: str) -> Finding:
+    printable = printable_name(name)
+    return Finding(
+        "config.repeated",
+        name,
+        f"{printable} is written more than once; the last one counts",
+        "Keep one.",
+    )

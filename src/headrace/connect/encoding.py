@@ -1,0 +1,53 @@
+"""How a cell's text becomes JSON: the codes shared by column types and the compiled encoders."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Encoding(IntEnum):
+    """What a compiled cell encoder writes for a non-null text cell.
+
+    A column type chooses a code and an int64 parameter; `headrace.converters.json_cells` has the
+    kernel of each code. A kernel that meets a value outside its common case leaves the cell to
+    `headrace.converters.json_values.render_cell`, which is exact for every value.
+    """
+
+    RAW = 0
+    """Digits with an optional minus, copied as a JSON number."""
+    STRING = 1
+    """A JSON string, escaped as Jackson does."""
+    BOOLEAN = 2
+    """`t` or `f`."""
+    DECIMAL = 3
+    """Base64 of the unscaled value in quotes; parameter: the scale."""
+    DECIMAL_STRING = 4
+    """Plain decimal text in quotes; parameter: the scale, or -1 for the text as sent."""
+    DOUBLE = 5
+    """`double precision` text as Java's Double.toString writes the number."""
+    FLOAT = 6
+    """`real` text as Java's Float.toString writes the number."""
+    BYTES_HEX = 7
+    r"""`\x…` text as base64 in quotes."""
+    DATE = 8
+    """Days since 1970-01-01."""
+    TIME_MS = 9
+    """Milliseconds since midnight."""
+    TIME_US = 10
+    """Microseconds since midnight."""
+    TIMESTAMP_MS = 11
+    """Milliseconds since 1970-01-01, no time zone."""
+    TIMESTAMP_US = 12
+    """Microseconds since 1970-01-01, no time zone."""
+    TIMESTAMPTZ = 13
+    """ISO 8601 text in UTC, ending in Z; parameter: fraction digits, 0 = as many as needed."""
+    PYTHON = 14
+    """Always rendered in Python."""
+    NUMERIC_DOUBLE = 15
+    """`numeric` text as the nearest double."""
+    VARIABLE_DECIMAL = 16
+    """`{"scale":…,"value":"base64"}`."""
+    TIMETZ = 17
+    """Time of day in UTC, ending in Z."""
+    BIT1 = 18
+    """`0` or `1` as a boolean."""

@@ -1,0 +1,95 @@
+"""The row table: one entry per record of a slice, with the places of its images in memory.
+
+An image is one row's cells in the layout of pgoutput's TupleData, whatever the database: int16
+number of columns (network byte order), then per column a kind byte: `t` (int32 length and that
+many bytes of text), `n` (null) or `u` (unavailable: a TOAST value the log does not carry).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+NULL = np.iinfo(np.int64).min
+"""An int64 that means "no value" in the transaction table."""
+
+ROW = np.dtype(
+    [
+        ("old", "<i8"),  # address of the image before the change; 0: none
+        ("new", "<i8"),  # address of the image after the change; 0: none
+        ("other", "<i8"),  # a key change: the image that belongs to the other half
+        ("position", "<i8"),  # final LSN of the transaction, or the message's own LSN
+        ("lsn", "<i8"),  # of the change
+        ("ordinal", "<i8"),  # of the change in its transaction; of the chunk in a snapshot
+        ("part", "<i8"),  # of the record in its change (delete 0, tombstone 1, create 2)
+        ("hash", "<u8"),  # of topic and key: which slice the record belongs to
+        ("size", "<i8"),  # bytes of log behind the record
+        ("transaction", "<i4"),  # index in the transaction table
+        ("relation", "<i4"),  # index of the relation version
+        ("operation", "u1"),  # Debezium's op as a character; 0: tombstone
+        ("kind", "u1"),  # 0 snapshot row, 1 non-transactional message, 2 transaction
+        ("marker", "u1"),  # index in MARKERS
+        ("flags", "u1"),  # see Flag
+        ("filler", "<u4"),
+    ]
+)
+
+TRANSACTION = np.dtype(
+    [
+        ("xid", "<i8"),
+        ("commit_ms", "<i8"),  # since 1970-01-01 UTC
+        ("commit_us", "<i8"),
+        ("commit_ns", "<i8"),
+        ("last_commit", "<i8"),  # end LSN of the commit before; NULL: none known
+        ("final_lsn", "<i8"),
+    ]
+)
+
+MARKERS = (
+    "false",
+    "true",
+    "first",
+    "first_in_data_collection",
+    "last_in_data_collection",
+    "last",
+    "incremental",
+)
+"""Values of `source.snapshot`; a row's `marker` is the index."""
+
+
+class Flag(IntEnum):
+    """Bits of a row's `flags`."""
+
+    FULL_OLD = 1  # the old image is a whole row, so its cells stand in for unavailable ones
+    KEY_CHANGE = 2  # one half of an update that changed the key: `other` holds the other key
+
+
+def offset_in_row(name: str) -> int:
+    """Bytes from the start of a row to its field `name`."""
+    fields = ROW.fields
+    assert fields is not None
+    return int(fields[name][1])
+
+
+def offset_in_transaction(name: str) -> int:
+    """Bytes from the start of a transaction to its field `name`."""
+    fields = TRANSACTION.fields
+    assert fields is not None
+    return int(fields[name][1])
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """The rows of one slice in total order, and the memory that their addresses point into.
+
+    `rows` has dtype ROW, `transactions` dtype TRANSACTION; both are contiguous.
+    """
+
+    rows: np.ndarray
+    transactions: np.ndarray
+    memory: tuple[object, ...] = field(default=(), repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)

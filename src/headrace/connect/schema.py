@@ -1,0 +1,115 @@
+"""Kafka Connect schemas: immutable descriptions of values, rendered once as JsonConverter does."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from enum import StrEnum
+from functools import cached_property
+
+
+class Type(StrEnum):
+    """Connect's types; the values are JsonConverter's words for them."""
+
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT32 = "float"
+    FLOAT64 = "double"
+    BOOLEAN = "boolean"
+    STRING = "string"
+    BYTES = "bytes"
+    ARRAY = "array"
+    MAP = "map"
+    STRUCT = "struct"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named member of a struct schema."""
+
+    name: str
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A Connect schema.
+
+    `default` holds the value as Connect would (bytes for a decimal's unscaled value are not
+    used: a decimal default is a `Decimal`). `values` is the element schema of an array or the
+    value schema of a map, `keys` the key schema of a map.
+    """
+
+    type: Type
+    optional: bool = False
+    name: str | None = None
+    version: int | None = None
+    default: object = None
+    doc: str | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    fields: tuple[Field, ...] = ()
+    keys: Schema | None = None
+    values: Schema | None = field(default=None)
+
+    def as_optional(self, optional: bool = True) -> Schema:
+        """The same schema with another optionality."""
+        return self if self.optional == optional else replace(self, optional=optional)
+
+    def with_parameters(self, parameters: Mapping[str, str]) -> Schema:
+        """The same schema with `parameters` appended."""
+        return replace(self, parameters=self.parameters + tuple(parameters.items()))
+
+    def field_named(self, name: str) -> Schema | None:
+        """The schema of the member `name`, or None."""
+        return next((f.schema for f in self.fields if f.name == name), None)
+
+    @cached_property
+    def json(self) -> str:
+        """The schema as JsonConverter prints it (compact, member order as in asJsonSchema)."""
+        return json.dumps(self._json_object(), ensure_ascii=False, separators=(",", ":"))
+
+    def _json_object(self, member: str | None = None) -> dict[str, object]:
+        out: dict[str, object] = {"type": self.type.value}
+        if self.type is Type.STRUCT:
+            out["fields"] = [f.schema._json_object(f.name) for f in self.fields]
+        elif self.type is Type.ARRAY and self.values is not None:
+            out["items"] = self.values._json_object()
+        elif self.type is Type.MAP and self.keys is not None and self.values is not None:
+            out["keys"] = self.keys._json_object()
+            out["values"] = self.values._json_object()
+        out["optional"] = self.optional
+        if self.name is not None:
+            out["name"] = self.name
+        if self.version is not None:
+            out["version"] = self.version
+        if self.doc is not None:
+            out["doc"] = self.doc
+        if self.parameters:
+            out["parameters"] = dict(self.parameters)
+        if self.default is not None:
+            out["default"] = _json_value(self.default)
+        if member is not None:
+            out["field"] = member
+        return out
+
+
+def _json_value(value: object) -> object:
+    if isinstance(value, Decimal):
+        return base64.b64encode(unscaled_bytes(value)).decode()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value
+
+
+def unscaled_bytes(value: Decimal) -> bytes:
+    """The unscaled integer of `value`, big-endian two's complement, shortest form (Java's
+    BigInteger.toByteArray)."""
+    sign, digits, _exponent = value.as_tuple()
+    number = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
+    size = (number if number >= 0 else ~number).bit_length() // 8 + 1
+    return number.to_bytes(size, "big", signed=True)

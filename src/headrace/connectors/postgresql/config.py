@@ -1,0 +1,672 @@
+"""The PostgreSQL connector's properties. Names and defaults are Debezium's, but plugin.name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import ClassVar
+
+from headrace.config.connector import ConnectorConfig
+from headrace.config.filters import NameFilter
+from headrace.config.finding import Finding
+from headrace.config.kinds import (
+    BOOLEAN,
+    COMMA_LIST,
+    JAVA_CLASS,
+    PARAMETERS,
+    PATH,
+    REGEX_LIST,
+    SECRET,
+    STATEMENTS,
+    TEXT,
+    choice,
+    duration,
+    integer,
+    matching,
+    milliseconds,
+    one_of,
+)
+from headrace.config.property import (
+    REQUIRED,
+    Family,
+    Group,
+    PassThrough,
+    Property,
+    not_needed,
+    planned,
+    refused,
+)
+
+
+class SnapshotMode(StrEnum):
+    INITIAL = "initial"
+    INITIAL_ONLY = "initial_only"
+    NO_DATA = "no_data"
+    ALWAYS = "always"
+    WHEN_NEEDED = "when_needed"
+    CONFIGURATION_BASED = "configuration_based"
+    CUSTOM = "custom"
+
+
+class PublicationAutocreateMode(StrEnum):
+    ALL_TABLES = "all_tables"
+    FILTERED = "filtered"
+    NO_TABLES = "no_tables"
+    DISABLED = "disabled"
+
+
+class SslMode(StrEnum):
+    DISABLE = "disable"
+    ALLOW = "allow"
+    PREFER = "prefer"
+    REQUIRE = "require"
+    VERIFY_CA = "verify-ca"
+    VERIFY_FULL = "verify-full"
+
+
+class OffsetMismatchStrategy(StrEnum):
+    NO_VALIDATION = "no_validation"
+    TRUST_OFFSET = "trust_offset"
+    TRUST_SLOT = "trust_slot"
+    TRUST_GREATER_LSN = "trust_greater_lsn"
+
+
+class LsnFlushMode(StrEnum):
+    CONNECTOR = "connector"
+    MANUAL = "manual"
+    CONNECTOR_AND_DRIVER = "connector_and_driver"
+
+
+class SnapshotIsolationMode(StrEnum):
+    SERIALIZABLE = "serializable"
+    REPEATABLE_READ = "repeatable_read"
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+_JAVA = refused("Java classes cannot be loaded here")
+_NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
+_NO_BASE = not_needed("it only serves snapshot.mode=configuration_based, which comes later")
+_SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes on every core")
+_ONLY_INCREMENTAL = not_needed("it only serves incremental snapshots, which come later")
+_MESSAGES = planned("filters of logical messages come later")
+
+
+class PostgresConfig(ConnectorConfig):
+    """Debezium's PostgreSQL connector, version 3.x."""
+
+    exclusive: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("schema.include.list", "schema.exclude.list"),
+        *ConnectorConfig.exclusive,
+        ("message.prefix.include.list", "message.prefix.exclude.list"),
+    )
+
+    database_hostname = Property(
+        "database.hostname",
+        matching(r"[A-Za-z0-9._:/-]+", "a host name, an address, or the folder of a Unix socket"),
+        REQUIRED,
+        Group.CONNECTION,
+        "Host of the server.",
+        formerly=("database.host", "hostname"),
+    )
+    database_port = Property(
+        "database.port", integer(1, 65535), "5432", Group.CONNECTION, "TCP port of the server."
+    )
+    database_user = Property(
+        "database.user",
+        TEXT,
+        REQUIRED,
+        Group.CONNECTION,
+        "A role with LOGIN and REPLICATION.",
+        formerly=("database.username",),
+    )
+    database_password = Property(
+        "database.password",
+        SECRET,
+        None,
+        Group.CONNECTION,
+        "The role's password; a reference such as ${env:NAME} keeps it out of files.",
+    )
+    database_dbname = Property(
+        "database.dbname",
+        TEXT,
+        REQUIRED,
+        Group.CONNECTION,
+        "The database; one per connector.",
+        formerly=("database.name", "database.names", "database.database"),
+    )
+    database_sslmode = Property(
+        "database.sslmode",
+        choice(SslMode),
+        "prefer",
+        Group.CONNECTION,
+        "Whether connections are encrypted and the server is verified, as in libpq.",
+    )
+    database_sslcert = Property(
+        "database.sslcert", PATH, None, Group.CONNECTION, "File of the client certificate (PEM)."
+    )
+    database_sslkey = Property(
+        "database.sslkey", PATH, None, Group.CONNECTION, "File of the client's private key."
+    )
+    database_sslpassword = Property(
+        "database.sslpassword", SECRET, None, Group.CONNECTION, "Password of the private key."
+    )
+    database_sslrootcert = Property(
+        "database.sslrootcert",
+        PATH,
+        None,
+        Group.CONNECTION,
+        "File of the certificates that sign the server's.",
+    )
+    database_sslfactory = Property(
+        "database.sslfactory",
+        JAVA_CLASS,
+        None,
+        Group.CONNECTION,
+        "Socket factory class.",
+        status=_JAVA,
+    )
+    database_tcpKeepAlive = Property(
+        "database.tcpKeepAlive",
+        BOOLEAN,
+        "true",
+        Group.CONNECTION,
+        "Whether idle connections are probed.",
+    )
+    database_initial_statements = Property(
+        "database.initial.statements",
+        STATEMENTS,
+        "",
+        Group.CONNECTION,
+        "SQL to run on each connection that is not a replication connection.",
+    )
+    database_query_timeout_ms = Property(
+        "database.query.timeout.ms",
+        milliseconds(),
+        "600000",
+        Group.CONNECTION,
+        "Limit for catalogue queries; 0 is none. Reading rows has no limit.",
+    )
+    database_autosave = Property(
+        "database.autosave",
+        one_of("always", "never", "conservative"),
+        None,
+        Group.CONNECTION,
+        "Savepoints of the Java driver.",
+        status=not_needed("it configures the Java driver"),
+    )
+    database_connection_factory_class = Property(
+        "database.connection.factory.class",
+        JAVA_CLASS,
+        None,
+        Group.CONNECTION,
+        "Opens connections.",
+        status=_JAVA,
+    )
+    driver = PassThrough(
+        "driver.*", TEXT, Group.CONNECTION, "Connection parameters of libpq, by its names."
+    )
+    database_options = PassThrough(
+        "database.*",
+        TEXT,
+        Group.CONNECTION,
+        "Settings of the Java driver.",
+        status=not_needed("it configures the Java driver; use driver.* for libpq's parameters"),
+    )
+
+    plugin_name = Property(
+        "plugin.name",
+        one_of("pgoutput", "decoderbufs"),
+        "pgoutput",
+        Group.REPLICATION,
+        "The server's logical decoding plug-in.",
+        status=refused("pgoutput is part of every PostgreSQL server"),
+    )
+    slot_name = Property(
+        "slot.name",
+        matching(r"[a-z0-9_]{1,63}", "1 to 63 of a-z, 0-9 and _"),
+        "debezium",
+        Group.REPLICATION,
+        "The replication slot; created if absent.",
+    )
+    slot_drop_on_stop = Property(
+        "slot.drop.on.stop",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Drops the slot at an orderly stop.",
+        status=planned("drop the slot with pg_drop_replication_slot"),
+        formerly=("slot.drop_on_stop",),
+    )
+    slot_failover = Property(
+        "slot.failover",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Creates the slot for failover (PostgreSQL 17 and later).",
+        status=planned("failover slots come later"),
+    )
+    slot_stream_params = Property(
+        "slot.stream.params",
+        PARAMETERS,
+        "",
+        Group.REPLICATION,
+        "More options of START_REPLICATION.",
+        status=planned("it comes later"),
+    )
+    slot_max_retries = Property(
+        "slot.max.retries",
+        integer(0),
+        "6",
+        Group.REPLICATION,
+        "Attempts to take a slot that is in use.",
+    )
+    slot_retry_delay_ms = Property(
+        "slot.retry.delay.ms",
+        milliseconds(),
+        "10000",
+        Group.REPLICATION,
+        "Pause between these attempts.",
+    )
+    internal_create_slot_command_timeout = Property(
+        "internal.create.slot.command.timeout",
+        duration(bare_unit="s"),
+        "90 s",
+        Group.REPLICATION,
+        "Limit for creating slot and publication; a bare number is seconds.",
+    )
+    publication_name = Property(
+        "publication.name",
+        matching(r".{1,63}", "1 to 63 characters"),
+        "dbz_publication",
+        Group.REPLICATION,
+        "The publication.",
+    )
+    publication_autocreate_mode = Property(
+        "publication.autocreate.mode",
+        choice(PublicationAutocreateMode),
+        "all_tables",
+        Group.REPLICATION,
+        "What publication is created when it is absent.",
+    )
+    publish_via_partition_root = Property(
+        "publish.via.partition.root",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Creates the publication so that rows of partitions carry the root table's name.",
+    )
+    replica_identity_autoset_values = Property(
+        "replica.identity.autoset.values",
+        COMMA_LIST,
+        "",
+        Group.REPLICATION,
+        "Replica identities to set: `regex:FULL`, ….",
+        status=planned("set it with ALTER TABLE … REPLICA IDENTITY"),
+    )
+    offset_mismatch_strategy = Property(
+        "offset.mismatch.strategy",
+        choice(OffsetMismatchStrategy),
+        "no_validation",
+        Group.REPLICATION,
+        "Whom to believe when offset and slot differ. A slot beyond the offset is always an error.",
+        planned=("trust_offset", "trust_slot", "trust_greater_lsn"),
+    )
+    internal_slot_seek_to_known_offset_on_start = Property(
+        "internal.slot.seek.to.known.offset.on.start",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Former spelling of offset.mismatch.strategy=trust_offset.",
+        status=planned("it comes with offset.mismatch.strategy"),
+    )
+    lsn_flush_mode = Property(
+        "lsn.flush.mode",
+        choice(LsnFlushMode),
+        "connector",
+        Group.REPLICATION,
+        "Who acknowledges. Positions move on idle tables in either supported mode.",
+        planned=("manual",),
+    )
+    flush_lsn_source = Property(
+        "flush.lsn.source",
+        BOOLEAN,
+        "true",
+        Group.REPLICATION,
+        "Former spelling of lsn.flush.mode.",
+        status=planned("it comes with lsn.flush.mode=manual"),
+    )
+    lsn_flush_timeout_ms = Property(
+        "lsn.flush.timeout.ms",
+        milliseconds(),
+        "30000",
+        Group.REPLICATION,
+        "Limit for one acknowledgement.",
+        status=_NO_FLUSH_WAIT,
+    )
+    lsn_flush_timeout_action = Property(
+        "lsn.flush.timeout.action",
+        one_of("fail", "warn", "ignore"),
+        "fail",
+        Group.REPLICATION,
+        "What to do then.",
+        status=_NO_FLUSH_WAIT,
+    )
+    status_update_interval_ms = Property(
+        "status.update.interval.ms",
+        milliseconds(1),
+        "10000",
+        Group.REPLICATION,
+        "Longest interval of status messages to the server.",
+    )
+    xmin_fetch_interval_ms = Property(
+        "xmin.fetch.interval.ms",
+        milliseconds(),
+        "0",
+        Group.REPLICATION,
+        "Interval of reading the slot's xmin for `source.xmin`; 0 is never.",
+        status=planned("source.xmin comes later"),
+    )
+    read_only = Property(
+        "read.only",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Incremental snapshots without writing to the database.",
+        status=_ONLY_INCREMENTAL,
+    )
+    internal_log_position_check_enable = Property(
+        "internal.log.position.check.enable",
+        BOOLEAN,
+        "true",
+        Group.REPLICATION,
+        "Whether the stored position is checked at start.",
+        status=refused("the check protects against silent gaps"),
+    )
+    internal_offset_activity_monitor_interval_ms = Property(
+        "internal.offset.activity.monitor.interval.ms",
+        milliseconds(),
+        "600000",
+        Group.REPLICATION,
+        "Interval of a warning about offsets that do not move.",
+        status=not_needed("positions move on idle tables"),
+    )
+    schema_refresh_mode = Property(
+        "schema.refresh.mode",
+        one_of("columns_diff", "columns_diff_exclude_unchanged_toast"),
+        "columns_diff",
+        Group.REPLICATION,
+        "When a table's schema is read again.",
+        status=not_needed("pgoutput tells of every schema change"),
+    )
+
+    schema_include_list = Property(
+        "schema.include.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for schemas; none takes every schema.",
+        formerly=("schema.whitelist",),
+    )
+    schema_exclude_list = Property(
+        "schema.exclude.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for schemas that are left out.",
+        formerly=("schema.blacklist",),
+    )
+    table_ignore_builtin = Property(
+        "table.ignore.builtin",
+        BOOLEAN,
+        "true",
+        Group.CAPTURED,
+        "Leaves out the server's own tables.",
+        status=refused("system tables are not replicated"),
+    )
+    message_prefix_include_list = Property(
+        "message.prefix.include.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for prefixes of logical messages.",
+        status=_MESSAGES,
+    )
+    message_prefix_exclude_list = Property(
+        "message.prefix.exclude.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for prefixes of logical messages that are left out.",
+        status=_MESSAGES,
+    )
+    include_unknown_datatypes = Property(
+        "include.unknown.datatypes",
+        BOOLEAN,
+        "false",
+        Group.CAPTURED,
+        "Columns of unknown types as bytes, instead of leaving them out.",
+    )
+    include_schema_changes = Property(
+        "include.schema.changes",
+        BOOLEAN,
+        "false",
+        Group.CAPTURED,
+        "Schema changes as records.",
+        status=not_needed("PostgreSQL's log holds no DDL"),
+    )
+
+    hstore_handling_mode = Property(
+        "hstore.handling.mode",
+        one_of("json", "map"),
+        "json",
+        Group.VALUES,
+        "Representation of hstore columns.",
+        planned=("map",),
+    )
+    interval_handling_mode = Property(
+        "interval.handling.mode",
+        one_of("numeric", "string"),
+        "numeric",
+        Group.VALUES,
+        "Representation of interval columns.",
+        planned=("string",),
+    )
+    money_fraction_digits = Property(
+        "money.fraction.digits",
+        integer(0, 1000),
+        "2",
+        Group.VALUES,
+        "Scale of money columns.",
+        status=planned("the money type comes later"),
+    )
+
+    snapshot_mode = Property(
+        "snapshot.mode",
+        choice(SnapshotMode),
+        "initial",
+        Group.SNAPSHOT,
+        "When existing rows are read, and whether streaming follows.",
+        planned=("always", "when_needed", "configuration_based", "custom"),
+        aliases={"never": "no_data", "schema_only": "no_data", "exported": "initial"},
+    )
+    snapshot_mode_custom_name = Property(
+        "snapshot.mode.custom.name",
+        TEXT,
+        None,
+        Group.SNAPSHOT,
+        "Name of a custom snapshot mode.",
+        status=_JAVA,
+    )
+    snapshot_mode_configuration_based = Family(
+        "snapshot.mode.configuration.based.*",
+        TEXT,
+        Group.SNAPSHOT,
+        "Parts of snapshot.mode=configuration_based.",
+        status=_NO_BASE,
+        case_matters=False,
+    )
+    snapshot_isolation_mode = Property(
+        "snapshot.isolation.mode",
+        choice(SnapshotIsolationMode),
+        "serializable",
+        Group.SNAPSHOT,
+        "Isolation of a snapshot without an exported one.",
+        status=not_needed("every chunk is read on the slot's exported snapshot, which is stronger"),
+    )
+    snapshot_locking_mode = Property(
+        "snapshot.locking.mode",
+        one_of("none", "shared", "custom"),
+        "none",
+        Group.SNAPSHOT,
+        "Locks on tables during the snapshot.",
+        planned=("shared", "custom"),
+    )
+    snapshot_lock_timeout_ms = Property(
+        "snapshot.lock.timeout.ms",
+        milliseconds(),
+        "10000",
+        Group.SNAPSHOT,
+        "Limit for taking a lock.",
+    )
+    snapshot_query_mode = Property(
+        "snapshot.query.mode",
+        one_of("select_all", "custom"),
+        "select_all",
+        Group.SNAPSHOT,
+        "How rows are queried.",
+        planned=("custom",),
+    )
+    snapshot_include_collection_list = Property(
+        "snapshot.include.collection.list",
+        REGEX_LIST,
+        "",
+        Group.SNAPSHOT,
+        "Expressions for the captured tables whose rows the snapshot reads.",
+    )
+    snapshot_select_statement_overrides = Property(
+        "snapshot.select.statement.overrides",
+        COMMA_LIST,
+        "",
+        Group.SNAPSHOT,
+        "Tables that are read by a statement of their own.",
+        status=planned("statement overrides come later"),
+    )
+    snapshot_select_statement_overrides_options = Family(
+        "snapshot.select.statement.overrides.TABLE",
+        TEXT,
+        Group.SNAPSHOT,
+        "The statement of one of these tables.",
+        pattern=r"snapshot\.select\.statement\.overrides\.(.+)",
+        status=planned("statement overrides come later"),
+        alias_of=("snapshot.select.statement.overrides",),
+    )
+    snapshot_fetch_size = Property(
+        "snapshot.fetch.size",
+        integer(1),
+        "10240",
+        Group.SNAPSHOT,
+        "Rows per fetch.",
+        status=not_needed("COPY streams the rows"),
+    )
+    snapshot_delay_ms = Property(
+        "snapshot.delay.ms",
+        milliseconds(),
+        "0",
+        Group.SNAPSHOT,
+        "Wait before the snapshot.",
+        status=planned("it comes later"),
+    )
+    streaming_delay_ms = Property(
+        "streaming.delay.ms",
+        milliseconds(),
+        "0",
+        Group.SNAPSHOT,
+        "Wait between snapshot and streaming.",
+        status=planned("it comes later"),
+    )
+    snapshot_max_threads = Property(
+        "snapshot.max.threads",
+        integer(1),
+        "1",
+        Group.SNAPSHOT,
+        "Connections that read the snapshot.",
+        status=_SPARK_READS,
+    )
+    snapshot_max_threads_multiplier = Property(
+        "snapshot.max.threads.multiplier",
+        integer(1),
+        "1",
+        Group.SNAPSHOT,
+        "Chunks per thread.",
+        status=_SPARK_READS,
+    )
+    snapshot_max_threads_multiplier_options = Family(
+        "snapshot.max.threads.multiplier.TABLE",
+        integer(1),
+        Group.SNAPSHOT,
+        "The same for one table.",
+        pattern=r"snapshot\.max\.threads\.multiplier\.(.+)",
+        status=_SPARK_READS,
+    )
+    legacy_snapshot_max_threads = Property(
+        "legacy.snapshot.max.threads",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "One thread per table.",
+        status=_SPARK_READS,
+    )
+    snapshot_tables_order_by_row_count = Property(
+        "snapshot.tables.order.by.row.count",
+        one_of("disabled", "ascending", "descending"),
+        "disabled",
+        Group.SNAPSHOT,
+        "Reads small or large tables first.",
+        planned=("ascending", "descending"),
+    )
+    incremental_snapshot_chunk_size = Property(
+        "incremental.snapshot.chunk.size",
+        integer(1),
+        "1024",
+        Group.SNAPSHOT,
+        "Rows per incremental chunk.",
+        status=_ONLY_INCREMENTAL,
+    )
+    incremental_snapshot_watermarking_strategy = Property(
+        "incremental.snapshot.watermarking.strategy",
+        one_of("insert_insert", "insert_delete"),
+        "insert_insert",
+        Group.SNAPSHOT,
+        "What is written to the signal table.",
+        status=_ONLY_INCREMENTAL,
+    )
+    incremental_snapshot_allow_schema_changes = Property(
+        "incremental.snapshot.allow.schema.changes",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "Schema changes during an incremental snapshot.",
+        status=_ONLY_INCREMENTAL,
+    )
+
+    def schema_filter(self) -> NameFilter:
+        """Accepts `schema`."""
+        return NameFilter(self.schema_include_list, self.schema_exclude_list)
+
+    def snapshot_filter(self) -> NameFilter:
+        """Accepts `schema.table`, for tables that `table_filter` has accepted."""
+        return NameFilter(self.snapshot_include_collection_list)
+
+    def check(self) -> Iterator[Finding]:
+        yield from super().check()
+        if self.unavailable_value_placeholder.startswith("hex:"):
+            try:
+                bytes.fromhex(self.unavailable_value_placeholder.removeprefix("hex:"))
+            except ValueError:
+                yield Finding(
+                    "config.impossible_value",
+                    "unavailable.value.placeholder",
+                    "unavailable.value.placeholder starts with hex: but is not hexadecimal",
+                    "Write two hexadecimal digits per byte after hex:.",
+                )

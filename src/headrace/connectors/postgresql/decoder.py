@@ -1,0 +1,443 @@
+"""pgoutput frames to rows of the index. Bytes in, rows out: no connection, no clock.
+
+Formats: PostgreSQL manual, "Logical Replication Message Formats" and "Streaming Replication
+Protocol". One compiled pass checks every length of every frame against the frame's end, so what
+reads the images afterwards may trust their structure. Rare messages (relations, truncates,
+logical messages) are handed to Python one by one.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.memory import (
+    kernel,
+    load8,
+    load16_be,
+    load32_be,
+    load64,
+    load64_be,
+    store8,
+    store32,
+    store64,
+)
+from headrace.connect.rows import NULL, ROW, TRANSACTION, offset_in_row
+
+# Words of `state` (int64).
+(
+    POSITION,  # first byte not consumed, from the start of the segment
+    STATUS,
+    ROWS,  # rows in this segment
+    TRANSACTIONS,  # transactions begun in this segment that have a row in it
+    ENDS,  # commits in this segment that ended a transaction with rows
+    OPEN,  # 1 between BEGIN and COMMIT
+    XID,
+    COMMIT_US,
+    FINAL_LSN,
+    ORDINAL,  # messages I U D T M of the open transaction so far
+    LAST_COMMIT,  # end LSN of the last COMMIT, or NULL
+    COMPLETE,  # everything up to this LSN was received
+    WAL_END,  # the server's position as last told
+    REPLY,  # 1: the server asked for a status message
+    TRANSACTION_ROW,  # index of the open transaction in this segment; -1: not there yet
+    CHECK_FINAL,  # resume inside a transaction: the row at this ordinal …
+    CHECK_ORDINAL,
+    CHECK_LSN,  # … must have this LSN
+    CHECKED,  # 0 waiting, 1 right, 2 wrong
+    CHANGES,  # row changes seen, captured or not
+    TRANSACTION_HAS_ROWS,
+) = range(21)
+STATE_WORDS = 32
+
+# Statuses.
+MORE, ROWS_FULL, RELATION, RARE, BROKEN, SERVER_ERROR, COPY_DONE = range(7)
+
+# A relation version: six int64.
+CAPTURED, COLUMNS, TOPIC_HASH, KEYS, KEY_COUNT, RELATION_WORDS = range(6)
+
+# Options word.
+TOMBSTONES, SKIP_CREATE, SKIP_UPDATE, SKIP_DELETE = 1, 2, 4, 8
+
+END = np.dtype([("rows", "<i8"), ("end_lsn", "<i8"), ("last_commit", "<i8")])
+"""A commit: how many rows of the segment come before it, its end LSN, and the end LSN of the
+last COMMIT then (its own, unless a non-transactional message ends here)."""
+
+US_1970_TO_2000 = 946_684_800_000_000  # PostgreSQL counts from 2000-01-01 UTC
+_ROW_SIZE = ROW.itemsize
+_TRANSACTION_SIZE = TRANSACTION.itemsize
+_END_SIZE = END.itemsize
+_NULL = int(NULL)
+_R = {name: offset_in_row(name) for name in ROW.names or ()}
+_OLD, _NEW, _OTHER = _R["old"], _R["new"], _R["other"]
+_POSITION, _LSN, _ORDINAL, _PART = _R["position"], _R["lsn"], _R["ordinal"], _R["part"]
+_HASH, _SIZE, _TRANSACTION, _RELATION = _R["hash"], _R["size"], _R["transaction"], _R["relation"]
+_OPERATION, _KIND, _MARKER, _FLAGS = _R["operation"], _R["kind"], _R["marker"], _R["flags"]
+_FILLER = _R["filler"]
+
+_MULTIPLIER = -7046029254386353131  # the odd 64-bit golden ratio
+
+
+@kernel
+def mix(seed, word):
+    """One step of a multiply-and-fold hash."""
+    value = (seed ^ word) * _MULTIPLIER
+    return value ^ ((value >> 29) & 0x7FFFFFFFF)
+
+
+@kernel
+def hash_bytes(seed, address, length):
+    """Hash of `length` bytes; reads up to 7 bytes beyond them."""
+    value = mix(seed, length)
+    for offset in range(0, length - 7, 8):
+        value = mix(value, load64(address + offset))
+    rest = length & 7
+    if rest:
+        word = load64(address + length - rest) & ((1 << (8 * rest)) - 1)
+        value = mix(value, word)
+    return value
+
+
+@kernel
+def split_checked(image, end, columns, cells):
+    """Image → (kind, address, length) triples; returns the image's end, or -1 when it is broken
+    or has another number of columns."""
+    if image + 2 > end or load16_be(image) != columns:
+        return -1
+    place = image + 2
+    for column in range(columns):
+        if place >= end:
+            return -1
+        kind = load8(place)
+        place += 1
+        target = cells + 24 * column
+        store64(target, kind)
+        if kind == 116:
+            if place + 4 > end:
+                return -1
+            length = load32_be(place)
+            place += 4
+            if length > end - place:
+                return -1
+            store64(target + 8, place)
+            store64(target + 16, length)
+            place += length
+        elif kind != 110 and kind != 117:
+            return -1
+    return place
+
+
+@kernel
+def _key_hash(relation, cells, fallback):
+    """Hash of topic and key cells; a key cell that is unavailable is read from `fallback`."""
+    value = load64(relation + 8 * TOPIC_HASH)
+    keys = load64(relation + 8 * KEYS)
+    for i in range(load64(relation + 8 * KEY_COUNT)):
+        cell = cells + 24 * load64(keys + 8 * i)
+        if load64(cell) == 117 and fallback:
+            cell = fallback + 24 * load64(keys + 8 * i)
+        if load64(cell) == 116:
+            value = hash_bytes(value, load64(cell + 8), load64(cell + 16))
+        else:
+            value = mix(value, -1)
+    return value
+
+
+@kernel
+def _same_key(relation, old, new):
+    """Whether an update kept its key. A key cell that either image lacks counts as kept."""
+    keys = load64(relation + 8 * KEYS)
+    for i in range(load64(relation + 8 * KEY_COUNT)):
+        column = 24 * load64(keys + 8 * i)
+        if load64(old + column) != 116 or load64(new + column) != 116:
+            continue
+        length = load64(old + column + 16)
+        if length != load64(new + column + 16):
+            return False
+        a = load64(old + column + 8)
+        b = load64(new + column + 8)
+        for j in range(length):
+            if load8(a + j) != load8(b + j):
+                return False
+    return True
+
+
+@kernel
+def _add_row(
+    rows, state, old, new, other, lsn, part, value, size, relation, operation, flags
+):
+    row = rows + _ROW_SIZE * load64(state + 8 * ROWS)
+    store64(row + _OLD, old)
+    store64(row + _NEW, new)
+    store64(row + _OTHER, other)
+    store64(row + _POSITION, load64(state + 8 * FINAL_LSN))
+    store64(row + _LSN, lsn)
+    store64(row + _ORDINAL, load64(state + 8 * ORDINAL))
+    store64(row + _PART, part)
+    store64(row + _HASH, value)
+    store64(row + _SIZE, size)
+    store32(row + _TRANSACTION, load64(state + 8 * TRANSACTION_ROW))
+    store32(row + _RELATION, relation)
+    store8(row + _OPERATION, operation)
+    store8(row + _KIND, 2)
+    store8(row + _MARKER, 0)
+    store8(row + _FLAGS, flags)
+    store32(row + _FILLER, 0)
+    store64(state + 8 * ROWS, load64(state + 8 * ROWS) + 1)
+
+
+@kernel
+def open_transaction(transactions, state):
+    """Enter the open transaction in this segment's table, unless it is there."""
+    if load64(state + 8 * TRANSACTION_ROW) >= 0:
+        return
+    index = load64(state + 8 * TRANSACTIONS)
+    entry = transactions + _TRANSACTION_SIZE * index
+    commit = load64(state + 8 * COMMIT_US)
+    store64(entry, load64(state + 8 * XID))
+    store64(entry + 8, commit // 1000)
+    store64(entry + 16, commit)
+    store64(entry + 24, commit * 1000)
+    store64(entry + 32, load64(state + 8 * LAST_COMMIT))
+    store64(entry + 40, load64(state + 8 * FINAL_LSN))
+    store64(state + 8 * TRANSACTION_ROW, index)
+    store64(state + 8 * TRANSACTIONS, index + 1)
+
+
+@kernel
+def find_relation(table, mask, oid):
+    """Index of the current version of relation `oid` in an open-addressed table of (oid, index)
+    pairs, or -1."""
+    slot = (oid * 2654435761) & mask
+    while True:
+        found = load64(table + 16 * slot)
+        if found == oid:
+            return load64(table + 16 * slot + 8)
+        if found < 0:
+            return -1
+        slot = (slot + 1) & mask
+
+
+@kernel
+def index_frames(
+    base,
+    available,
+    virtual,
+    rows,
+    rows_capacity,
+    transactions,
+    transactions_capacity,
+    ends,
+    ends_capacity,
+    oids,
+    oids_mask,
+    relations,
+    options,
+    scratch,
+    state,
+):
+    """Index complete messages of the segment at `base` from state[POSITION] up to `available`.
+
+    `virtual` is the virtual address of the segment's first byte; rows hold virtual addresses.
+    Returns nothing; state[STATUS] says why it stopped, state[POSITION] where.
+    """
+    old_cells = scratch
+    new_cells = scratch + 24 * 1664
+    position = load64(state + 8 * POSITION)
+    status = MORE
+    shift = virtual - base
+    last_oid = np.int64(-1)
+    relation_index = np.int64(-1)
+    while available - position >= 5:
+        length = load32_be(base + position + 1) + 1
+        if length < 5:
+            status = BROKEN
+            break
+        if position + length > available:
+            break
+        if (
+            load64(state + 8 * ROWS) + 3 > rows_capacity
+            or load64(state + 8 * TRANSACTIONS) + 1 > transactions_capacity
+            or load64(state + 8 * ENDS) + 1 > ends_capacity
+        ):
+            status = ROWS_FULL
+            break
+        frame = base + position
+        end = frame + length
+        message = load8(frame)
+        if message != 100:  # not CopyData
+            if message == 69:
+                status = SERVER_ERROR
+                break
+            if message == 99:
+                status = COPY_DONE
+                break
+            # CopyBothResponse, notices, parameter changes: nothing of ours.
+            position += length
+            continue
+        kind = load8(frame + 5)
+        if length < 6:
+            status = BROKEN
+            break
+        if kind == 107:  # primary keep-alive
+            if length < 23:
+                status = BROKEN
+                break
+            wal_end = load64_be(frame + 6)
+            store64(state + 8 * WAL_END, wal_end)
+            if load64(state + 8 * OPEN) == 0 and wal_end > load64(state + 8 * COMPLETE):
+                store64(state + 8 * COMPLETE, wal_end)
+            if load8(frame + 22):
+                store64(state + 8 * REPLY, 1)
+            position += length
+            continue
+        if kind != 119 or length < 31:
+            status = BROKEN
+            break
+        lsn = load64_be(frame + 6)
+        body = frame + 30
+        operation = load8(body)
+        if operation == 73 or operation == 85 or operation == 68:  # I U D
+            if length < 30 + 8 or load64(state + 8 * OPEN) == 0:
+                status = BROKEN
+                break
+            oid = load32_be(body + 1)
+            if oid != last_oid:
+                relation_index = find_relation(oids, oids_mask, oid)
+                last_oid = oid
+                if relation_index < 0:
+                    status = BROKEN
+                    break
+            relation = relations + 8 * RELATION_WORDS * relation_index
+            ordinal = load64(state + 8 * ORDINAL)
+            if (
+                load64(state + 8 * CHECKED) == 0
+                and ordinal == load64(state + 8 * CHECK_ORDINAL)
+                and load64(state + 8 * FINAL_LSN) == load64(state + 8 * CHECK_FINAL)
+            ):
+                store64(
+                    state + 8 * CHECKED, 1 if lsn == load64(state + 8 * CHECK_LSN) else 2
+                )
+            store64(state + 8 * CHANGES, load64(state + 8 * CHANGES) + 1)
+            skip = (
+                load64(relation + 8 * CAPTURED) == 0
+                or (operation == 73 and (options & SKIP_CREATE))
+                or (operation == 85 and (options & SKIP_UPDATE))
+                or (operation == 68 and (options & SKIP_DELETE))
+            )
+            if not skip:
+                columns = load64(relation + 8 * COLUMNS)
+                place = body + 5
+                tag = load8(place)
+                old_image = np.int64(0)
+                new_image = np.int64(0)
+                full = np.int64(0)
+                if tag == 75 or tag == 79:  # K, O
+                    old_image = place + 1
+                    place = split_checked(old_image, end, columns, old_cells)
+                    if place < 0:
+                        status = BROKEN
+                        break
+                    full = np.int64(1) if tag == 79 else np.int64(0)
+                    if operation == 85:
+                        if place >= end:
+                            status = BROKEN
+                            break
+                        tag = load8(place)
+                if operation != 68:
+                    if tag != 78:
+                        status = BROKEN
+                        break
+                    new_image = place + 1
+                    if split_checked(new_image, end, columns, new_cells) < 0:
+                        status = BROKEN
+                        break
+                elif old_image == 0:
+                    status = BROKEN
+                    break
+                open_transaction(transactions, state)
+                store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
+                old_address = old_image + shift if old_image else np.int64(0)
+                new_address = new_image + shift if new_image else np.int64(0)
+                if operation == 73:
+                    value = _key_hash(relation, new_cells, 0)
+                    _add_row(
+                        rows, state, 0, new_address, 0, lsn, 2, value, length,
+                        relation_index, 99, 0,
+                    )
+                elif operation == 68:
+                    value = _key_hash(relation, old_cells, 0)
+                    _add_row(
+                        rows, state, old_address, 0, 0, lsn, 0, value, length,
+                        relation_index, 100, full,
+                    )
+                    if options & TOMBSTONES:
+                        _add_row(
+                            rows, state, old_address, 0, 0, lsn, 1, value, length,
+                            relation_index, 0, full,
+                        )
+                elif old_image and not _same_key(relation, old_cells, new_cells):
+                    value = _key_hash(relation, old_cells, 0)
+                    _add_row(
+                        rows, state, old_address, 0, new_address, lsn, 0, value, length,
+                        relation_index, 100, 2 | full,
+                    )
+                    if options & TOMBSTONES:
+                        _add_row(
+                            rows, state, old_address, 0, new_address, lsn, 1, value, length,
+                            relation_index, 0, 2 | full,
+                        )
+                    # The old image stands behind `other` only, so `before` is null.
+                    value = _key_hash(relation, new_cells, old_cells if full else 0)
+                    _add_row(
+                        rows, state, 0, new_address, old_address, lsn, 2, value, length,
+                        relation_index, 99, 2 | full,
+                    )
+                else:
+                    value = _key_hash(relation, new_cells, old_cells if full else 0)
+                    _add_row(
+                        rows, state, old_address, new_address, 0, lsn, 2, value, length,
+                        relation_index, 117, full,
+                    )
+            store64(state + 8 * ORDINAL, ordinal + 1)
+        elif operation == 66:  # BEGIN
+            if length != 30 + 21 or load64(state + 8 * OPEN):
+                status = BROKEN
+                break
+            store64(state + 8 * OPEN, 1)
+            store64(state + 8 * FINAL_LSN, load64_be(body + 1))
+            store64(state + 8 * COMMIT_US, load64_be(body + 9) + US_1970_TO_2000)
+            store64(state + 8 * XID, load32_be(body + 17))
+            store64(state + 8 * ORDINAL, 0)
+            store64(state + 8 * TRANSACTION_ROW, -1)
+            store64(state + 8 * TRANSACTION_HAS_ROWS, 0)
+        elif operation == 67:  # COMMIT
+            if length != 30 + 26 or load64(state + 8 * OPEN) == 0:
+                status = BROKEN
+                break
+            end_lsn = load64_be(body + 10)
+            if load64(state + 8 * TRANSACTION_HAS_ROWS):
+                entry = ends + _END_SIZE * load64(state + 8 * ENDS)
+                store64(entry, load64(state + 8 * ROWS))
+                store64(entry + 8, end_lsn)
+                store64(entry + 16, end_lsn)
+                store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
+            store64(state + 8 * OPEN, 0)
+            store64(state + 8 * LAST_COMMIT, end_lsn)
+            if end_lsn > load64(state + 8 * COMPLETE):
+                store64(state + 8 * COMPLETE, end_lsn)
+        elif operation == 82:  # relation
+            status = RELATION
+            break
+        elif operation == 84 or operation == 77:  # truncate, logical message
+            status = RARE
+            break
+        elif operation != 89 and operation != 79:  # type, origin
+            status = BROKEN
+            break
+        if lsn > load64(state + 8 * WAL_END):
+            store64(state + 8 * WAL_END, lsn)
+        position += length
+    store64(state + 8 * POSITION, position)
+    store64(state + 8 * STATUS, status)

@@ -1,0 +1,248 @@
+"""The replication stream: CopyData frames from the server, status messages to it.
+
+Two readers give the same bytes. Without TLS and GSS encryption, libpq logs in and its idle
+socket is taken over: `recv` writes straight into the spool. Otherwise libpq stays the reader.
+Protocol: PostgreSQL manual, "Streaming Replication Protocol".
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import time
+from typing import Protocol
+
+from psycopg import pq
+
+from headrace.connectors.postgresql.offset import format_lsn
+from headrace.errors import HeadraceError
+
+_STATUS = struct.Struct("!cQQQqB")
+_US_1970_TO_2000 = 946_684_800_000_000
+RECEIVE_BYTES = 1 << 20
+LARGEST_MESSAGE = (1 << 30) + (1 << 20)  # PostgreSQL's limit of a message, and some
+
+
+class Stream(Protocol):
+    """An open replication stream. Not thread-safe; one thread owns it."""
+
+    def read_into(self, target: memoryview) -> int:
+        """Bytes read without waiting; 0 when nothing is there.
+
+        Raises HeadraceError("postgresql.connection_lost") when the server closed the stream.
+        """
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something can be read, at most `seconds`."""
+        ...
+
+    def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
+        """Standby status update: `flushed` is what the slot may forget."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        ...
+
+
+def start_command(slot: str, lsn: int, publication: str, options: dict[str, str]) -> str:
+    """START_REPLICATION from `lsn` with protocol version 1 (whole transactions, after COMMIT)."""
+    settings = {"proto_version": "1", "publication_names": _identifier_list(publication)} | options
+    rendered = ", ".join(f"{name} {_literal(value)}" for name, value in settings.items())
+    return f'START_REPLICATION SLOT "{slot}" LOGICAL {format_lsn(lsn)} ({rendered})'
+
+
+def _identifier_list(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def open_stream(connection: pq.PGconn, command: str) -> Stream:
+    """Start replication on an idle replication connection; takes the connection over."""
+    if connection.ssl_in_use or _is_gss(connection) or os.environ.get("HEADRACE_LIBPQ_READER"):
+        return LibpqStream(connection, command)
+    return SocketStream(connection, command)
+
+
+def _is_gss(connection: pq.PGconn) -> bool:
+    # libpq has no call for it; a GSS-encrypted connection shows itself in the parameter.
+    status = connection.parameter_status(b"is_gss_encrypted")
+    return status == b"on"
+
+
+def status_message(written: int, flushed: int, *, reply: bool) -> bytes:
+    """The payload of a standby status update."""
+    now = time.time_ns() // 1000 - _US_1970_TO_2000
+    return _STATUS.pack(b"r", written, flushed, flushed, now, 1 if reply else 0)
+
+
+def _lost(what: str) -> HeadraceError:
+    return HeadraceError(
+        "postgresql.connection_lost",
+        f"The replication connection was lost: {what}",
+        "The stream continues by itself when the server is back (errors.max.retries).",
+        retriable=True,
+    )
+
+
+class SocketStream:
+    """Reads the socket of a libpq connection that has logged in and is idle."""
+
+    def __init__(self, connection: pq.PGconn, command: str) -> None:
+        self._connection = connection  # kept open: its socket is ours now
+        self._socket = socket.socket(fileno=os.dup(connection.socket))
+        self._socket.setblocking(True)
+        query = command.encode() + b"\0"
+        try:
+            # libpq must not send it: the first bytes of the stream could land in its buffer.
+            self._socket.sendall(b"Q" + struct.pack("!I", len(query) + 4) + query)
+        except OSError as error:
+            raise _lost(str(error)) from error
+        self._socket.setblocking(False)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
+
+    def read_into(self, target: memoryview) -> int:
+        total = 0
+        try:
+            while total < len(target):
+                count = self._socket.recv_into(target[total : total + RECEIVE_BYTES])
+                if count == 0:
+                    if total:
+                        return total
+                    raise _lost("the server closed it")
+                total += count
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError as error:
+            if total == 0:
+                raise _lost(str(error)) from error
+        return total
+
+    def wait(self, seconds: float) -> None:
+        self._poll.poll(max(seconds, 0) * 1000)
+
+    def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
+        payload = status_message(written, flushed, reply=reply)
+        message = b"d" + struct.pack("!I", len(payload) + 4) + payload
+        try:
+            # 39 bytes fit the send buffer even when the server does not read.
+            self._socket.setblocking(True)
+            self._socket.settimeout(5)
+            self._socket.sendall(message)
+        except OSError as error:
+            raise _lost(str(error)) from error
+        finally:
+            if self._socket.fileno() >= 0:
+                self._socket.setblocking(False)
+
+    def close(self) -> None:
+        self._socket.close()
+        self._connection.finish()
+
+
+class LibpqStream:
+    """Reads through libpq (TLS, GSS); gives messages the header that the socket would show."""
+
+    def __init__(self, connection: pq.PGconn, command: str) -> None:
+        self._connection = connection
+        result = connection.exec_(command.encode())
+        if result.status != pq.ExecStatus.COPY_BOTH:
+            raise _refused(result.error_message.decode(errors="replace"))
+        connection.nonblocking = 1
+        self._poll = select.poll()
+        self._poll.register(connection.socket, select.POLLIN)
+        self._pending = b""
+
+    def read_into(self, target: memoryview) -> int:
+        total = 0
+        while True:
+            if self._pending:
+                take = min(len(self._pending), len(target) - total)
+                target[total : total + take] = self._pending[:take]
+                self._pending = self._pending[take:]
+                total += take
+                if self._pending:
+                    return total
+            try:
+                size, data = self._connection.get_copy_data(1)
+                if size == 0:
+                    self._connection.consume_input()
+                    size, data = self._connection.get_copy_data(1)
+            except Exception as error:
+                raise _lost(str(error)) from error
+            if size == 0:
+                return total
+            if size < 0:
+                if total:
+                    return total
+                message = self._connection.get_result()
+                text = message.error_message.decode(errors="replace") if message else ""
+                raise _lost(text or "the server closed it")
+            self._pending = b"d" + struct.pack("!I", size + 4) + bytes(data)
+
+    def wait(self, seconds: float) -> None:
+        if not self._pending:
+            self._poll.poll(max(seconds, 0) * 1000)
+
+    def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
+        try:
+            self._connection.put_copy_data(status_message(written, flushed, reply=reply))
+            self._connection.flush()
+        except Exception as error:
+            raise _lost(str(error)) from error
+
+    def close(self) -> None:
+        self._connection.finish()
+
+
+def _refused(text: str) -> HeadraceError:
+    return HeadraceError(
+        "postgresql.replication_refused",
+        f"The server refused to start replication: {' '.join(text.split())}",
+        "Check the slot, the publication and the role's REPLICATION attribute "
+        "(headrace check FILE).",
+        retriable="is active for PID" in text or "starting up" in text,
+    )
+
+
+def server_error(frame: bytes) -> HeadraceError:
+    """The error that an ErrorResponse frame (with header) carries."""
+    fields = {}
+    for part in frame[5:].split(b"\0"):
+        if part:
+            fields[part[:1]] = part[1:].decode(errors="replace")
+    state, text = fields.get(b"C", ""), fields.get(b"M", "unknown error")
+    if state in ("55006", "55000", "42704", "58P01", "0A000", "22023", "42501"):
+        return slot_error(state, text)
+    if state.startswith("57P") or state.startswith("08"):
+        return _lost(text)
+    return _refused(f"{text} (SQLSTATE {state})")
+
+
+def slot_error(state: str, text: str) -> HeadraceError:
+    """A refusal of START_REPLICATION, by SQLSTATE."""
+    if state == "55006":
+        return HeadraceError(
+            "postgresql.slot_in_use",
+            f"The replication slot is used by another connection: {text}",
+            "Give every query its own slot.name, or stop the other consumer. One query can feed "
+            "several sinks with foreachBatch.",
+            retriable=True,
+        )
+    if "requested WAL segment" in text or "can no longer get changes" in text or (
+        state == "55000" and "invalidat" in text
+    ):
+        return HeadraceError(
+            "postgresql.slot_lost",
+            f"The server removed WAL that the slot needs: {text}",
+            "Drop the slot and start with a new checkpoint (a new snapshot); raise "
+            "max_slot_wal_keep_size.",
+        )
+    return _refused(f"{text} (SQLSTATE {state})")

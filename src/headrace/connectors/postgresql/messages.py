@@ -1,0 +1,112 @@
+"""Rare pgoutput messages, parsed in Python: relations, truncates, logical messages.
+
+Format: PostgreSQL manual, "Logical Replication Message Formats".
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from headrace.errors import HeadraceError
+
+
+@dataclass(frozen=True)
+class RelationColumn:
+    """A column as the log describes it; `in_identity`: part of the replica identity."""
+
+    name: str
+    type_oid: int
+    type_modifier: int
+    in_identity: bool
+
+
+@dataclass(frozen=True)
+class RelationMessage:
+    """A table as it is at this place in the log."""
+
+    oid: int
+    schema: str
+    table: str
+    identity: str  # d default, n nothing, f full, i index
+    columns: tuple[RelationColumn, ...]
+
+
+@dataclass(frozen=True)
+class LogicalMessage:
+    """What pg_logical_emit_message wrote."""
+
+    transactional: bool
+    lsn: int
+    prefix: str
+    content: bytes
+
+
+class _Reader:
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.place = 1
+
+    def take(self, layout: str) -> tuple[int, ...]:
+        values = struct.unpack_from("!" + layout, self.body, self.place)
+        self.place += struct.calcsize("!" + layout)
+        return values
+
+    def text(self) -> str:
+        end = self.body.index(b"\0", self.place)
+        value = self.body[self.place : end].decode()
+        self.place = end + 1
+        return value
+
+
+def _broken(kind: str) -> HeadraceError:
+    return HeadraceError(
+        "postgresql.broken_message",
+        f"The server sent a malformed {kind} message",
+        "Check what stands between headrace and PostgreSQL (a proxy?) and the server's version.",
+    )
+
+
+def parse_relation(body: bytes) -> RelationMessage:
+    """An `R` message. Raises HeadraceError("postgresql.broken_message")."""
+    reader = _Reader(body)
+    try:
+        (oid,) = reader.take("I")
+        schema, table = reader.text(), reader.text()
+        identity, count = reader.take("BH")
+        columns = []
+        for _ in range(count):
+            (flags,) = reader.take("B")
+            name = reader.text()
+            type_oid, modifier = reader.take("Ii")
+            columns.append(RelationColumn(name, type_oid, modifier, bool(flags & 1)))
+    except (struct.error, ValueError) as error:
+        raise _broken("relation") from error
+    return RelationMessage(oid, schema or "pg_catalog", table, chr(identity), tuple(columns))
+
+
+def parse_truncate(body: bytes) -> tuple[int, ...]:
+    """The relation oids of a `T` message, in its order."""
+    reader = _Reader(body)
+    try:
+        count, _flags = reader.take("IB")
+        if count > len(body):
+            raise _broken("truncate")
+        return reader.take(f"{count}I")
+    except struct.error as error:
+        raise _broken("truncate") from error
+
+
+def parse_message(body: bytes) -> LogicalMessage:
+    """An `M` message."""
+    reader = _Reader(body)
+    try:
+        flags, lsn = reader.take("BQ")
+        prefix = reader.text()
+        (length,) = reader.take("I")
+    except (struct.error, ValueError) as error:
+        raise _broken("logical") from error
+    content = body[reader.place : reader.place + length]
+    if len(content) != length:
+        raise _broken("logical")
+    return LogicalMessage(bool(flags & 1), lsn, prefix, content)

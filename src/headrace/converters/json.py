@@ -1,0 +1,279 @@
+"""Records to the six Spark columns, with keys, values and headers as JsonConverter's text."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.memory import PADDING, address_of
+from headrace.connect.records import Records, Shape
+from headrace.connect.rows import ROW, RowTable
+from headrace.converters import json_kernel as code
+from headrace.converters.json_headers import ConvertedHeaders, HeaderColumn
+from headrace.converters.json_values import JsonOptions, render_cell
+from headrace.converters.program import Program, compile_program
+
+MOST_ROWS = 10_000
+MOST_BYTES = 32 << 20  # of values in a batch; Arrow's string offsets are int32
+
+SCHEMA = pa.schema(
+    [
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("partition", pa.int32()),
+        pa.field("key", pa.string()),
+        pa.field("value", pa.string()),
+        pa.field(
+            "headers",
+            pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])),
+        ),
+        pa.field("sequence", pa.string(), nullable=False),
+    ]
+)
+
+
+class _Buffers:
+    """Output memory of one batch; two of them alternate, so a batch must be consumed before the
+    second next one is made (PySpark writes each batch out before it asks for the next)."""
+
+    def __init__(self) -> None:
+        self.values = np.empty(MOST_BYTES + PADDING, np.uint8)
+        self.keys = np.empty((MOST_BYTES >> 3) + PADDING, np.uint8)
+        self.value_present = np.empty(MOST_ROWS, np.uint8)
+        self.key_present = np.empty(MOST_ROWS, np.uint8)
+        self.sequences = np.empty(MOST_ROWS * code.SEQUENCE_LENGTH + PADDING, np.uint8)
+
+    def grow(self, values: int, keys: int) -> None:
+        """Room for one row that is larger than a batch."""
+        if values + PADDING > len(self.values):
+            self.values = np.empty(values + PADDING, np.uint8)
+        if keys + PADDING > len(self.keys):
+            self.keys = np.empty(keys + PADDING, np.uint8)
+
+
+class Patches:
+    """Cells of one row that Python renders because the compiled encoders gave up."""
+
+    def __init__(self) -> None:
+        self.table = np.zeros((code.MOST_COLUMNS * 3, 3), np.int64)
+        self._kept: list[np.ndarray] = []
+
+    def add(self, state: np.ndarray, program: Program, options: JsonOptions) -> None:
+        """Render the cell at which the kernel stopped, as `state` tells."""
+        count = int(state[code.PATCHES])
+        if count == 0:
+            self._kept.clear()
+        cell = program.cells[int(state[code.INSTRUCTION])]
+        place, length = int(state[code.CELL_ADDRESS]), int(state[code.CELL_LENGTH])
+        text = render_cell(cell, ctypes.string_at(place, length), options)
+        memory = np.frombuffer(text + bytes(PADDING), np.uint8)
+        self._kept.append(memory)
+        self.table[count] = (place, address_of(memory), len(text))
+        state[code.PATCHES] = count + 1
+
+    def bytes(self) -> int:
+        """How much room the rendered cells take."""
+        return sum(len(memory) for memory in self._kept)
+
+
+class _Compiled:
+    """The programs of one shape."""
+
+    def __init__(self, shape: Shape, key: JsonOptions, value: JsonOptions) -> None:
+        self.key = compile_program(shape.key, key) if shape.key is not None else None
+        self.value = compile_program(shape.value, value)
+
+    def row(self) -> tuple[int, int, int, int]:
+        key = self.key
+        return (
+            key.address if key else 0,
+            self.value.address,
+            key.largest if key else 0,
+            self.value.largest,
+        )
+
+
+class JsonConverter:
+    """Kafka Connect's JsonConverter over Records.
+
+    One converter serves one worker process: it keeps the programs of the shapes it has seen and
+    its output buffers.
+    """
+
+    def __init__(self, key: JsonOptions, value: JsonOptions, header: JsonOptions) -> None:
+        self.key, self.value = key, value
+        self._compiled: dict[Shape, _Compiled] = {}
+        self._buffers = (_Buffers(), _Buffers())
+        self._scratch = np.empty(code.SCRATCH + PADDING, np.uint8)
+        self._state = np.zeros(code.STATE_WORDS, np.int64)
+        self._patches = Patches()
+        self._headers = HeaderColumn(header)
+
+    def convert(self, slice_records: Sequence[Records], epoch: int) -> Iterator[pa.RecordBatch]:
+        """Batches of the six columns in total order (`place` of the records).
+
+        A batch's memory is reused after the next batch was made.
+        """
+        if not slice_records:
+            return
+        table = slice_records[0].table
+        rows, shapes = _in_total_order(slice_records)
+        compiled = [self._programs(records.shape) for records in slice_records]
+        programs = np.array([c.row() for c in compiled], np.int64)
+        topics = pa.array([records.shape.topic for records in slice_records], pa.string())
+        headers = self._headers.prepare([records.shape for records in slice_records])
+        start, turn = 0, 0
+        while start < len(rows):
+            buffers = self._buffers[turn]
+            turn ^= 1
+            batch, start = self._batch(
+                table, rows, shapes, start, programs, compiled, topics, headers, buffers, epoch
+            )
+            yield batch
+
+    def _programs(self, shape: Shape) -> _Compiled:
+        compiled = self._compiled.get(shape)
+        if compiled is None:
+            if len(self._compiled) > 10_000:  # relation versions of a long life
+                self._compiled.clear()
+            compiled = self._compiled[shape] = _Compiled(shape, self.key, self.value)
+        return compiled
+
+    def _batch(
+        self,
+        table: RowTable,
+        rows: np.ndarray,
+        shapes: np.ndarray,
+        start: int,
+        programs: np.ndarray,
+        compiled: list[_Compiled],
+        topics: pa.Array,
+        headers: ConvertedHeaders,
+        buffers: _Buffers,
+        epoch: int,
+    ) -> tuple[pa.RecordBatch, int]:
+        state = self._state
+        state[code.PATCHES] = 0
+        now = time.time_ns()
+        state[code.CLOCK_MS], state[code.CLOCK_US], state[code.CLOCK_NS] = (
+            now // 1_000_000,
+            now // 1_000,
+            now,
+        )
+        value_ends = np.empty(MOST_ROWS + 1, np.int32)
+        key_ends = np.empty(MOST_ROWS + 1, np.int32)
+        value_ends[0] = key_ends[0] = 0
+        done, value_base, key_base = 0, 0, 0
+        while True:
+            made = code.emit(
+                address_of(table.rows),
+                address_of(rows),
+                address_of(shapes),
+                start,
+                len(rows),
+                address_of(programs),
+                address_of(table.transactions),
+                address_of(state),
+                MOST_ROWS - done,
+                address_of(buffers.values) + value_base,
+                len(buffers.values) - PADDING - value_base,
+                address_of(value_ends) + 4 * done,
+                address_of(buffers.value_present) + done,
+                address_of(buffers.keys) + key_base,
+                len(buffers.keys) - PADDING - key_base,
+                address_of(key_ends) + 4 * done,
+                address_of(buffers.key_present) + done,
+                address_of(buffers.sequences) + code.SEQUENCE_LENGTH * done,
+                address_of(self._scratch),
+                address_of(self._patches.table),
+                epoch,
+            )
+            value_ends[done : done + made + 1] += value_base
+            key_ends[done : done + made + 1] += key_base
+            done += made
+            value_base, key_base = int(value_ends[done]), int(key_ends[done])
+            start = int(state[code.NEXT])
+            status = int(state[code.STATUS])
+            if status == code.UNUSUAL:
+                self._patch(compiled[int(shapes[start])])
+            elif status == code.FULL and done == 0:
+                self._grow(buffers, table.rows[rows[start]], programs[shapes[start]])
+            else:
+                break
+        selected = rows[start - done : start]
+        which = shapes[start - done : start]
+        columns = [
+            topics.take(pa.array(which)),
+            pa.nulls(done, pa.int32()),
+            _strings(buffers.keys, key_ends, buffers.key_present, done),
+            _strings(buffers.values, value_ends, buffers.value_present, done),
+            headers.column(table, selected, which, self._scratch, state, self._patches),
+            _fixed(buffers.sequences, done),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=SCHEMA), start
+
+    def _patch(self, compiled: _Compiled) -> None:
+        at = int(self._state[code.INSTRUCTION])
+        if compiled.key is not None and at in compiled.key.cells:
+            self._patches.add(self._state, compiled.key, self.key)
+        else:
+            self._patches.add(self._state, compiled.value, self.value)
+
+    def _grow(self, buffers: _Buffers, row: np.void, program: np.ndarray) -> None:
+        text = 6 * int(row["size"]) + 2 * self._patches.bytes()
+        buffers.grow(2 * text + int(program[3]) + PADDING, text + int(program[2]) + PADDING)
+
+
+def _in_total_order(slice_records: Sequence[Records]) -> tuple[np.ndarray, np.ndarray]:
+    """Row index and index of the Records, one per record, by `place`."""
+    if len(slice_records) == 1:
+        only = slice_records[0]
+        if len(only.place) < 2 or bool(np.all(only.place[1:] > only.place[:-1])):
+            return np.ascontiguousarray(only.rows), np.zeros(len(only), np.int64)
+    total = sum(len(records) for records in slice_records)
+    top = max(int(records.place.max()) for records in slice_records if len(records)) + 1
+    if top > 4 * total + 1024:
+        place = np.concatenate([records.place for records in slice_records])
+        order = np.argsort(place, kind="stable")
+        rows = np.concatenate([records.rows for records in slice_records])[order]
+        lengths = [len(records) for records in slice_records]
+        return rows, np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)[order]
+    # Places are distinct and dense, so scattering is a sort in linear time.
+    rows = np.full(top, -1, np.int64)
+    shapes = np.empty(top, np.int64)
+    for index, records in enumerate(slice_records):
+        rows[records.place] = records.rows
+        shapes[records.place] = index
+    if total == top:
+        return rows, shapes
+    kept = rows >= 0
+    return rows[kept], shapes[kept]
+
+
+def _strings(data: np.ndarray, ends: np.ndarray, present: np.ndarray, count: int) -> pa.Array:
+    validity = None
+    if not present[:count].all():
+        validity = pa.py_buffer(np.packbits(present[:count], bitorder="little"))
+    return pa.StringArray.from_buffers(
+        count, pa.py_buffer(ends), pa.py_buffer(data[: int(ends[count])]), validity
+    )
+
+
+_SEQUENCE_ENDS = np.arange(MOST_ROWS + 1, dtype=np.int32) * code.SEQUENCE_LENGTH
+
+
+def _fixed(data: np.ndarray, count: int) -> pa.Array:
+    used = data[: count * code.SEQUENCE_LENGTH]
+    return pa.StringArray.from_buffers(count, pa.py_buffer(_SEQUENCE_ENDS), pa.py_buffer(used))
+
+
+def run_id() -> str:
+    """A new id for `__debezium.context.runId`."""
+    return str(uuid.uuid4())
+
+
+assert ROW.itemsize % 8 == 0

@@ -1,0 +1,250 @@
+"""Compiled cell encoders: the text PostgreSQL sends for a value becomes JSON text.
+
+`encode` writes one non-null cell and is what the converters call; the `put_*` kernels write the
+other parts of an event. Everything works on addresses (see `headrace.connect.memory`): the input
+needs `PADDING` readable bytes behind it, the output `6 * length + 64` writable bytes. Any bytes
+are safe: text that does not have the form PostgreSQL gives it is answered with -1, never read or
+written out of bounds. The answer -1 also stands for values outside the common case, which
+`headrace.converters.json_values.render_cell` renders exactly.
+
+JSON is written as Kafka Connect's JsonConverter (Jackson) writes it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.memory import (
+    copy,
+    copy16,
+    copy16_json_mask,
+    count_trailing_zeros,
+    kernel,
+    load8,
+    load64,
+    store8,
+    store16,
+    store64,
+)
+from headrace.converters.json_floats import put_float
+from headrace.converters.json_numbers import (
+    BASE64_PAIRS,
+    HIGH_BITS,
+    put_decimal,
+    put_decimal_string,
+    put_int,
+    put_integer_base64,
+    put_raw_int,
+    put_variable_decimal,
+    wrapping_add,
+)
+from headrace.converters.json_times import (
+    NO_TIME,
+    date_days,
+    put_timestamptz,
+    time_micros,
+    timestamp_micros,
+)
+
+__all__ = [
+    "copy",
+    "encode",
+    "put_boolean",
+    "put_bytes",
+    "put_int",
+    "put_integer_base64",
+    "put_string",
+]
+
+_QUOTE, _BACKSLASH, _PAD = ord('"'), ord("\\"), ord("=")
+_TRUE = int.from_bytes(b"true", "little")
+_FALSE = int.from_bytes(b"false", "little")
+
+
+def _escape(byte: int) -> int:
+    """What Jackson writes for a character that it escapes; the length is in the highest byte."""
+    short = {8: b"b", 9: b"t", 10: b"n", 12: b"f", 13: b"r", _QUOTE: b'"', _BACKSLASH: b"\\"}
+    text = b"\\" + short.get(byte, b"u00%02X" % byte)
+    return int.from_bytes(text.ljust(7, b"\0") + bytes([len(text)]), "little")
+
+
+# By byte; only control characters, the quote and the backslash are ever looked up.
+_ESCAPES = np.array([_escape(byte) for byte in range(_BACKSLASH + 1)], np.int64)
+
+_RAW, _STRING, _BOOLEAN = int(Encoding.RAW), int(Encoding.STRING), int(Encoding.BOOLEAN)
+_DECIMAL, _DECIMAL_STRING = int(Encoding.DECIMAL), int(Encoding.DECIMAL_STRING)
+_DOUBLE, _FLOAT, _BYTES_HEX = int(Encoding.DOUBLE), int(Encoding.FLOAT), int(Encoding.BYTES_HEX)
+_DATE, _TIME_MS, _TIME_US = int(Encoding.DATE), int(Encoding.TIME_MS), int(Encoding.TIME_US)
+_TIMESTAMP_MS, _TIMESTAMP_US = int(Encoding.TIMESTAMP_MS), int(Encoding.TIMESTAMP_US)
+_TIMESTAMPTZ, _BIT1 = int(Encoding.TIMESTAMPTZ), int(Encoding.BIT1)
+_NUMERIC_DOUBLE = int(Encoding.NUMERIC_DOUBLE)
+_VARIABLE_DECIMAL = int(Encoding.VARIABLE_DECIMAL)
+
+
+@kernel
+def put_string(address, length, out):  # type: ignore[no-untyped-def]
+    """A JSON string; returns its end. Writes up to `6 * length + 2` bytes and 16 more."""
+    store8(out, _QUOTE)
+    out += 1
+    end = address + length
+    while address < end:
+        mask = copy16_json_mask(out, address)
+        count = end - address
+        if count < 16:
+            mask &= (1 << count) - 1
+        else:
+            count = 16
+        while mask:
+            place = count_trailing_zeros(mask)
+            escape = _ESCAPES[load8(address + place)]
+            size = escape >> 56
+            store64(out + place, escape)
+            copy16(out + place + size, address + place + 1)
+            out += size - 1
+            mask &= mask - 1
+        out += count
+        address += count
+    store8(out, _QUOTE)
+    return out + 1
+
+
+@kernel
+def put_boolean(value, out):  # type: ignore[no-untyped-def]
+    """`true` or `false`; returns its end. Writes up to 8 bytes."""
+    store64(out, _TRUE if value else _FALSE)
+    return out + (4 if value else 5)
+
+
+@kernel
+def _put_three_bytes(bits, out):  # type: ignore[no-untyped-def]
+    store16(out, np.int64(BASE64_PAIRS[(bits >> 12) & 4095]))
+    store16(out + 2, np.int64(BASE64_PAIRS[bits & 4095]))
+
+
+@kernel
+def put_bytes(address, length, out):  # type: ignore[no-untyped-def]
+    """Base64 of bytes in quotes; returns its end."""
+    store8(out, _QUOTE)
+    out += 1
+    while length > 0:
+        bits = load8(address) << 16
+        if length > 1:
+            bits |= load8(address + 1) << 8
+        if length > 2:
+            bits |= load8(address + 2)
+        _put_three_bytes(bits, out)
+        out += 4
+        address += 3
+        length -= 3
+    if length < 0:
+        store8(out - 1, _PAD)
+    if length < -1:
+        store8(out - 2, _PAD)
+    store8(out, _QUOTE)
+    return out + 1
+
+
+@kernel
+def _hex_bytes(text):  # type: ignore[no-untyped-def]
+    """Eight hexadecimal characters as a number of 32 bits, -1 when one of them is none.
+
+    Per byte, with the high bits known to be clear: adding 0x80 - c sets the high bit from
+    character c on, adding 0x7F - c above it.
+    """
+    lower = text | 0x2020202020202020
+    digit = wrapping_add(text, 0x5050505050505050) & ~wrapping_add(text, 0x4646464646464646)
+    letter = wrapping_add(lower, 0x1F1F1F1F1F1F1F1F) & ~wrapping_add(lower, 0x1919191919191919)
+    if text & HIGH_BITS or ((digit | letter) & HIGH_BITS) != HIGH_BITS:
+        return np.int64(-1)
+    halves = (text & 0x0F0F0F0F0F0F0F0F) + ((text >> 6) & 0x0101010101010101) * 9
+    value = ((halves << 4) | (halves >> 8)) & 0x00FF00FF00FF00FF
+    # The first byte is the lowest; gather them with the first one highest.
+    return (
+        (value & 0xFF) << 24 | (value >> 16 & 0xFF) << 16 | (value >> 32 & 0xFF) << 8 | value >> 48
+    )
+
+
+@kernel
+def _put_hex(address, length, out):  # type: ignore[no-untyped-def]
+    r"""`\x…` as base64 in quotes; -1 when a character is not hexadecimal."""
+    if length < 2 or length & 1 or load8(address) != _BACKSLASH or load8(address + 1) != 120:
+        return np.int64(-1)
+    end = address + length
+    address += 2
+    store8(out, _QUOTE)
+    out += 1
+    while end - address >= 8:
+        # Eight characters are checked, six of them make three bytes.
+        value = _hex_bytes(load64(address))
+        if value < 0:
+            return value
+        _put_three_bytes(value >> 8, out)
+        out += 4
+        address += 6
+    while address < end:
+        count = min(end - address, 6)
+        # Characters beyond the end read as the digit 0.
+        text = load64(address) & ((1 << (8 * count)) - 1)
+        value = _hex_bytes(text | 0x3030303030303030 << (8 * count))
+        if value < 0:
+            return value
+        _put_three_bytes(value >> 8, out)
+        out += 4
+        address += count
+        if count < 6:
+            store8(out - 1, _PAD)
+        if count < 4:
+            store8(out - 2, _PAD)
+    store8(out, _QUOTE)
+    return out + 1
+
+
+@kernel
+def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-def]
+    """Write the JSON value of a text cell that is not null.
+
+    `code` is an `Encoding`, `parameter` belongs to it. Returns the end of the output, or -1: the
+    cell is for `render_cell`. Then bytes behind `out` may have been written all the same.
+    """
+    if length < 0:
+        return np.int64(-1)
+    if code == _RAW:
+        return put_raw_int(address, length, out)
+    if code == _STRING:
+        return put_string(address, length, out)
+    if code in (_BOOLEAN, _BIT1):
+        byte = load8(address)
+        true = ord("t") if code == _BOOLEAN else ord("1")
+        false = ord("f") if code == _BOOLEAN else ord("0")
+        if length != 1 or byte not in (true, false):
+            return np.int64(-1)
+        return put_boolean(byte == true, out)
+    if code == _DECIMAL:
+        return put_decimal(address, length, parameter, out)
+    if code == _TIMESTAMPTZ:
+        return put_timestamptz(address, length, parameter, out)
+    if code == _DECIMAL_STRING:
+        return put_decimal_string(address, length, parameter, out)
+    if code == _DOUBLE:
+        return put_float(address, length, 17, out)
+    if code == _FLOAT:
+        return put_float(address, length, 9, out)
+    if code == _NUMERIC_DOUBLE:
+        return put_float(address, length, 15, out)
+    if code == _BYTES_HEX:
+        return _put_hex(address, length, out)
+    if code == _VARIABLE_DECIMAL:
+        return put_variable_decimal(address, length, out)
+    value = np.int64(NO_TIME)
+    if code in (_TIMESTAMP_US, _TIMESTAMP_MS):
+        value = timestamp_micros(address, length)
+    elif code == _DATE:
+        value = date_days(address, length)
+    elif code in (_TIME_US, _TIME_MS):
+        value = time_micros(address, length)
+    if value == NO_TIME:
+        return np.int64(-1)
+    if code in (_TIMESTAMP_MS, _TIME_MS):
+        value = value // 1000
+    return put_int(value, out)

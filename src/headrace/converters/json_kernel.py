@@ -1,0 +1,330 @@
+"""The compiled pass from row images to JSON keys and values, in total order, any mix of shapes.
+
+It interprets programs (see `program.py`): a list of instructions per shape, each a constant
+fragment followed by one piece of data. Every argument is an address or a count. Images were
+checked against their frames when they were indexed; a cell's own text is checked by its encoder.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from headrace.connect.memory import (
+    copy,
+    kernel,
+    load8,
+    load16_be,
+    load32_be,
+    load32_signed,
+    load64,
+    store8,
+    store32,
+    store64,
+)
+from headrace.connect.rows import NULL, ROW, TRANSACTION, offset_in_row
+from headrace.converters.json_cells import encode, put_int
+
+# Instructions: ten int64 each.
+WORDS = 10
+SIZE = WORDS * 8
+A, B, C = 8, 16, 24  # operands
+PREFIX, PREFIX_LENGTH = 32, 40
+NULL_TEXT, NULL_LENGTH = 48, 56
+UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
+
+END, NOTHING, ROW_INT, ROW_CHARACTER, TRANSACTION_INT, LSN_PAIR, CHOICE, CLOCK, CELL, STRUCT = (
+    range(10)
+)
+
+# Why `emit` came back.
+DONE, FULL, UNUSUAL = range(3)
+
+# Words of `state` (int64).
+NEXT, STATUS, CELL_ADDRESS, CELL_LENGTH, INSTRUCTION, CLOCK_MS, CLOCK_US, CLOCK_NS, PATCHES = range(
+    9
+)
+STATE_WORDS = 16
+
+MOST_COLUMNS = 1664  # PostgreSQL's limit of columns in a table
+SCRATCH = 3 * 24 * MOST_COLUMNS
+SEQUENCE_LENGTH = 41
+
+_ROW_SIZE = ROW.itemsize
+_TRANSACTION_SIZE = TRANSACTION.itemsize
+_OLD = offset_in_row("old")
+_NEW = offset_in_row("new")
+_OTHER = offset_in_row("other")
+_POSITION = offset_in_row("position")
+_LSN = offset_in_row("lsn")
+_ORDINAL = offset_in_row("ordinal")
+_PART = offset_in_row("part")
+_SIZE = offset_in_row("size")
+_TRANSACTION = offset_in_row("transaction")
+_OPERATION = offset_in_row("operation")
+_KIND = offset_in_row("kind")
+_FLAGS = offset_in_row("flags")
+_LAST_COMMIT = int(TRANSACTION.fields["last_commit"][1])  # type: ignore[index]
+_NULL = int(NULL)
+
+
+@kernel
+def split(image, cells):
+    """Image → one (kind, address, length) int64 triple per column; returns the column count."""
+    columns = load16_be(image)
+    place = image + 2
+    for column in range(columns):
+        kind = load8(place)
+        place += 1
+        target = cells + 24 * column
+        store64(target, kind)
+        if kind == 116:
+            length = load32_be(place)
+            store64(target + 8, place + 4)
+            store64(target + 16, length)
+            place += 4 + length
+    return columns
+
+
+@kernel
+def _hexadecimal(value, digits, out):
+    for i in range(digits):
+        digit = (value >> (4 * (digits - 1 - i))) & 15
+        store8(out + i, digit + 48 if digit < 10 else digit + 87)
+
+
+@kernel
+def _patch(patches, count, address, out):
+    """Copy what Python rendered for the cell at `address`; returns the new end, or -1."""
+    for i in range(count):
+        if load64(patches + 24 * i) == address:
+            return copy(load64(patches + 24 * i + 8), load64(patches + 24 * i + 16), out)
+    return -1
+
+
+@kernel
+def _run(program, row, transaction, state, old, new, other, patches, out):
+    """One program over one row; returns the end of the output, or -1 for an unusual cell."""
+    at = program
+    old_image = load64(row + _OLD)
+    new_image = load64(row + _NEW)
+    while True:
+        code = load64(at)
+        out = copy(load64(at + PREFIX), load64(at + PREFIX_LENGTH), out)
+        if code == CELL:
+            which = load64(at + A)
+            column = load64(at + B)
+            cells = new
+            if which == 0 or (which == 3 and new_image == 0):
+                cells = old
+            elif which == 2:
+                cells = other
+            cell = cells + 24 * column
+            kind = load64(cell)
+            if kind == 117 and which != 0 and (load8(row + _FLAGS) & 1):
+                # Unchanged TOAST under REPLICA IDENTITY FULL: the old image has the value. The
+                # create half of a key change finds the old image behind `other`.
+                if old_image:
+                    cell = old + 24 * column
+                elif load64(row + _OTHER):
+                    cell = other + 24 * column
+                kind = load64(cell)
+            if kind == 116:
+                address = load64(cell + 8)
+                length = load64(cell + 16)
+                end = encode(address, length, load64(at + C) & 255, load64(at + C) >> 8, out)
+                if end < 0:
+                    end = _patch(patches, load64(state + 8 * PATCHES), address, out)
+                    if end < 0:
+                        store64(state + 8 * CELL_ADDRESS, address)
+                        store64(state + 8 * CELL_LENGTH, length)
+                        store64(state + 8 * INSTRUCTION, at)
+                        return -1
+                out = end
+            elif kind == 117:
+                out = copy(load64(at + UNAVAILABLE_TEXT), load64(at + UNAVAILABLE_LENGTH), out)
+            else:
+                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+        elif code == ROW_INT:
+            out = put_int(load64(row + load64(at + A)), out)
+        elif code == TRANSACTION_INT:
+            value = load64(transaction + load64(at + A))
+            if value == _NULL:
+                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+            else:
+                out = put_int(value, out)
+        elif code == CLOCK:
+            out = put_int(load64(state + 8 * load64(at + A)), out)
+        elif code == CHOICE:
+            text = load64(at + B) + 16 * load8(row + load64(at + A))
+            out = copy(load64(text), load64(text + 8), out)
+        elif code == ROW_CHARACTER:
+            store8(out, 34)
+            store8(out + 1, load8(row + load64(at + A)))
+            store8(out + 2, 34)
+            out += 3
+        elif code == LSN_PAIR:
+            # A JSON array inside a JSON string: its quotes are escaped.
+            store8(out, 34)
+            store8(out + 1, 91)
+            out += 2
+            last = load64(transaction + _LAST_COMMIT)
+            if last == _NULL:
+                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+            else:
+                store8(out, 92)
+                store8(out + 1, 34)
+                out = put_int(last, out + 2)
+                store8(out, 92)
+                store8(out + 1, 34)
+                out += 2
+            store8(out, 44)
+            store8(out + 1, 92)
+            store8(out + 2, 34)
+            out = put_int(load64(row + _LSN), out + 3)
+            store8(out, 92)
+            store8(out + 1, 34)
+            store8(out + 2, 93)
+            store8(out + 3, 34)
+            out += 4
+        elif code == STRUCT:
+            image = load64(at + A)
+            present = new_image
+            if image == 0:
+                present = old_image
+            elif image == 2:
+                present = load64(row + _OTHER)
+            if present == 0:
+                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+                at = load64(at + B)
+                continue
+        elif code == END:
+            return out
+        at += SIZE
+
+
+@kernel
+def _split_row(row, old, new, other):
+    image = load64(row + _OLD)
+    if image:
+        split(image, old)
+    image = load64(row + _NEW)
+    if image:
+        split(image, new)
+    image = load64(row + _OTHER)
+    if image:
+        split(image, other)
+
+
+@kernel
+def emit(
+    rows,
+    selected,
+    shapes,
+    start,
+    count,
+    programs,
+    transactions,
+    state,
+    most_rows,
+    values,
+    values_capacity,
+    value_ends,
+    value_present,
+    keys,
+    keys_capacity,
+    key_ends,
+    key_present,
+    sequences,
+    scratch,
+    patches,
+    epoch,
+):
+    """Render rows start… of `selected` (int64 row indexes) until `count`, `most_rows` rows or a
+    full buffer; returns the number rendered.
+
+    `shapes` (int64 per selected row) picks from `programs`: four int64 per shape: key program or
+    0, value program, and the bytes that the constants of key and value may take. `state` says
+    why the pass stopped and where; `patches` are cells that Python rendered for row NEXT.
+    """
+    old = scratch
+    new = scratch + 24 * MOST_COLUMNS
+    other = scratch + 48 * MOST_COLUMNS
+    value_end = values
+    key_end = keys
+    done = 0
+    status = DONE
+    store32(value_ends, 0)
+    store32(key_ends, 0)
+    i = start
+    while i < count:
+        row = rows + load64(selected + 8 * i) * _ROW_SIZE
+        programs_here = programs + 32 * load64(shapes + 8 * i)
+        grown = 6 * load64(row + _SIZE)
+        if (
+            done >= most_rows
+            or value_end - values + 2 * grown + load64(programs_here + 24) > values_capacity
+            or key_end - keys + grown + load64(programs_here + 16) > keys_capacity
+        ):
+            status = FULL
+            break
+        transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+        _split_row(row, old, new, other)
+        next_key = key_end
+        next_value = value_end
+        program = load64(programs_here)
+        if program:
+            next_key = _run(program, row, transaction, state, old, new, other, patches, key_end)
+            if next_key < 0:
+                status = UNUSUAL
+                break
+        if load8(row + _OPERATION):
+            next_value = _run(
+                load64(programs_here + 8),
+                row,
+                transaction,
+                state,
+                old,
+                new,
+                other,
+                patches,
+                value_end,
+            )
+            if next_value < 0:
+                status = UNUSUAL
+                break
+        store64(state + 8 * PATCHES, 0)
+        store8(key_present + done, 1 if program else 0)
+        store8(value_present + done, 1 if load8(row + _OPERATION) else 0)
+        sequence = sequences + SEQUENCE_LENGTH * done
+        _hexadecimal(epoch, 4, sequence)
+        _hexadecimal(load64(row + _POSITION), 16, sequence + 4)
+        _hexadecimal(load8(row + _KIND), 1, sequence + 20)
+        _hexadecimal(load64(row + _ORDINAL), 12, sequence + 21)
+        _hexadecimal(load64(row + _PART), 8, sequence + 33)
+        key_end = next_key
+        value_end = next_value
+        done += 1
+        store32(value_ends + 4 * done, value_end - values)
+        store32(key_ends + 4 * done, key_end - keys)
+        i += 1
+    store64(state + 8 * NEXT, i)
+    store64(state + 8 * STATUS, status)
+    return done
+
+
+@kernel
+def emit_one(program, row, transactions, state, scratch, patches, out):
+    """One program over one row (a header of a key change); returns the end, or -1."""
+    _split_row(row, scratch, scratch + 24 * MOST_COLUMNS, scratch + 48 * MOST_COLUMNS)
+    transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+    return _run(
+        program,
+        row,
+        transaction,
+        state,
+        scratch,
+        scratch + 24 * MOST_COLUMNS,
+        scratch + 48 * MOST_COLUMNS,
+        patches,
+        out,
+    )

@@ -1,0 +1,373 @@
+"""Compiled encoders for integers and decimals, from PostgreSQL's text.
+
+Part of `headrace.converters.json_cells`, whose rules on memory hold here too. Eight digits are
+handled at once in a 64-bit integer, first character in the lowest byte.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from headrace.connect.memory import (
+    copy,
+    count_trailing_zeros,
+    kernel,
+    load8,
+    load32,
+    load64,
+    store8,
+    store16,
+    store32,
+    store64,
+)
+
+
+def _repeated(byte: int) -> int:
+    return int.from_bytes(bytes([byte]) * 8, "little", signed=True)
+
+
+def as_word(text: bytes) -> int:
+    """Up to eight characters as the integer that a store writes them with."""
+    return int.from_bytes(text.ljust(8, b"\0"), "little", signed=True)
+
+
+DIGIT_ZEROS = _repeated(0x30)
+HIGH_BITS = _repeated(0x80)
+# Added to a byte below 0x80, this sets its high bit when the byte is above 9.
+ABOVE_NINE = _repeated(0x76)
+
+_DASH, _POINT, _QUOTE, _ZERO = ord("-"), ord("."), ord('"'), ord("0")
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+# Two base64 characters for 12 bits.
+BASE64_PAIRS = np.array(
+    [_ALPHABET[i >> 6] | _ALPHABET[i & 63] << 8 for i in range(4096)], np.uint16
+)
+POWERS_OF_TEN = np.array([10**i for i in range(19)], np.int64)
+
+_COLON, _BRACE, _PAD = ord(":"), ord("}"), ord("=")
+_PADS = as_word(b"==")
+_SCALE, _VALUE = as_word(b'{"scale"'), as_word(b',"value"')
+_MOST_DIGITS = 1024
+_MOST_FRACTION = 16383  # of any numeric
+_MOST_PADDING = 8
+
+
+def _arithmetic(generate: Any, count: int) -> Any:
+    """An intrinsic on int64 arguments; `generate` gets the LLVM builder and their values."""
+    signature = types.int64(*[types.int64] * count)
+
+    def code(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return generate(builder, *arguments)
+
+    def one(_typing: Any, _value: Any) -> Any:
+        return signature, code
+
+    def two(_typing: Any, _left: Any, _right: Any) -> Any:
+        return signature, code
+
+    return intrinsic(one if count == 1 else two)
+
+
+# Zero bits above the highest set bit; 64 when there is none.
+count_leading_zeros = _arithmetic(lambda b, x: b.ctlz(x, ir.Constant(ir.IntType(1), 0)), 1)
+# Numba's own + and * promise LLVM that nothing overflows; here bytes of any value are added.
+wrapping_add = _arithmetic(lambda b, left, right: b.add(left, right), 2)
+wrapping_multiply = _arithmetic(lambda b, left, right: b.mul(left, right), 2)
+
+
+@kernel
+def is_text_of_digits(digits):  # type: ignore[no-untyped-def]
+    """Whether eight characters, already xored with `DIGIT_ZEROS`, were all digits."""
+    return (wrapping_add(digits, ABOVE_NINE) | digits) & HIGH_BITS == 0
+
+
+@kernel
+def divide(value, divisor):  # type: ignore[no-untyped-def]
+    """`value // divisor` of two integers that are not negative, without the sign's care."""
+    return np.int64(np.uint64(value) // np.uint64(divisor))
+
+
+@kernel
+def _eight_digits(value):  # type: ignore[no-untyped-def]
+    """The digits (0-9, not characters) of a value below 10**8, one per byte."""
+    high = divide(value, 10000)
+    fours = high | (value - high * 10000) << 32
+    hundreds = (fours * 10486 >> 20) & 0x0000007F0000007F
+    twos = hundreds | (fours - 100 * hundreds) << 16
+    tens = (twos * 103 >> 10) & 0x000F000F000F000F
+    return tens | (twos - 10 * tens) << 8
+
+
+@kernel
+def number_of_eight(digits):  # type: ignore[no-untyped-def]
+    """The inverse of `_eight_digits`."""
+    pairs = digits * 10 + (digits >> 8)
+    high = wrapping_multiply(pairs & 0x000000FF000000FF, 100 + (1000000 << 32))
+    low = wrapping_multiply((pairs >> 16) & 0x000000FF000000FF, 1 + (10000 << 32))
+    return (high + low) >> 32
+
+
+@kernel
+def parse_digits(address, count):  # type: ignore[no-untyped-def]
+    """The number of `count` (0 to 18) digits, or -1 when one of them is none."""
+    value = np.int64(0)
+    while count > 8:
+        digits = load64(address) ^ DIGIT_ZEROS
+        if not is_text_of_digits(digits):
+            return np.int64(-1)
+        value = value * 100000000 + number_of_eight(digits)
+        address += 8
+        count -= 8
+    if count > 0:
+        digits = (load64(address) ^ DIGIT_ZEROS) << (64 - 8 * count)
+        if not is_text_of_digits(digits):
+            return np.int64(-1)
+        value = value * POWERS_OF_TEN[count] + number_of_eight(digits)
+    return value
+
+
+@kernel
+def are_digits(address, count):  # type: ignore[no-untyped-def]
+    """Whether all `count` bytes are digits."""
+    while count > 8:
+        digits = load64(address) ^ DIGIT_ZEROS
+        if not is_text_of_digits(digits):
+            return False
+        address += 8
+        count -= 8
+    if count > 0:
+        digits = (load64(address) ^ DIGIT_ZEROS) << (64 - 8 * count)
+        if not is_text_of_digits(digits):
+            return False
+    return True
+
+
+@kernel
+def _put_short(value, out):  # type: ignore[no-untyped-def]
+    digits = _eight_digits(value)
+    leading = min(count_trailing_zeros(digits) >> 3, 7)
+    store64(out, (digits | DIGIT_ZEROS) >> (8 * leading))
+    return out + 8 - leading
+
+
+@kernel
+def put_int(value, out):  # type: ignore[no-untyped-def]
+    """Decimal text of an int64; returns its end. Writes up to 28 bytes."""
+    if value < 0:
+        store8(out, _DASH)
+        out += 1
+        value = -value  # The smallest int64 stays as it is: `divide` takes it for 2**63.
+    if 0 <= value < 100000000:
+        return _put_short(value, out)
+    high = divide(value, 100000000)
+    low = wrapping_add(value, high * -100000000)
+    if high < 100000000:
+        out = _put_short(high, out)
+    else:
+        top = divide(high, 100000000)
+        out = _put_short(top, out)
+        store64(out, _eight_digits(high - top * 100000000) | DIGIT_ZEROS)
+        out += 8
+    store64(out, _eight_digits(low) | DIGIT_ZEROS)
+    return out + 8
+
+
+@kernel
+def put_raw_int(address, length, out):  # type: ignore[no-untyped-def]
+    """Copy the text of an integer; -1 when it is none as JSON writes it."""
+    first = address
+    if length > 0 and load8(address) == _DASH:
+        first += 1
+    count = address + length - first
+    if count < 1 or (length > 1 and load8(first) == _ZERO):
+        return np.int64(-1)
+    if count <= 8:
+        digits = (load64(first) ^ DIGIT_ZEROS) << (64 - 8 * count)
+        if not is_text_of_digits(digits):
+            return np.int64(-1)
+        store64(out, load64(address))
+        store8(out + 8, load8(address + 8))
+        return out + length
+    if not are_digits(first, count):
+        return np.int64(-1)
+    return copy(address, length, out)
+
+
+@kernel
+def put_integer_base64(value, out):  # type: ignore[no-untyped-def]
+    """Quoted base64 of the shortest big-endian two's complement form of an int64."""
+    size = (72 - count_leading_zeros(value ^ (value >> 63))) >> 3
+    left = value << (64 - 8 * size)
+    end = out + 1
+    store8(out, _QUOTE)
+    characters = divide(8 * size + 5, 6)
+    for _ in range((characters + 1) >> 1):
+        store16(end, np.int64(BASE64_PAIRS[(left >> 52) & 4095]))
+        left <<= 12
+        end += 2
+    store16(out + 1 + characters, _PADS)
+    end = out + 1 + 4 * divide(size + 2, 3)
+    store8(end, _QUOTE)
+    return end + 1
+
+
+@kernel
+def _put_big_decimal(address, whole, fraction, padding, negative, out):  # type: ignore[no-untyped-def]
+    """The same for any number of digits; the output's own tail is the scratch memory."""
+    count = whole + fraction + padding
+    limbs = out + whole + fraction + 32  # 32-bit limbs of the magnitude, lowest first
+    used = 0
+    for start in range(0, count, 9):
+        group = np.int64(0)
+        size = min(count - start, 9)
+        for index in range(start, start + size):
+            digit = np.int64(0)
+            if index < whole + fraction:
+                digit = load8(address + index + (1 if index >= whole else 0)) - _ZERO
+                if digit < 0 or digit > 9:
+                    return np.int64(-1)
+            group = group * 10 + digit
+        power = POWERS_OF_TEN[size]
+        for limb in range(limbs, limbs + 4 * used, 4):
+            group += load32(limb) * power
+            store32(limb, group)
+            group >>= 32
+        if group:
+            store32(limbs + 4 * used, group)
+            used += 1
+    store32(limbs + 4 * used, 0)
+    size = 4 * used + 1
+    if negative:
+        carry = 1
+        for place in range(limbs, limbs + size):
+            carry += 255 - load8(place)
+            store8(place, carry)
+            carry >>= 8
+    while size > 1:
+        top = load8(limbs + size - 1)
+        high_bit = load8(limbs + size - 2) >> 7
+        if not ((top == 0 and high_bit == 0) or (top == 255 and high_bit == 1)):
+            break
+        size -= 1
+    store8(out, _QUOTE)
+    out += 1
+    while size > 0:
+        bits = load8(limbs + size - 1) << 16
+        if size > 1:
+            bits |= load8(limbs + size - 2) << 8
+        if size > 2:
+            bits |= load8(limbs + size - 3)
+        store16(out, np.int64(BASE64_PAIRS[bits >> 12]))
+        store16(out + 2, np.int64(BASE64_PAIRS[bits & 4095]))
+        out += 4
+        size -= 3
+    if size < 0:
+        store8(out - 1, _PAD)
+    if size < -1:
+        store8(out - 2, _PAD)
+    store8(out, _QUOTE)
+    return out + 1
+
+
+@kernel
+def find_point(address, length):  # type: ignore[no-untyped-def]
+    """Index of the first decimal point, or `length`."""
+    for index in range(length):
+        if load8(address + index) == _POINT:
+            return index
+    return length
+
+
+@kernel
+def _put_unscaled(address, whole, fraction, padding, negative, out):  # type: ignore[no-untyped-def]
+    """Base64 of the digits around a point, `padding` zeros behind them."""
+    count = whole + fraction + padding
+    if count > 18:
+        if count > _MOST_DIGITS or padding > _MOST_PADDING:
+            return np.int64(-1)
+        return _put_big_decimal(address, whole, fraction, padding, negative, out)
+    value = parse_digits(address, whole)
+    low = parse_digits(address + whole + 1, fraction)
+    if (value | low) < 0:
+        return np.int64(-1)
+    value = (value * POWERS_OF_TEN[fraction] + low) * POWERS_OF_TEN[padding]
+    return put_integer_base64(-value if negative else value, out)
+
+
+@kernel
+def put_decimal(address, length, scale, out):  # type: ignore[no-untyped-def]
+    """Connect's Decimal: base64 of the unscaled value. -1: NaN, Infinity, or more digits after
+    the point than the scale has."""
+    negative = length > 0 and load8(address) == _DASH
+    if negative:
+        address += 1
+        length -= 1
+    if scale < 0 or scale > _MOST_DIGITS:
+        return np.int64(-1)
+    if scale == 0:
+        whole, fraction = length, np.int64(0)
+    elif length > scale + 1 and load8(address + length - scale - 1) == _POINT:
+        whole, fraction = length - scale - 1, scale
+    else:
+        whole = find_point(address, length)
+        fraction = max(length - whole - 1, np.int64(0))
+    if whole < 1 or fraction > scale or (fraction == 0 and whole < length):
+        return np.int64(-1)
+    return _put_unscaled(address, whole, fraction, scale - fraction, negative, out)
+
+
+@kernel
+def put_variable_decimal(address, length, out):  # type: ignore[no-untyped-def]
+    """Debezium's VariableScaleDecimal, zeros at the end of the fraction stripped."""
+    negative = length > 0 and load8(address) == _DASH
+    if negative:
+        address += 1
+        length -= 1
+    whole = find_point(address, length)
+    fraction = length - whole - 1
+    if whole < 1 or fraction == 0 or length > _MOST_DIGITS:
+        return np.int64(-1)
+    while fraction > 0 and load8(address + whole + fraction) == _ZERO:
+        fraction -= 1
+    fraction = max(fraction, 0)
+    store64(out, _SCALE)
+    store8(out + 8, _COLON)
+    end = put_int(fraction, out + 9)
+    store64(end, _VALUE)
+    store8(end + 8, _COLON)
+    end = _put_unscaled(address, whole, fraction, np.int64(0), negative, end + 9)
+    if end < 0:
+        return end
+    store8(end, _BRACE)
+    return end + 1
+
+
+@kernel
+def put_decimal_string(address, length, scale, out):  # type: ignore[no-untyped-def]
+    """Plain decimal text in quotes; its fraction must have `scale` digits unless that is -1."""
+    if scale > _MOST_FRACTION:
+        return np.int64(-1)
+    first = address
+    if length > 0 and load8(address) == _DASH:
+        first += 1
+    count = address + length - first
+    if scale > 0 and count > scale + 1 and load8(first + count - scale - 1) == _POINT:
+        whole = count - scale - 1
+    elif scale == 0:
+        whole = count
+    else:
+        whole = find_point(first, count)
+    fraction = count - whole - 1
+    if whole < 1 or fraction == 0 or (scale >= 0 and max(fraction, 0) != scale):
+        return np.int64(-1)
+    if not are_digits(first, whole) or not are_digits(first + whole + 1, fraction):
+        return np.int64(-1)
+    store8(out, _QUOTE)
+    out = copy(address, length, out + 1)
+    store8(out, _QUOTE)
+    return out + 1

@@ -1,0 +1,258 @@
+"""Connect values as JSON text, in plain Python: exact for every value, and the reference for the
+compiled encoders.
+
+Follows Kafka Connect's JsonConverter and the Jackson generator under it, on a Java of version 19
+or later (whose floating-point texts are the shortest ones). Used for constants (defaults,
+placeholders, fallbacks), for the cells that a compiled encoder leaves alone, and in tests.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+import numpy as np
+
+from headrace.connect.schema import Schema, Type
+from headrace.debezium import decimals
+from headrace.errors import HeadraceError
+
+
+@dataclass(frozen=True)
+class JsonOptions:
+    """JsonConverter's options that change how a value is written.
+
+    `decimal_numeric` is `decimal.format=NUMERIC`: decimals as JSON numbers instead of base64;
+    `schemas_enable` puts `{"schema":…,"payload":…}` around whole keys, values and headers.
+    """
+
+    replace_null_with_default: bool = True
+    decimal_numeric: bool = False
+    schemas_enable: bool = False
+
+
+DEFAULT_OPTIONS = JsonOptions()
+
+
+class CellType(Protocol):
+    """What `render_cell` needs of a column's type."""
+
+    @property
+    def schema(self) -> Schema:
+        """The Connect schema of the column's values."""
+        ...
+
+    @property
+    def decode(self) -> Callable[[bytes], object]:
+        """Text of a non-null value to its Connect value; None when it has none."""
+        ...
+
+
+def render(schema: Schema, value: object, options: JsonOptions = DEFAULT_OPTIONS) -> str:
+    """The JSON text of a Connect value.
+
+    Bytes are `bytes`, Connect Decimals `Decimal`, structs mappings of field names (an absent
+    field is null), arrays lists or tuples, maps mappings. Raises HeadraceError
+    `converters.null_not_allowed` for null where the schema is required without default, and
+    `converters.value_mismatch` when the value is not of the schema's type.
+    """
+    if value is None:
+        return _null(schema, options)
+    try:
+        return _RENDERERS[schema.type](schema, value, options)
+    except (TypeError, ValueError, AttributeError, AssertionError, KeyError, OverflowError):
+        # The value itself stays out of the message: it may be a secret.
+        raise HeadraceError(
+            "converters.value_mismatch",
+            f"a {type(value).__name__} cannot be written as {schema.type.value}"
+            + (f" ({schema.name})" if schema.name else ""),
+            "This is a defect of a connector or transform; report it with the column's type.",
+        ) from None
+
+
+def render_cell(
+    column_type: CellType, text: bytes, options: JsonOptions = DEFAULT_OPTIONS
+) -> bytes:
+    """The JSON text (UTF-8) of one non-null cell, from the database's text."""
+    return render(column_type.schema, column_type.decode(text), options).encode()
+
+
+def _null(schema: Schema, options: JsonOptions) -> str:
+    if schema.default is not None and options.replace_null_with_default:
+        return render(schema, schema.default, options)
+    if schema.optional:
+        return "null"
+    raise HeadraceError(
+        "converters.null_not_allowed",
+        f"a required value of type {schema.type.value}"
+        + (f" ({schema.name})" if schema.name else "")
+        + " is null",
+        "Make the column nullable, or exclude it with column.exclude.list.",
+    )
+
+
+_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
+_ESCAPES = {c: f"\\u{c:04X}" for c in range(0x20)} | {
+    ord(c): e
+    for c, e in (
+        ("\b", "\\b"),
+        ("\t", "\\t"),
+        ("\n", "\\n"),
+        ("\f", "\\f"),
+        ("\r", "\\r"),
+        ('"', '\\"'),
+        ("\\", "\\\\"),
+    )
+}
+
+
+def quote(text: str) -> str:
+    """A JSON string as Jackson writes it: short escapes, other controls as \\u00XX in upper case,
+    everything else as it is."""
+    return '"' + _ESCAPED.sub(lambda m: _ESCAPES[ord(m[0])], text) + '"'
+
+
+def _string(_schema: Schema, value: object, _options: JsonOptions) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return quote(value)
+
+
+def _integer(_schema: Schema, value: object, _options: JsonOptions) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError
+    return str(int(value))
+
+
+def _boolean(_schema: Schema, value: object, _options: JsonOptions) -> str:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError
+    return "true" if value else "false"
+
+
+def _double(_schema: Schema, value: object, _options: JsonOptions) -> str:
+    return _number(java_double(float(value)))  # type: ignore[arg-type]
+
+
+def _float(_schema: Schema, value: object, _options: JsonOptions) -> str:
+    return _number(java_float(float(value)))  # type: ignore[arg-type]
+
+
+def _number(text: str) -> str:
+    # JSON has no NaN and no infinities; Jackson quotes them.
+    return f'"{text}"' if text[-1] in "Ny" else text
+
+
+def _bytes(schema: Schema, value: object, options: JsonOptions) -> str:
+    if schema.name == decimals.DECIMAL:
+        if not isinstance(value, Decimal):
+            raise TypeError
+        scaled = decimals.at_scale(value, decimals.decimal_scale(schema))
+        if scaled is None:
+            raise ValueError
+        if options.decimal_numeric:
+            # The text of Java's BigDecimal.toString, which knows no negative zero.
+            return str(scaled if scaled else scaled.copy_abs())
+        return f'"{decimals.base64_text(scaled)}"'
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError
+    return f'"{base64.b64encode(value).decode()}"'
+
+
+def _array(schema: Schema, value: object, options: JsonOptions) -> str:
+    if schema.values is None or not isinstance(value, (list, tuple)):
+        raise TypeError
+    element = schema.values
+    return "[" + ",".join([render(element, item, options) for item in value]) + "]"
+
+
+def _map(schema: Schema, value: object, options: JsonOptions) -> str:
+    if schema.keys is None or schema.values is None or not isinstance(value, Mapping):
+        raise TypeError
+    pairs = [
+        (render(schema.keys, key, options), render(schema.values, item, options))
+        for key, item in value.items()
+    ]
+    # Only keys that are always strings fit a JSON object; others become pairs.
+    if schema.keys.type is Type.STRING:
+        return "{" + ",".join([f"{key}:{item}" for key, item in pairs]) + "}"
+    return "[" + ",".join([f"[{key},{item}]" for key, item in pairs]) + "]"
+
+
+def _struct(schema: Schema, value: object, options: JsonOptions) -> str:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    members = [
+        f"{quote(field.name)}:{render(field.schema, value.get(field.name), options)}"
+        for field in schema.fields
+    ]
+    return "{" + ",".join(members) + "}"
+
+
+_RENDERERS: Mapping[Type, Callable[[Schema, object, JsonOptions], str]] = {
+    Type.INT8: _integer,
+    Type.INT16: _integer,
+    Type.INT32: _integer,
+    Type.INT64: _integer,
+    Type.FLOAT32: _float,
+    Type.FLOAT64: _double,
+    Type.BOOLEAN: _boolean,
+    Type.STRING: _string,
+    Type.BYTES: _bytes,
+    Type.ARRAY: _array,
+    Type.MAP: _map,
+    Type.STRUCT: _struct,
+}
+
+
+def java_double(value: float) -> str:
+    """Java's Double.toString (19 and later): `1.0E10`, `0.1`, `-0.0`, `NaN`, `Infinity`."""
+    if not math.isfinite(value) or value == 0.0:
+        return _special(value)
+    return _java_notation(repr(value), value, float)
+
+
+def java_float(value: float) -> str:
+    """Java's Float.toString (19 and later) of `value` rounded to 32 bits."""
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+    exact = float(single)
+    if not math.isfinite(exact) or exact == 0.0:
+        return _special(exact)
+    shortest = np.format_float_scientific(single, unique=True, trim="-")
+    return _java_notation(shortest, exact, lambda text: float(np.float32(text)))
+
+
+def _special(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    sign = "-" if math.copysign(1.0, value) < 0 else ""
+    return sign + ("Infinity" if math.isinf(value) else "0.0")
+
+
+def _java_notation(shortest: str, value: float, parse: Callable[[str], float]) -> str:
+    """Lay out the digits of `shortest` as Java does.
+
+    Java takes at least two digits: where one digit would identify the number, it writes the two
+    that are nearest (4.9E-324, not 5.0E-324).
+    """
+    sign, digits, exponent = Decimal(shortest).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    if len(digits) == 1:
+        candidate = f"{Decimal(value):.1e}"
+        if parse(candidate) == value:
+            sign, digits, exponent = Decimal(candidate).normalize().as_tuple()
+            assert isinstance(exponent, int)
+    text = "".join(map(str, digits))
+    point = len(text) + exponent  # position of the decimal point, counted from the first digit
+    minus = "-" if sign else ""
+    if -3 < point <= 7:
+        if point <= 0:
+            return f"{minus}0.{'0' * -point}{text}"
+        return f"{minus}{text[:point].ljust(point, '0')}.{text[point:] or '0'}"
+    return f"{minus}{text[0]}.{text[1:] or '0'}E{point - 1}"

@@ -1,0 +1,71 @@
+"""The change event's envelope, its key and row schemas, and its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from enum import StrEnum
+
+from headrace.connect.schema import Field, Schema, Type
+
+ENVELOPE_VERSION = 2
+
+
+class Operation(StrEnum):
+    """The `op` field."""
+
+    READ = "r"
+    CREATE = "c"
+    UPDATE = "u"
+    DELETE = "d"
+    TRUNCATE = "t"
+    MESSAGE = "m"
+
+
+NEW_KEY_HEADER = "__debezium.newkey"
+"""On the delete of a key change: the key the row has now."""
+OLD_KEY_HEADER = "__debezium.oldkey"
+"""On the create of a key change: the key the row had."""
+
+TRANSACTION_BLOCK = Schema(
+    Type.STRUCT,
+    optional=True,
+    name="event.block",
+    version=1,
+    fields=(
+        Field("id", Schema(Type.STRING)),
+        Field("total_order", Schema(Type.INT64)),
+        Field("data_collection_order", Schema(Type.INT64)),
+    ),
+)
+
+
+def key_schema(topic: str, columns: Iterable[Field]) -> Schema:
+    """The key struct of a table; `columns` are its key columns in key order."""
+    return Schema(Type.STRUCT, name=f"{topic}.Key", fields=tuple(columns))
+
+
+def value_schema(topic: str, columns: Iterable[Field]) -> Schema:
+    """The row struct of a table, as `before` and `after` hold it (optional)."""
+    return Schema(Type.STRUCT, optional=True, name=f"{topic}.Value", fields=tuple(columns))
+
+
+def envelope_schema(topic: str, value: Schema, source: Schema) -> Schema:
+    """The envelope of a table's events: `value` is its row struct, `source` the source block."""
+    row = value.as_optional()
+    optional_int64 = Schema(Type.INT64, optional=True)
+    return Schema(
+        Type.STRUCT,
+        name=f"{topic}.Envelope",
+        version=ENVELOPE_VERSION,
+        fields=(
+            Field("before", row),
+            Field("after", row),
+            Field("source", replace(source, optional=False)),
+            Field("transaction", TRANSACTION_BLOCK),
+            Field("op", Schema(Type.STRING)),
+            Field("ts_ms", optional_int64),
+            Field("ts_us", optional_int64),
+            Field("ts_ns", optional_int64),
+        ),
+    )

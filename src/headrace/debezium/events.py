@@ -1,0 +1,117 @@
+"""Change events as node trees: the envelope around two images, the key, the headers.
+
+Shared by the connectors: each gives its cells and its source block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from headrace.connect.records import (
+    Cell,
+    Constant,
+    Header,
+    Image,
+    Node,
+    ProcessingTime,
+    RowField,
+    Shape,
+    Struct,
+)
+from headrace.connect.schema import Field, Schema, Type
+from headrace.debezium.envelope import (
+    NEW_KEY_HEADER,
+    OLD_KEY_HEADER,
+    envelope_schema,
+    key_schema,
+    value_schema,
+)
+
+VERSION = "3.6.3.Final"
+"""The Debezium release whose events these are; `source.version` says so."""
+
+CONTEXT_HEADER_PREFIX = "__debezium.context."
+
+
+@dataclass(frozen=True)
+class ColumnCells:
+    """One captured column: its name, schema, and the cell behind it (of the new image)."""
+
+    name: str
+    cell: Cell
+
+    def of(self, image: Image) -> Cell:
+        """The same column in another image."""
+        return replace(self.cell, image=image)
+
+
+def context_headers(logical_name: str, task: str, connector: str, run: str) -> tuple[Header, ...]:
+    """`extended.headers.enabled`: who streamed the event."""
+    values = {
+        "connectorLogicalName": logical_name,
+        "taskId": task,
+        "connectorName": connector,
+        "runId": run,
+    }
+    text = Schema(Type.STRING)
+    return tuple(
+        Header(CONTEXT_HEADER_PREFIX + name, Constant(text, value))
+        for name, value in values.items()
+    )
+
+
+def _row(columns: Sequence[ColumnCells], schema: Schema, image: Image) -> Struct:
+    return Struct(schema, tuple(column.of(image) for column in columns), image)
+
+
+def change_event(
+    topic: str,
+    columns: Sequence[ColumnCells],
+    key: Sequence[ColumnCells],
+    source: Struct,
+    headers: tuple[Header, ...],
+) -> Shape:
+    """The shape of a table's change events. `key` is in key order; empty: no key."""
+    row = value_schema(topic, [Field(c.name, c.cell.schema) for c in columns]).as_optional()
+    schema = envelope_schema(topic, row, source.schema)
+    value = Struct(
+        schema,
+        (
+            _row(columns, row, Image.OLD),
+            _row(columns, row, Image.NEW),
+            source,
+            *_tail(schema),
+        ),
+    )
+    if not key:
+        return Shape(topic, None, value, headers)
+    keys = key_schema(topic, [Field(c.name, c.cell.schema) for c in key])
+    other = Struct(keys, tuple(column.of(Image.OTHER) for column in key))
+    changed = (
+        Header(NEW_KEY_HEADER, other, on="delete"),
+        Header(OLD_KEY_HEADER, other, on="create"),
+    )
+    return Shape(
+        topic,
+        Struct(keys, tuple(column.of(Image.KEY) for column in key), Image.KEY),
+        value,
+        changed + headers,
+    )
+
+
+def _tail(envelope: Schema) -> tuple[Node, ...]:
+    """transaction, op, ts_ms, ts_us, ts_ns."""
+
+    def schema(name: str) -> Schema:
+        found = envelope.field_named(name)
+        assert found is not None
+        return found
+
+    return (
+        Constant(schema("transaction"), None),
+        RowField(schema("op"), "operation", character=True),
+        ProcessingTime(schema("ts_ms"), "ms"),
+        ProcessingTime(schema("ts_us"), "us"),
+        ProcessingTime(schema("ts_ns"), "ns"),
+    )

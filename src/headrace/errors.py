@@ -1,0 +1,48 @@
+"""The errors that leave this package."""
+
+from __future__ import annotations
+
+import re
+
+_PRINTED = re.compile(r"(?:HeadraceError: )?(?P<message>[^\n]*?) \[(?P<code>[a-z_]+(?:\.[a-z_0-9]+)+)(?P<retry>, retriable)?\]\. (?P<remedy>[^\n]*)")
+
+
+class HeadraceError(Exception):
+    """What happened (`message`) and what the operator can do (`remedy`).
+
+    `code` is public and stable: dotted, its first part names the folder that raises it.
+    `retriable` is True when waiting and trying again may be enough.
+    The printed form is one line, and `find_in` reads it back out of a longer text, because an
+    error that crosses the JVM arrives as text only.
+    """
+
+    def __init__(self, code: str, message: str, remedy: str, *, retriable: bool = False) -> None:
+        super().__init__(code, message, remedy)
+        self.code = code
+        self.message = " ".join(message.split())
+        self.remedy = " ".join(remedy.split())
+        self.retriable = retriable
+
+    def __str__(self) -> str:
+        mark = ", retriable" if self.retriable else ""
+        return f"{self.message} [{self.code}{mark}]. {self.remedy}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (self.code, self.message, self.remedy, self.retriable)
+
+    @staticmethod
+    def find_in(text: str) -> HeadraceError | None:
+        """The last error printed in `text` (a traceback, a Spark exception), or None."""
+        found = None
+        for found in _PRINTED.finditer(text):
+            pass
+        if found is None:
+            return None
+        message = found["message"].rpartition("HeadraceError: ")[2]
+        return HeadraceError(
+            found["code"], message, found["remedy"], retriable=found["retry"] is not None
+        )
+
+
+def _restore(code: str, message: str, remedy: str, retriable: bool) -> HeadraceError:
+    return HeadraceError(code, message, remedy, retriable=retriable)

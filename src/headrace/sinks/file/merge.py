@@ -1,0 +1,66 @@
+"""Joins parts that overlap: lines of all parts in the order of their sequences.
+
+Beside such a part stands an index file: the end of every line (int64), then every line's
+sequence, all of one width.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from headrace.connect.memory import address_of, copy16, kernel, load8, load64, store8
+from headrace.sinks.file.output import Part, write_all
+
+_CHUNK = 16 << 20
+
+
+@kernel
+def _gather(starts, lengths, order, first, last, out):
+    """Copy lines order[first:last] one after the other; returns the end of the output."""
+    for i in range(first, last):
+        line = load64(order + 8 * i)
+        source, length = load64(starts + 8 * line), load64(lengths + 8 * line)
+        blocks = length & ~15
+        for offset in range(0, blocks, 16):
+            copy16(out + offset, source + offset)
+        for offset in range(blocks, length):
+            store8(out + offset, load8(source + offset))
+        out += length
+    return out
+
+
+def merge(output: int, parts: Sequence[Part], folder: Path) -> None:
+    """Write the lines of all parts to the file descriptor `output` in total order."""
+    starts, lengths, sequences = [], [], []
+    mapped = []
+    for part in parts:
+        index = np.fromfile(folder / f"{part.name}.index", np.uint8)
+        width = (index.size - 8 * part.rows) // part.rows
+        ends = index[: 8 * part.rows].view(np.int64)
+        with (folder / part.name).open("rb") as file:
+            content = np.frombuffer(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ), np.uint8)
+        mapped.append(content)
+        begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        starts.append(begins + address_of(content))
+        lengths.append(ends - begins)
+        sequences.append(index[8 * part.rows :].view(f"S{width}"))
+    order = np.argsort(np.concatenate(sequences), kind="stable")
+    start, length = np.concatenate(starts), np.concatenate(lengths)
+    ends = np.cumsum(length[order])
+    first = 0
+    while first < order.size:
+        done = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
+        buffer = np.empty(int(ends[last - 1]) - done, np.uint8)
+        _gather(
+            address_of(start), address_of(length), address_of(order), first, last,
+            address_of(buffer),
+        )  # fmt: skip
+        write_all(output, memoryview(buffer))
+        first = last

@@ -1,0 +1,261 @@
+"""The output file and the state beside it: parts are appended whole and exactly once.
+
+The state says how many bytes of the output belong to finished micro-batches, and is replaced
+atomically after the bytes are on disk. Whatever lies behind that length comes from a commit that
+did not finish: the next commit cuts it off, so that `kill -9` at any instant leaves nothing to
+mend by hand (Invariant 7).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from headrace.errors import HeadraceError
+
+_VERSION = 1
+_COPY_BYTES = 4 << 20
+
+
+class Part(NamedTuple):
+    """What one task wrote, named inside the folder of parts. Sequences are its first and last.
+
+    `sorted` tells whether its lines are in total order, `indexed` whether a file with their
+    sequences and ends stands beside it.
+    """
+
+    name: str
+    rows: int
+    length: int
+    first: bytes
+    last: bytes
+    sorted: bool
+    indexed: bool
+
+
+class State(NamedTuple):
+    """`batch` is the last micro-batch in the output (-1: none) of the query `query`."""
+
+    batch: int
+    length: int
+    rows: int
+    query: str
+
+
+_NOTHING = State(-1, 0, 0, "")
+
+
+class Output:
+    """One output file with its state folder. Every method may run in a new process."""
+
+    def __init__(self, path: str | Path, folder: str | Path) -> None:
+        self.path = Path(path)
+        self.folder = Path(folder)
+        self.parts = self.folder / "parts"
+
+    def open(self) -> State:
+        """Make the folders and a first state; sweep parts that nobody will commit.
+
+        To be called before the query starts. Raises HeadraceError("file.output_exists"),
+        ("file.output_shortened"), ("file.other_output"), ("file.bad_state"), ("file.not_writable").
+        """
+        try:
+            self.parts.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self._locked():
+                state = self._check()
+            for stale in self.parts.iterdir():
+                stale.unlink(missing_ok=True)
+        except OSError as error:
+            raise _not_writable(error) from error
+        return state
+
+    def part_path(self, name: str) -> Path:
+        """Where a task writes the part `name`."""
+        return self.parts / name
+
+    def commit(self, parts: Sequence[Part], batch: int, query: str) -> None:
+        """Append a micro-batch in total order, unless it is there already.
+
+        Raises HeadraceError("file.other_checkpoint") when the output was written with another
+        checkpoint or a later state of this one, ("file.overlapping_slices") when parts without
+        index are not one after the other, and what `open` raises.
+        """
+        try:
+            # A process left over from a killed driver may still be at it.
+            with self._locked():
+                self._commit([part for part in parts if part.rows], batch, query)
+            self.sweep(batch)
+        except OSError as error:
+            raise _not_writable(error) from error
+
+    def sweep(self, batch: int) -> None:
+        """Delete the parts of micro-batches up to `batch`, of failed attempts too."""
+        for part in self.parts.iterdir():
+            number, _, _ = part.name.partition("-")
+            if number.isdigit() and int(number) <= batch:
+                part.unlink(missing_ok=True)
+
+    def _commit(self, parts: list[Part], batch: int, query: str) -> None:
+        state = self._check()
+        if batch < state.batch or (parts and state.batch >= 0 and query != state.query):
+            raise HeadraceError(
+                "file.other_checkpoint",
+                f"{self.path} already holds micro-batches up to {state.batch} of "
+                f"{'this' if query == state.query else 'another'} query, and micro-batch {batch} "
+                "comes from another or an older checkpoint",
+                "Use the checkpoint that belongs to this output, or start with a new output, "
+                "state folder and checkpoint together.",
+            )
+        if batch == state.batch or not parts:
+            return
+        with self.path.open("r+b", buffering=0) as output:
+            output.truncate(state.length)
+            output.seek(state.length)
+            ordered = sorted(parts, key=lambda part: part.first)
+            if _is_total_order(ordered):
+                for part in ordered:
+                    _append(output.fileno(), self.parts / part.name, part.length)
+            elif all(part.indexed for part in ordered):
+                from headrace.sinks.file.merge import merge
+
+                merge(output.fileno(), ordered, self.parts)
+            else:
+                raise HeadraceError(
+                    "file.overlapping_slices",
+                    f"The slices of micro-batch {batch} overlap and cannot be joined in order",
+                    "Set headrace.slice.order=position at the source, or the sink's option "
+                    "slices=any.",
+                )
+            os.fsync(output.fileno())
+            length = output.tell()
+        self._write(State(batch, length, state.rows + sum(part.rows for part in parts), query))
+
+    def _check(self) -> State:
+        """The state, made on first use; refuses an output that does not fit it."""
+        state = self._read()
+        length = self.path.stat().st_size if self.path.exists() else -1
+        if state is None:
+            if length > 0:
+                raise HeadraceError(
+                    "file.output_exists",
+                    f"{self.path} exists and is not empty, and {self.folder} knows nothing of it",
+                    "Name a new output file, or the state folder that belongs to this one.",
+                )
+            state = _NOTHING
+            self._write(state)
+        if length < state.length:
+            raise HeadraceError(
+                "file.output_shortened",
+                f"{self.path} has {max(length, 0)} bytes, but {state.length} were written",
+                "Put the file back, or start with a new output, state folder and checkpoint.",
+            )
+        if length < 0:
+            self.path.touch()
+            _sync_folder(self.path.parent)
+        return state
+
+    def _read(self) -> State | None:
+        try:
+            text = (self.folder / "state.json").read_text()
+        except FileNotFoundError:
+            return None
+        try:
+            found = json.loads(text)
+            version = int(found["v"])
+            state = State(
+                int(found["batchId"]), int(found["length"]), int(found["rows"]), found["query"]
+            )
+            output = Path(found["output"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise HeadraceError(
+                "file.bad_state",
+                f"{self.folder / 'state.json'} is not a state of the file sink",
+                "Name the state folder that belongs to the output.",
+            ) from error
+        if version > _VERSION:
+            raise HeadraceError(
+                "file.newer_state",
+                f"{self.folder / 'state.json'} has version {version}; this release knows "
+                f"{_VERSION}",
+                "Use the newer release of headrace.",
+            )
+        if output.name != self.path.name:
+            raise HeadraceError(
+                "file.other_output",
+                f"The state folder {self.folder} belongs to {output.name}, not {self.path.name}",
+                "Give each output its own state folder.",
+            )
+        return state
+
+    def _write(self, state: State) -> None:
+        target = self.folder / "state.json"
+        fresh = self.folder / "state.json.new"
+        document = {
+            "v": _VERSION,
+            "batchId": state.batch,
+            "length": state.length,
+            "rows": state.rows,
+            "query": state.query,
+            "output": str(self.path.absolute()),
+        }
+        with fresh.open("w") as file:
+            file.write(json.dumps(document) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(target)
+        _sync_folder(self.folder)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self.folder / "lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _is_total_order(parts: Sequence[Part]) -> bool:
+    """Whether joining the parts, ordered by first sequence, gives total order."""
+    return all(part.sorted for part in parts) and all(
+        left.last < right.first for left, right in zip(parts, parts[1:], strict=False)
+    )
+
+
+def _append(output: int, path: Path, length: int) -> None:
+    """Append a part. Reading into one warm buffer beats sendfile and copy_file_range here."""
+    buffer = memoryview(bytearray(min(_COPY_BYTES, length)))
+    with path.open("rb", buffering=0) as part:
+        left = length
+        while left:
+            count = part.readinto(buffer[: min(left, len(buffer))])
+            if not count:
+                raise OSError(f"part {path.name} is shorter than it was")
+            write_all(output, buffer[:count])
+            left -= count
+
+
+def write_all(file: int, content: memoryview) -> None:
+    """Write every byte: one call may write less."""
+    while content:
+        content = content[os.write(file, content) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _not_writable(error: OSError) -> HeadraceError:
+    return HeadraceError(
+        "file.not_writable",
+        f"The file sink cannot write {error.filename or 'its output'} ({error.strerror or error})",
+        "Check the free space and the permissions of the output and its state folder.",
+        retriable=True,
+    )

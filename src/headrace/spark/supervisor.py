@@ -1,0 +1,377 @@
+"""Keeps a streaming query running: restarts it after failures, stops it cleanly."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.errors import HeadraceError
+
+_log = logging.getLogger(__name__)
+
+_WATCH_S = 0.1
+_STOP_WITHIN_S = 3.0
+_UNKNOWN_RETRIES = 3
+_LOST_PROCESS_WAIT_S = 1.0
+_PROCESSING = "Processing new data"
+# Log bytes between the last record and the head of the log that need not hold a record: what
+# checkpoints and other databases write. A transaction of this size is decoded at once.
+_QUIET_LOG_BYTES = 1 << 20
+# What a killed worker, source process or sink process leaves in the query's exception.
+_LOST_PROCESS = re.compile(
+    r"Python worker exited unexpectedly|Python worker .*crashed|EOFException|Connection reset"
+    r"|Broken pipe|SocketException|ClosedChannelException|AsynchronousCloseException"
+    r"|Python worker failed to connect back|Reached the end of the stream|ConnectException"
+)
+
+
+class Reason(StrEnum):
+    """Why a run ended without an error."""
+
+    SIGNAL = "signal"
+    SECONDS = "seconds"
+    IDLE = "idle"
+    FINISHED = "finished"
+
+
+@dataclass
+class Summary:
+    """What a run did: input rows of finished micro-batches (replays count again) and restarts."""
+
+    reason: Reason = Reason.SIGNAL
+    rows: int = 0
+    batches: int = 0
+    restarts: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop and how to retry.
+
+    `max_retries` counts failures in a row (-1: no limit), `retry_wait_ms` lies between them:
+    Debezium's errors.max.retries and retriable.restart.connector.wait.ms. `idle_exit` stops a
+    source that has caught up and gave no row for so many seconds; `seconds` stops in any case.
+    """
+
+    max_retries: int = -1
+    retry_wait_ms: int = 10_000
+    idle_exit: float | None = None
+    seconds: float | None = None
+
+
+@dataclass
+class _Watch:
+    """What the query reported, written by Spark's listener thread."""
+
+    rows: int = 0
+    batches: int = 0
+    failures: int = 0
+    last_active: float = field(default_factory=time.monotonic)
+    progress: dict[str, Any] | None = None
+    said_idle: bool = False
+
+
+class _Listener:
+    """Spark's listener interface with the least traffic: one JSON text per micro-batch."""
+
+    def __init__(
+        self, watch: _Watch, on_progress: Callable[[dict[str, Any]], None] | None
+    ) -> None:
+        self._watch = watch
+        self._on_progress = on_progress
+
+    def onQueryStarted(self, event: Any) -> None:
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:
+        progress = json.loads(event.progress().json())
+        watch = self._watch
+        watch.batches += 1
+        rows = int(progress.get("numInputRows") or 0)
+        if rows:
+            watch.rows += rows
+            watch.last_active = time.monotonic()
+            watch.failures = 0
+        watch.progress = progress
+        watch.said_idle = False
+        if self._on_progress is not None:
+            self._on_progress(progress)
+
+    def onQueryIdle(self, event: Any) -> None:
+        self._watch.said_idle = True
+        self._watch.failures = 0
+
+    def onQueryTerminated(self, event: Any) -> None:
+        pass
+
+    class Java:
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
+
+
+class Supervisor:
+    """Runs the query that `start` starts until it is told to stop.
+
+    `start` is called again for every restart and must use the same checkpoint. `on_progress`
+    receives each micro-batch's progress (Spark's JSON) in another thread; `on_restart` the failure
+    and the seconds until the next attempt.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        start: Callable[[], StreamingQuery],
+        limits: Limits | None = None,
+        *,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+        on_restart: Callable[[HeadraceError, float], None] | None = None,
+    ) -> None:
+        self._spark = spark
+        self._start = start
+        self._limits = limits or Limits()
+        self._on_progress = on_progress
+        self._on_restart = on_restart
+        self._stopping = threading.Event()
+        self._watch = _Watch()
+
+    def stop(self) -> None:
+        """Ask `run` to end; may be called from any thread and from a signal handler."""
+        self._stopping.set()
+
+    def run(self) -> Summary:
+        """Blocks until a signal (SIGTERM, SIGINT), a limit, or the end of an availableNow query.
+
+        Raises the HeadraceError found in the query's failure when it is not retriable or the
+        retries are used up; ("spark.query_failed") for a failure that nobody named;
+        ("spark.driver_lost") when the JVM is gone.
+        """
+        summary = Summary()
+        began = time.monotonic()
+        with self._signals(), self._listening():
+            while True:
+                failure: HeadraceError | None = None
+                try:
+                    query = self._start()
+                    reason = self._watch_query(query, began)
+                    if reason is not None:
+                        summary.reason = reason
+                        self._stop_query(query)
+                except StreamingQueryException as error:
+                    failure = find_failure(str(error))
+                except (Py4JError, OSError) as error:
+                    failure = _driver_lost(error)
+                summary.rows, summary.batches = self._watch.rows, self._watch.batches
+                summary.seconds = time.monotonic() - began
+                if failure is None:
+                    return summary
+                if self._stopping.is_set():
+                    summary.reason = Reason.SIGNAL
+                    return summary
+                self._wait_before_retry(failure)
+                if self._stopping.is_set():
+                    summary.reason = Reason.SIGNAL
+                    return summary
+                summary.restarts += 1
+
+    def _watch_query(self, query: StreamingQuery, began: float) -> Reason | None:
+        """Returns why to stop; None never: a failed query raises."""
+        self._watch.last_active = time.monotonic()
+        self._watch.said_idle = False
+        self._watch.progress = None
+        while True:
+            if self._stopping.is_set():
+                return Reason.SIGNAL
+            if query.awaitTermination(_WATCH_S):  # raises when the query failed
+                return Reason.FINISHED
+            now = time.monotonic()
+            if self._limits.seconds is not None and now - began >= self._limits.seconds:
+                return Reason.SECONDS
+            if self._limits.idle_exit is not None and self._is_idle(query, now):
+                return Reason.IDLE
+
+    def _is_idle(self, query: StreamingQuery, now: float) -> bool:
+        watch = self._watch
+        if now - watch.last_active < float(self._limits.idle_exit or 0):
+            return False
+        if _is_processing(query):
+            # A long micro-batch reports nothing until its end.
+            watch.last_active = now
+            return False
+        # A source that connects, or waits for its slot, has not said anything yet.
+        if not watch.said_idle and watch.progress is None:
+            return False
+        return has_caught_up(watch.progress)
+
+    def _stop_query(self, query: StreamingQuery) -> None:
+        """Stop between micro-batches if one ends soon; in the middle of one is safe too."""
+        deadline = time.monotonic() + _STOP_WITHIN_S
+        while query.isActive and _is_processing(query) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        # The query may fail at this moment: the next start replays the micro-batch.
+        with contextlib.suppress(StreamingQueryException):
+            query.stop()
+
+    def _wait_before_retry(self, failure: HeadraceError) -> None:
+        """Returns when it is time to start again; raises `failure` when it is not to be."""
+        watch, limits = self._watch, self._limits
+        watch.failures += 1
+        most = limits.max_retries
+        wait = limits.retry_wait_ms / 1000
+        if failure.code == "spark.process_lost":
+            wait = min(wait, _LOST_PROCESS_WAIT_S)
+        elif failure.code == "spark.query_failed":
+            # Most likely it fails the same way again.
+            most = _UNKNOWN_RETRIES if most < 0 else min(most, _UNKNOWN_RETRIES)
+            wait = min(wait, _LOST_PROCESS_WAIT_S)
+        elif not failure.retriable:
+            raise failure
+        if 0 <= most < watch.failures:
+            raise failure
+        _log.warning("%s; next attempt in %.1f s", failure, wait)
+        if self._on_restart is not None:
+            self._on_restart(failure, wait)
+        self._stopping.wait(wait)
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """SIGTERM and SIGINT ask for a clean stop; a second SIGINT interrupts at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def handle(number: int, _frame: object) -> None:
+            if number == signal.SIGINT and self._stopping.is_set():
+                raise KeyboardInterrupt
+            self._stopping.set()
+
+        before = {number: signal.signal(number, handle) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Receive progress and idle events while the query runs."""
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        session: Any = self._spark
+        context = session.sparkContext
+        ensure_callback_server_started(context._gateway)
+        listener = context._jvm.PythonStreamingQueryListenerWrapper(
+            _Listener(self._watch, self._on_progress)
+        )
+        streams = session._jsparkSession.streams()
+        streams.addListener(listener)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(Py4JError, OSError):
+                streams.removeListener(listener)
+
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def find_failure(text: str) -> HeadraceError:
+    """The error behind a query's exception text.
+
+    One of ours as it was raised, else ("spark.process_lost") for a process that died (retriable),
+    else ("spark.query_failed") with the last line that says something.
+    """
+    found = HeadraceError.find_in(text)
+    if found is not None:
+        return found
+    if _LOST_PROCESS.search(text):
+        return HeadraceError(
+            "spark.process_lost",
+            "A process of the running query ended unexpectedly",
+            "It is started again; if this repeats, look for the kernel's out-of-memory killer.",
+            retriable=True,
+        )
+    return HeadraceError(
+        "spark.query_failed",
+        f"The streaming query failed: {_essence(text)}",
+        "Run again with --debug for the whole trace.",
+    )
+
+
+def has_caught_up(progress: Mapping[str, Any] | None) -> bool:
+    """Whether the source was at the head of its log, by Spark's progress.
+
+    None (nothing was ever reported: the source only said that there is nothing new) is True.
+    """
+    if progress is None:
+        return True
+    for source in progress.get("sources") or ():
+        latest, end = _position(source.get("latestOffset")), _position(source.get("endOffset"))
+        if latest is None or end is None or latest == end:
+            continue
+        behind = behind_bytes(latest, end)
+        if behind is None or behind > _QUIET_LOG_BYTES:
+            return False
+    return True
+
+
+def behind_bytes(latest: object, end: object) -> int | None:
+    """Log bytes between two positions (`lsn_commit`, as number or `X/Y`); None if unknown."""
+    if not isinstance(latest, dict) or not isinstance(end, dict):
+        return None
+    head, place = _lsn(latest.get("lsn_commit")), _lsn(end.get("lsn_commit"))
+    return None if head is None or place is None else max(0, head - place)
+
+
+def _position(value: object) -> object:
+    """Spark gives an offset as an object, or as its JSON text."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return json.loads(value)
+    return value
+
+
+def _lsn(value: object) -> int | None:
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        high, slash, low = value.partition("/")
+        with contextlib.suppress(ValueError):
+            return (int(high, 16) << 32) + int(low, 16) if slash else int(value)
+    return None
+
+
+def _is_processing(query: StreamingQuery) -> bool:
+    status = query.status
+    return bool(status["isTriggerActive"]) and status["message"] == _PROCESSING
+
+
+def _essence(text: str) -> str:
+    """The line of a trace that says most: the last Python error, else the first line."""
+    errors = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: [^\n]+)", text, re.MULTILINE)
+    line = errors[-1] if errors else next((x for x in text.splitlines() if x.strip()), "unknown")
+    return line.strip()[:300]
+
+
+def _driver_lost(error: Exception) -> HeadraceError:
+    java = getattr(error, "java_exception", None)
+    if java is not None:
+        return find_failure(str(error))
+    return HeadraceError(
+        "spark.driver_lost",
+        "The Spark driver ended unexpectedly",
+        "Start again with the same checkpoint: it continues where it stopped.",
+    )

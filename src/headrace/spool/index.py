@@ -1,0 +1,58 @@
+"""The index of a segment: one row per record, the transactions they belong to, the commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from headrace.connect.rows import ROW, TRANSACTION
+
+_FIRST_ROWS = 8192
+
+
+@dataclass
+class SegmentIndex:
+    """Growing tables; `counts` of the writer say how much of each is valid.
+
+    Readers take `rows_now()` and friends: views that stay valid when the tables grow, because
+    growing replaces them.
+    """
+
+    end_dtype: np.dtype
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(_FIRST_ROWS, ROW))
+    transactions: np.ndarray = field(default_factory=lambda: np.zeros(1024, TRANSACTION))
+    ends: np.ndarray = field(init=False)
+    row_count: int = 0
+    transaction_count: int = 0
+    end_count: int = 0
+    barriers: list[int] = field(default_factory=list)
+    """Row counts at which a range must end: truncates and schema changes."""
+
+    def __post_init__(self) -> None:
+        self.ends = np.zeros(1024, self.end_dtype)
+
+    def grow(self) -> None:
+        """Make room where less than a quarter is left."""
+        for name, count in (
+            ("rows", self.row_count),
+            ("transactions", self.transaction_count),
+            ("ends", self.end_count),
+        ):
+            table: np.ndarray = getattr(self, name)
+            if count + 8 > len(table) * 3 // 4:
+                larger = np.zeros(2 * len(table), table.dtype)
+                larger[: len(table)] = table
+                setattr(self, name, larger)
+
+    def rows_now(self) -> np.ndarray:
+        """The valid rows."""
+        return self.rows[: self.row_count]
+
+    def transactions_now(self) -> np.ndarray:
+        """The valid transactions."""
+        return self.transactions[: self.transaction_count]
+
+    def ends_now(self) -> np.ndarray:
+        """The valid commits."""
+        return self.ends[: self.end_count]

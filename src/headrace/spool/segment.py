@@ -1,0 +1,121 @@
+"""Segments: immutable pieces of log bytes in memory that other processes can open by path."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from headrace.connect.memory import PADDING, address_of
+from headrace.errors import HeadraceError
+
+SEGMENT_BYTES = 16 << 20
+_PAGE = mmap.PAGESIZE
+
+
+class Segment:
+    """Memory that is written once, front to back, and never reused or truncated.
+
+    On Linux it is a `memfd` that other processes open through this process's /proc entry, so it
+    vanishes with its owner; elsewhere, or when `on_disk`, an unlinked or locked temporary file.
+    Space is allocated up front: a store into a sparse map of a full file system is a SIGBUS, a
+    failed allocation is an error. `start` is the segment's virtual address: addresses of one
+    spool never overlap and never repeat.
+
+    Raises HeadraceError("spool.full") when neither memory nor disk has room.
+    """
+
+    def __init__(self, start: int, size: int, *, on_disk: bool = False) -> None:
+        self.start = start
+        self.size = (size + PADDING + _PAGE - 1) // _PAGE * _PAGE
+        self.on_disk = on_disk
+        self._file = None if on_disk else _memory_file()
+        if self._file is None:
+            self._file, self._path = _disk_file()
+        else:
+            self._path = Path(f"/proc/{os.getpid()}/fd/{self._file}")
+        try:
+            os.posix_fallocate(self._file, 0, self.size)
+        except OSError as error:
+            os.close(self._file)
+            raise _full(error, self.size) from error
+        self.map = mmap.mmap(self._file, self.size)
+        self.array = np.frombuffer(self.map, np.uint8)
+        self.base = address_of(self.array)
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that may be written; the padding behind them is for kernels to read."""
+        return self.size - PADDING
+
+    @property
+    def end(self) -> int:
+        """The virtual address behind the segment."""
+        return self.start + self.size
+
+    @property
+    def path(self) -> str:
+        """Where another process of this user on this host opens the segment."""
+        return str(self._path)
+
+    def drop(self) -> None:
+        """Give the memory back when nothing in this process refers to it any more; readers that
+        mapped it keep their view."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+            if sys.platform != "linux":
+                self._path.unlink(missing_ok=True)
+
+
+def _memory_file() -> int | None:
+    if sys.platform != "linux":
+        return None
+    return os.memfd_create("headrace-spool", os.MFD_CLOEXEC)
+
+
+def _disk_file() -> tuple[int, Path]:
+    folder = os.environ.get("HEADRACE_SPOOL_DIR") or None
+    try:
+        number, name = tempfile.mkstemp(prefix="headrace-spool-", dir=folder)
+    except OSError as error:
+        raise _full(error, 0) from error
+    if sys.platform == "linux":
+        Path(name).unlink()  # reached through /proc, and gone with this process
+        return number, Path(f"/proc/{os.getpid()}/fd/{number}")
+    return number, Path(name)
+
+
+def _full(error: OSError, size: int) -> HeadraceError:
+    what = "is full" if error.errno == errno.ENOSPC else f"failed: {error.strerror}"
+    return HeadraceError(
+        "spool.full",
+        f"The memory or disk under the spool {what} (a segment of {size} bytes was wanted)",
+        "Give the host memory or TMPDIR room, or lower headrace.spool.max.bytes and "
+        "headrace.range.max.bytes.",
+        retriable=True,
+    )
+
+
+class MappedSegment:
+    """A segment, opened for reading in another process."""
+
+    def __init__(self, path: str, start: int) -> None:
+        try:
+            with Path(path).open("rb") as file:
+                self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise HeadraceError(
+                "spool.segment_gone",
+                f"The log bytes of a planned range are not there any more ({path})",
+                "The source process ended; the query reads the range again when it restarts.",
+                retriable=True,
+            ) from error
+        self.array = np.frombuffer(self.map, np.uint8)
+        self.start = start
+        self.base = address_of(self.array)

@@ -1,0 +1,64 @@
+"""Shared fixtures, and the order of the run: what is fast fails first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from headrace.cli.embedded import PostgresServer
+from tests.servers.postgresql import Database
+
+_SLOW = ("postgres", "spark", "chaos")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def cost(item: pytest.Item) -> int:
+        return max(
+            (place for place, name in enumerate(_SLOW, 1) if item.get_closest_marker(name)),
+            default=0,
+        )
+
+    items.sort(key=cost)
+
+
+@pytest.fixture(scope="session")
+def postgres_servers() -> Iterator[Callable[[int], PostgresServer]]:
+    """A function from a version to its server, which is started at the first call."""
+    servers: dict[int, PostgresServer] = {}
+
+    def running(version: int) -> PostgresServer:
+        if version not in servers:
+            servers[version] = PostgresServer(version)
+        servers[version].start()
+        return servers[version]
+
+    yield running
+    for server in servers.values():
+        server.close()
+
+
+@pytest.fixture
+def postgres16(postgres_servers: Callable[[int], PostgresServer]) -> PostgresServer:
+    return postgres_servers(16)
+
+
+@pytest.fixture
+def postgres18(postgres_servers: Callable[[int], PostgresServer]) -> PostgresServer:
+    return postgres_servers(18)
+
+
+@pytest.fixture
+def postgres(
+    request: pytest.FixtureRequest, postgres_servers: Callable[[int], PostgresServer]
+) -> PostgresServer:
+    """Version 16; `@pytest.mark.parametrize("postgres", [16, 18], indirect=True)` for others."""
+    return postgres_servers(getattr(request, "param", 16))
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Iterator[Database]:
+    """A fresh database on `postgres`; its sessions and slots go with it."""
+    created = Database.create(postgres)
+    yield created
+    created.drop()
