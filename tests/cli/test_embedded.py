@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -24,8 +26,15 @@ def test_the_server_decodes_logically(postgres: PostgresServer, database: Databa
     database.execute("SELECT pg_create_logical_replication_slot('s', 'pgoutput')")
 
 
-def test_a_killed_server_starts_again_with_its_committed_data(tmp_path: Path) -> None:
-    with PostgresServer(settings={"synchronous_commit": "on"}, directory=tmp_path) as server:
+@pytest.fixture
+def reachable() -> Iterator[Path]:
+    """pytest's own folders are closed to the user the server runs as when the tests run as root."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_a_killed_server_starts_again_with_its_committed_data(reachable: Path) -> None:
+    with PostgresServer(settings={"synchronous_commit": "on"}, directory=reachable) as server:
         port = server.port
         server.execute("CREATE TABLE kept (id int)")
         server.kill()
@@ -37,7 +46,7 @@ def test_a_killed_server_starts_again_with_its_committed_data(tmp_path: Path) ->
         server.restart()
         assert server.port == port
         assert server.execute("SELECT count(*) FROM kept") == [(0,)]
-    assert (tmp_path / "data").exists()
+    assert (reachable / "data").exists()
 
 
 def test_a_temporary_folder_is_removed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ _VERBS = ("run", "events", "check", "describe", "demo")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one verb. Exit status: 0 done, 1 an error (one message and its remedy), 2 wrong usage."""
+    """Runs one verb. Exit status: 0 done, 1 an error (message and remedy), 2 wrong usage."""
     parser = _parser()
     chosen = parser.parse_args(arguments)
     try:
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except BrokenPipeError:
         # `headrace … | head`: the reader has enough. What is left in the buffer has no reader.
-        sys.stdout = None  # type: ignore[assignment]
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return 130
@@ -42,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     for verb in _VERBS:
         module = import_module(f"headrace.cli.{verb}")
-        summary = module.__doc__.partition("\n")[0]
+        summary = (module.__doc__ or "").partition("\n")[0]
         sub = verbs.add_parser(verb, help=summary, description=summary)
         sub.add_argument("--debug", action="store_true", help="show stack traces and Spark's log")
         module.add_arguments(sub)

@@ -44,6 +44,7 @@ _SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
+_INITDB = ("-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
 _START_SECONDS = 30.0
 _STOP_SECONDS = 15.0
 
@@ -121,6 +122,13 @@ class PostgresServer:
         self.directory.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
             self.directory.chmod(0o755)
+            if not _open_to_all(self.directory):
+                raise HeadraceError(
+                    "embedded.directory",
+                    f"An unprivileged user cannot reach {self.directory}, and PostgreSQL refuses "
+                    "to run as root",
+                    "Choose a folder below one that everybody may enter, such as /var/tmp.",
+                )
         if not (self.data / "PG_VERSION").exists():
             _copy_template(self.version, binaries, self.data)
         keep = bool(self.port)
@@ -350,8 +358,7 @@ def _copy_template(version: int, binaries: Path, target: Path) -> None:
                 os.chown(folder, *_nobody())
             fresh = Path(folder) / "data"
             done = subprocess.run(
-                [str(binaries / "initdb"), "-D", str(fresh), "-U", "postgres", "-A", "trust"]
-                + ["-N", "-E", "UTF8", "--locale=C"],
+                [str(binaries / "initdb"), "-D", str(fresh), *_INITDB],
                 capture_output=True,
                 text=True,
                 check=False,
@@ -375,7 +382,7 @@ def _copy_template(version: int, binaries: Path, target: Path) -> None:
         os.chown(target, user, group)
         for folder, folders, files in os.walk(target):
             for name in (*folders, *files):
-                os.chown(os.path.join(folder, name), user, group)
+                os.chown(Path(folder) / name, user, group)
 
 
 def _free_port() -> int:

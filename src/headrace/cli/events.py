@@ -37,7 +37,12 @@ def run(arguments: argparse.Namespace) -> int:
     state = Path(arguments.state).absolute()
     pipeline = read_pipeline(arguments.file, position_slices(state))
     summary = append_to_file(
-        pipeline, Path(arguments.output).absolute(), state, state / "checkpoint", arguments, "events"
+        pipeline,
+        Path(arguments.output).absolute(),
+        state,
+        state / "checkpoint",
+        arguments,
+        "events",
     )
     print(
         f"{summary.rows:,} events in {summary.seconds:.1f} s, {summary.restarts} restarts",

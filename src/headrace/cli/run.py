@@ -100,9 +100,7 @@ def _state_folder(sink: str, folder: str) -> Iterator[Path]:
         )
 
 
-def _run_sink(
-    sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Namespace
-) -> Summary:
+def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Namespace) -> Summary:
     from headrace.config.references import resolve
 
     wanted = {name: resolve(text) for name, text in sink_options(pipeline.properties).items()}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 
 from headrace.config.connector import ConnectorConfig
 from headrace.config.references import resolve
 from headrace.config.source import Properties, read_mapping, restore_case, unpack
+from headrace.connectors.connector import Connector
 from headrace.errors import HeadraceError
 
 _CONNECTORS = {
@@ -52,6 +53,21 @@ def find_declarations(connector_class: str) -> type[ConnectorConfig]:
         f"connector.class = {connector_class!r} is not a connector",
         f"The connectors are: {known}.",
     )
+
+
+def open_connector(
+    config: ConnectorConfig, *, cores: int, inline: bool, orphaned: Callable[[], bool]
+) -> Connector:
+    """The connector of a parsed configuration. It connects on first use.
+
+    `cores` bounds the slices of a range, `inline` makes slices carry their bytes, `orphaned`
+    tells that the process it works for is gone.
+    """
+    folder = f"headrace.connectors.{short_name(type(config))}"
+    opened: Connector = import_module(f"{folder}.connector").open_connector(
+        config, cores=cores, inline=inline, orphaned=orphaned
+    )
+    return opened
 
 
 def short_name(declarations: type[ConnectorConfig]) -> str:

@@ -7,7 +7,6 @@ A Connect value of these is a `decimal.Decimal` (Decimal) or `{"scale": int, "va
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from decimal import Decimal
 
 from headrace.connect.schema import Field, Schema, Type
@@ -108,8 +107,3 @@ def base64_text(value: Decimal) -> str:
 def decimal_scale(schema: Schema) -> int:
     """The `scale` parameter of a Decimal schema."""
     return int(dict(schema.parameters)["scale"])
-
-
-def with_default(schema: Schema, default: object) -> Schema:
-    """The schema with a default value."""
-    return replace(schema, default=default)

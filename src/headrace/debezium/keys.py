@@ -35,6 +35,13 @@ class KeyRules:
             return KeyRules()
         return KeyRules(tuple(_rule(entry) for entry in _split(text, ";") if entry.strip()))
 
+    @staticmethod
+    def of(entries: Iterable[tuple[str, tuple[str, ...]]]) -> KeyRules:
+        """From (table expression, columns) pairs that a configuration has checked."""
+        return KeyRules(
+            tuple(KeyRule(re.compile(table, re.IGNORECASE), columns) for table, columns in entries)
+        )
+
     def columns_for(self, table: str) -> tuple[str, ...]:
         """The key columns named for a qualified table name (`schema.table`), or none."""
         return next((r.columns for r in self.rules if r.tables.fullmatch(table)), ())

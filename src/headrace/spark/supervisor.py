@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -89,13 +89,11 @@ class _Watch:
 class _Listener:
     """Spark's listener interface with the least traffic: one JSON text per micro-batch."""
 
-    def __init__(
-        self, watch: _Watch, on_progress: Callable[[dict[str, Any]], None] | None
-    ) -> None:
+    def __init__(self, watch: _Watch, on_progress: Callable[[dict[str, Any]], None] | None) -> None:
         self._watch = watch
         self._on_progress = on_progress
 
-    def onQueryStarted(self, event: Any) -> None:
+    def onQueryStarted(self, _event: Any) -> None:
         pass
 
     def onQueryProgress(self, event: Any) -> None:
@@ -112,11 +110,11 @@ class _Listener:
         if self._on_progress is not None:
             self._on_progress(progress)
 
-    def onQueryIdle(self, event: Any) -> None:
+    def onQueryIdle(self, _event: Any) -> None:
         self._watch.said_idle = True
         self._watch.failures = 0
 
-    def onQueryTerminated(self, event: Any) -> None:
+    def onQueryTerminated(self, _event: Any) -> None:
         pass
 
     class Java:
@@ -128,7 +126,8 @@ class Supervisor:
 
     `start` is called again for every restart and must use the same checkpoint. `on_progress`
     receives each micro-batch's progress (Spark's JSON) in another thread; `on_restart` the failure
-    and the seconds until the next attempt.
+    and the seconds until the next attempt. `on_signal` takes the place of `stop` at the first
+    signal: who gives it calls `stop` when it is time.
     """
 
     def __init__(
@@ -139,12 +138,14 @@ class Supervisor:
         *,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         on_restart: Callable[[HeadraceError, float], None] | None = None,
+        on_signal: Callable[[], None] | None = None,
     ) -> None:
         self._spark = spark
         self._start = start
         self._limits = limits or Limits()
         self._on_progress = on_progress
         self._on_restart = on_restart
+        self._on_signal = on_signal
         self._stopping = threading.Event()
         self._watch = _Watch()
 
@@ -170,7 +171,7 @@ class Supervisor:
                     if reason is not None:
                         summary.reason = reason
                         self._stop_query(query)
-                except StreamingQueryException as error:
+                except PySparkException as error:
                     failure = find_failure(str(error))
                 except (Py4JError, OSError) as error:
                     failure = _driver_lost(error)
@@ -192,10 +193,11 @@ class Supervisor:
         self._watch.last_active = time.monotonic()
         self._watch.said_idle = False
         self._watch.progress = None
+        watched: Any = query  # annotated for whole seconds only
         while True:
             if self._stopping.is_set():
                 return Reason.SIGNAL
-            if query.awaitTermination(_WATCH_S):  # raises when the query failed
+            if watched.awaitTermination(_WATCH_S):  # raises when the query failed
                 return Reason.FINISHED
             now = time.monotonic()
             if self._limits.seconds is not None and now - began >= self._limits.seconds:
@@ -248,15 +250,19 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT ask for a clean stop; a second SIGINT interrupts at once."""
+        """SIGTERM and SIGINT ask for a clean stop; a SIGINT while stopping interrupts at once."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
 
         def handle(number: int, _frame: object) -> None:
-            if number == signal.SIGINT and self._stopping.is_set():
+            on_signal, self._on_signal = self._on_signal, None
+            if on_signal is not None:
+                on_signal()
+            elif number == signal.SIGINT and self._stopping.is_set():
                 raise KeyboardInterrupt
-            self._stopping.set()
+            else:
+                self._stopping.set()
 
         before = {number: signal.signal(number, handle) for number in _SIGNALS}
         try:
@@ -268,11 +274,12 @@ class Supervisor:
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
         """Receive progress and idle events while the query runs."""
-        from pyspark.java_gateway import ensure_callback_server_started
+        from pyspark import java_gateway
 
         session: Any = self._spark
+        gateway: Any = java_gateway
         context = session.sparkContext
-        ensure_callback_server_started(context._gateway)
+        gateway.ensure_callback_server_started(context._gateway)
         listener = context._jvm.PythonStreamingQueryListenerWrapper(
             _Listener(self._watch, self._on_progress)
         )
@@ -322,6 +329,9 @@ def has_caught_up(progress: Mapping[str, Any] | None) -> bool:
         latest, end = _position(source.get("latestOffset")), _position(source.get("endOffset"))
         if latest is None or end is None or latest == end:
             continue
+        snapshot = end.get("snapshot") if isinstance(end, dict) else None
+        if isinstance(snapshot, dict) and not snapshot.get("done"):
+            return False
         behind = behind_bytes(latest, end)
         if behind is None or behind > _QUIET_LOG_BYTES:
             return False

@@ -82,10 +82,10 @@ def relocate(rows: np.ndarray, start: int, end: int, delta: int) -> None:
         column[inside] += delta
 
 
-def write_plan(start: int, rows: Sequence[np.ndarray], transactions: Sequence[np.ndarray]) -> Segment:
+def write_plan(rows: Sequence[np.ndarray], transactions: Sequence[np.ndarray]) -> Segment:
     """One segment that holds the rows of a range and their transactions, for InMemory."""
     row_bytes = sum(part.nbytes for part in rows)
-    plan = Segment(start, row_bytes + sum(part.nbytes for part in transactions))
+    plan = Segment(0, row_bytes + sum(part.nbytes for part in transactions))
     at = 0
     for part in (*rows, *transactions):
         raw = np.ascontiguousarray(part).view(np.uint8).reshape(-1)

@@ -1,0 +1,1 @@
+"""The console sink: one readable line per event."""

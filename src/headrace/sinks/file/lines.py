@@ -4,7 +4,7 @@ A line is `{"topic":…,"key":…,"value":…,"headers":{…}}` and a newline. K
 values hold JSON text already and are copied as they are; topics and header names are quoted here.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg"
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ class LineWriter:
         if self.first is None:
             self.first = sequence[0].as_py().encode()
         self.last = sequence[rows - 1].as_py().encode()
-        return memoryview(self._buffer)[: end - out]
+        return self._buffer[: end - out].data
 
 
 def _text(array: pa.Array, kept: list[pa.Array]) -> pa.Array:
@@ -307,5 +307,5 @@ def _not_json(batch: pa.RecordBatch, row: int) -> HeadraceError:
     return HeadraceError(
         "file.not_json",
         f"A record of topic {topic} at {sequence} has a key, value or header that is not JSON",
-        "The file sink takes JSON: set key.converter, value.converter and header.converter to json.",
+        "Set key.converter, value.converter and header.converter to json.",
     )

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,7 +150,7 @@ class Output:
                 )
             state = _NOTHING
             self._write(state)
-        if length < state.length:
+        if max(length, 0) < state.length:
             raise HeadraceError(
                 "file.output_shortened",
                 f"{self.path} has {max(length, 0)} bytes, but {state.length} were written",
@@ -221,7 +222,7 @@ class Output:
 def _is_total_order(parts: Sequence[Part]) -> bool:
     """Whether joining the parts, ordered by first sequence, gives total order."""
     return all(part.sorted for part in parts) and all(
-        left.last < right.first for left, right in zip(parts, parts[1:], strict=False)
+        left.last < right.first for left, right in pairwise(parts)
     )
 
 

@@ -34,8 +34,8 @@ class FileSink(DataSource):
     def name(cls) -> str:
         return FORMAT
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> FileWriter:
-        """Raises HeadraceError("file.option_missing"), ("file.impossible_option"), ("file.column")."""
+    def streamWriter(self, schema: StructType, overwrite: bool) -> FileWriter:  # noqa: ARG002
+        """Raises HeadraceError: "file.option_missing", "file.impossible_option", "file.column"."""
         for option in ("path", "state"):
             if not self.options.get(option):
                 raise HeadraceError(
@@ -116,7 +116,11 @@ class FileWriter(DataSourceStreamArrowWriter):
         query = written[0].query if written else ""
         self.output.commit([message.part for message in written], batchId, query)
 
-    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+    def abort(
+        self,
+        messages: Sequence[WriterCommitMessage | None],  # noqa: ARG002
+        batchId: int,
+    ) -> None:
         self.output.sweep(batchId)
 
 

@@ -1,0 +1,88 @@
+"""The contract of a connector: one database's log as repeatable ranges.
+
+Two sides, because Spark has two: a connector lives in Spark's source process, one per query; its
+slices travel to tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from headrace.connect.records import Records
+
+OffsetObject = Mapping[str, Any]
+"""An offset as JSON: canonical key order, no clocks."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many slices at most, and which kind: `key` (records of one key share a slice), or
+    `position` (contiguous pieces of the log, for sinks that order by `sequence`)."""
+
+    slices: int
+    order: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a connector can tell of itself; positions as text."""
+
+    phase: str
+    position: str
+    server_position: str
+    lag_bytes: int
+    details: Mapping[str, Any]
+
+
+class Slice(Protocol):
+    """A part of a range that one task reads. Log slices are pure functions of their rows; query
+    slices (snapshot chunks) open a connection."""
+
+    @property
+    def epoch(self) -> int:
+        """First part of the records' `sequence`."""
+        ...
+
+    def read(self) -> Iterator[list[Records]]:
+        """Records in pieces; the pieces follow one another in total order."""
+        ...
+
+
+class Connector(Protocol):
+    """One database's log. Methods are called by one thread, and raise HeadraceError only."""
+
+    def poll(self, after: OffsetObject, wait: timedelta) -> OffsetObject:
+        """The end of the next range, at most `wait` later; `after` itself when nothing is new.
+
+        The first call (with the constant initial offset) creates or finds the position in the
+        log. Everything that planning needs is decided and written down before it returns
+        (Invariant 2c).
+        """
+        ...
+
+    def slices(self, start: OffsetObject, end: OffsetObject) -> list[Slice]:
+        """The slices of (start, end]: the same whenever asked again."""
+        ...
+
+    def bounded(self) -> None:
+        """From now on `poll` ends at the log's present head (Spark's availableNow)."""
+        ...
+
+    def latest(self) -> OffsetObject:
+        """The head of the log as last heard, for lag."""
+        ...
+
+    def acknowledge(self, offset: OffsetObject) -> None:
+        """Spark's checkpoint holds `offset`; may come late, twice or never (Invariant 1)."""
+        ...
+
+    def status(self) -> Status:
+        """Position, lag, phase."""
+        ...
+
+    def close(self) -> None:
+        """Close connections and free the log for the next reader; never raises."""
+        ...

@@ -1,0 +1,143 @@
+"""Chunks: pieces of a table that one task reads with one COPY."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from headrace.connectors.postgresql.catalog import CatalogTable
+
+PAGE_BYTES = 8192
+LEAST_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of a table. `kind` is key (lower inclusive, upper exclusive, existing keys as text;
+    None: open) or ctid (page numbers). `first`… say which markers its ends carry: "run",
+    "table" or "". `leaf` numbers the partition."""
+
+    table: int
+    ordinal: int
+    kind: str
+    leaf: int = 0
+    lower: tuple[str, ...] | int | None = None
+    upper: tuple[str, ...] | int | None = None
+    first: str = ""
+    last: str = ""
+    rows: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """For offsets; key values appear in it."""
+        found = asdict(self)
+        for name in ("lower", "upper"):
+            if isinstance(found[name], tuple):
+                found[name] = list(found[name])
+        return found
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Chunk:
+        """The reverse of `to_json`."""
+        values = dict(data)
+        for name in ("lower", "upper"):
+            if isinstance(values[name], list):
+                values[name] = tuple(values[name])
+        return Chunk(**values)
+
+
+def chunk_kind(table: CatalogTable) -> str:
+    """`key` when the table has a key without nulls, else `ctid`."""
+    if table.key and set(table.key) <= table.not_null:
+        return "key"
+    return "ctid"
+
+
+def rows_per_chunk(
+    connection: psycopg.Connection, leaf: tuple[int, str, str, int, int], chunk_bytes: int, slices: int
+) -> int:
+    """How many rows make `chunk_bytes`, from the table's pages; the number of chunks is a
+    multiple of `slices`, so that the last ones keep every core busy."""
+    _oid, schema, name, pages, rows = leaf
+    if rows <= 0:
+        row = connection.execute(
+            sql.SQL("SELECT avg(pg_column_size(t.*)) FROM (SELECT * FROM {} LIMIT 100) t").format(
+                sql.Identifier(schema, name)
+            )
+        ).fetchone()
+        width = float(row[0] or 100) + 28 if row else 128
+        rows = int(pages * PAGE_BYTES / width)
+    total = pages * PAGE_BYTES
+    wanted = max(1, -(-total // chunk_bytes))
+    if wanted > 1 or total > 2 << 20:
+        wanted = -(-wanted // slices) * slices
+    return max(LEAST_ROWS, -(-rows // wanted))
+
+
+def next_bound(
+    connection: psycopg.Connection,
+    leaf: tuple[str, str],
+    key: Sequence[str],
+    lower: tuple[str, ...] | None,
+    rows: int,
+) -> tuple[str, ...] | None:
+    """The key `rows` rows after `lower` (None: after the first), walking the index; None when
+    there are fewer."""
+    columns = sql.SQL(", ").join(sql.Identifier(name) for name in key)
+    texts = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name in key)
+    where = sql.SQL("")
+    if lower is not None:
+        where = sql.SQL(" WHERE {}").format(_compare(key, ">=", lower))
+    query = sql.SQL("SELECT {} FROM ONLY {}{} ORDER BY {} OFFSET {} LIMIT 1").format(
+        texts, sql.Identifier(*leaf), where, columns, sql.Literal(rows)
+    )
+    row = connection.execute(query).fetchone()
+    return None if row is None else tuple(str(value) for value in row)
+
+
+def is_empty(connection: psycopg.Connection, leaf: tuple[str, str]) -> bool:
+    """Whether the table has no row in this snapshot."""
+    query = sql.SQL("SELECT EXISTS (SELECT FROM ONLY {})").format(sql.Identifier(*leaf))
+    row = connection.execute(query).fetchone()
+    return row is None or not row[0]
+
+
+def _compare(key: Sequence[str], operator: str, bound: Sequence[str]) -> sql.Composed:
+    left = sql.SQL(", ").join(sql.Identifier(name) for name in key)
+    right = sql.SQL(", ").join(sql.Literal(value) for value in bound)
+    if len(key) == 1:
+        return sql.SQL("{} {} {}").format(left, sql.SQL(operator), right)
+    return sql.SQL("({}) {} ({})").format(left, sql.SQL(operator), right)
+
+
+def copy_statement(
+    leaf: tuple[str, str], columns: Sequence[str], key: Sequence[str], chunk: Chunk
+) -> sql.Composed:
+    """COPY … TO STDOUT (text format) of a chunk's rows, ordered by key."""
+    conditions: list[sql.Composable] = []
+    order = sql.SQL("")
+    if chunk.kind == "key":
+        if isinstance(chunk.lower, tuple):
+            conditions.append(_compare(key, ">=", chunk.lower))
+        if isinstance(chunk.upper, tuple):
+            conditions.append(_compare(key, "<", chunk.upper))
+        order = sql.SQL(" ORDER BY {}").format(
+            sql.SQL(", ").join(sql.Identifier(name) for name in key)
+        )
+    else:
+        if isinstance(chunk.lower, int):
+            conditions.append(sql.SQL("ctid >= {}").format(sql.Literal(f"({chunk.lower},0)")))
+        if isinstance(chunk.upper, int):
+            conditions.append(sql.SQL("ctid < {}").format(sql.Literal(f"({chunk.upper},0)")))
+    where = sql.SQL("")
+    if conditions:
+        where = sql.SQL(" WHERE {}").format(sql.SQL(" AND ").join(conditions))
+    return sql.SQL("COPY (SELECT {} FROM ONLY {}{}{}) TO STDOUT").format(
+        sql.SQL(", ").join(sql.Identifier(name) for name in columns),
+        sql.Identifier(*leaf),
+        where,
+        order,
+    )

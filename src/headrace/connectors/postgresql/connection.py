@@ -1,0 +1,157 @@
+"""Connections to PostgreSQL: settings that every one needs, and errors in plain words."""
+
+from __future__ import annotations
+
+import psycopg
+
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.errors import HeadraceError
+
+# The text of values depends on these; COPY and the stream must agree.
+_SETTINGS = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "3",
+    "bytea_output": "hex",
+    "client_encoding": "UTF8",
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+}
+# Since 14 and 17; set after the login because older servers refuse unknown ones.
+_LATER_SETTINGS = ((140000, "idle_session_timeout"), (170000, "transaction_timeout"))
+
+
+def parameters(config: PostgresConfig, *, replication: bool, application: str) -> dict[str, object]:
+    """libpq connection parameters."""
+    settings = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+    password = config.database_password
+    found: dict[str, object] = {
+        "host": config.database_hostname,
+        "port": config.database_port,
+        "user": config.database_user,
+        "password": password.reveal() if password is not None else None,
+        "dbname": config.database_dbname,
+        "sslmode": str(config.database_sslmode),
+        "sslcert": config.database_sslcert,
+        "sslkey": config.database_sslkey,
+        "sslrootcert": config.database_sslrootcert,
+        "sslpassword": (
+            config.database_sslpassword.reveal() if config.database_sslpassword else None
+        ),
+        "keepalives": 1 if config.database_tcpKeepAlive else 0,
+        "connect_timeout": 30,
+        "application_name": application,
+        "options": settings,
+    }
+    if replication:
+        found["replication"] = "database"
+    found.update(dict(config.driver))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def connect(
+    config: PostgresConfig, *, replication: bool = False, application: str = "headrace"
+) -> psycopg.Connection:
+    """An open connection in autocommit mode.
+
+    Raises HeadraceError with a code of `translate`.
+    """
+    try:
+        connection = psycopg.connect(
+            **parameters(config, replication=replication, application=application),  # type: ignore[arg-type]
+            autocommit=True,
+        )
+    except psycopg.Error as error:
+        raise translate(error, config) from None
+    connection.prepare_threshold = None
+    try:
+        for version, name in _LATER_SETTINGS:
+            if connection.info.server_version >= version:
+                connection.execute(f"SET {name} = 0")
+        if not replication:
+            for statement in config.database_initial_statements:
+                connection.execute(statement.encode())
+    except psycopg.Error as error:
+        connection.close()
+        raise translate(error, config) from None
+    return connection
+
+
+_BY_STATE = {
+    "28P01": ("authentication", "Check database.user and database.password.", False),
+    "28000": (
+        "not_allowed",
+        "Allow the role, host and database in pg_hba.conf (also for replication).",
+        False,
+    ),
+    "3D000": ("unknown_database", "Check database.dbname.", False),
+    "42501": ("no_privilege", "Grant the role what it needs (headrace check FILE).", False),
+    "53300": ("too_many_connections", "Raise max_connections or max_wal_senders.", True),
+    "53400": ("limit_reached", "Raise max_replication_slots, or drop unused slots.", False),
+    "57P03": ("not_ready", "Wait until the server has started.", True),
+    "57P01": ("connection_lost", "The server shut down; it is tried again.", True),
+    "57P02": ("connection_lost", "The server crashed; it is tried again.", True),
+    "55006": ("slot_in_use", "Give every query its own slot.name, or stop the other one.", True),
+    "58P01": ("slot_lost", "Drop the slot and start with a new checkpoint.", False),
+}
+_BY_TEXT = (
+    ("password authentication failed", "28P01"),
+    ("no password supplied", "28P01"),
+    ("no pg_hba.conf entry", "28000"),
+    ("is not permitted to log in", "28000"),
+    ("does not exist", "3D000"),
+    ("too many clients", "53300"),
+    ("number of requested standby connections", "53300"),
+    ("remaining connection slots", "53300"),
+    ("starting up", "57P03"),
+    ("shutting down", "57P03"),
+    ("recovery mode", "57P03"),
+    ("must be superuser or replication role", "42501"),
+    ("permission denied to start WAL sender", "42501"),
+)
+
+
+def translate(error: psycopg.Error, config: PostgresConfig, doing: str = "") -> HeadraceError:
+    """An error of the driver in our words; never holds the password."""
+    text = " ".join((error.diag.message_primary or str(error)).split())
+    secret = config.database_password
+    if secret is not None and secret.reveal():
+        text = text.replace(secret.reveal(), "***")
+    state = error.sqlstate
+    place = (
+        f"{config.database_user}@{config.database_hostname}:{config.database_port}"
+        f"/{config.database_dbname}"
+    )
+    if state is None:
+        state = next((s for part, s in _BY_TEXT if part in text), None)
+    if state == "42501" and "replication" in (doing + text).lower():
+        return HeadraceError(
+            "postgresql.no_replication_privilege",
+            f"The role {config.database_user} may not replicate: {text}",
+            f'As a superuser: ALTER ROLE "{config.database_user}" REPLICATION.',
+        )
+    if state in _BY_STATE:
+        code, remedy, retriable = _BY_STATE[state]
+        what = f"{doing}: {text}" if doing else f"PostgreSQL at {place} refused: {text}"
+        return HeadraceError(f"postgresql.{code}", what, remedy, retriable=retriable)
+    if isinstance(error, psycopg.OperationalError) and (state is None or state[:2] == "08"):
+        if "SSL" in text or "certificate" in text:
+            return HeadraceError(
+                "postgresql.tls",
+                f"No encrypted connection to {place}: {text}",
+                "Check database.sslmode and the certificates.",
+            )
+        return HeadraceError(
+            "postgresql.unreachable",
+            f"PostgreSQL at {place} cannot be reached: {text}",
+            "Check database.hostname, database.port and that the server runs.",
+            retriable=True,
+        )
+    what = f"{doing} failed" if doing else f"A query on {place} failed"
+    return HeadraceError(
+        "postgresql.query_failed",
+        f"{what}: {text}" + (f" (SQLSTATE {state})" if state else ""),
+        "Check the server's log.",
+        retriable=isinstance(error, psycopg.OperationalError),
+    )

@@ -1,0 +1,110 @@
+"""The keeper of a snapshot: a transaction that holds it and lets tasks import it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import psycopg
+
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import connect, translate
+from headrace.errors import HeadraceError
+
+
+class Keeper:
+    """A REPEATABLE READ, READ ONLY transaction that exports its snapshot.
+
+    With `imported`, the snapshot of that name (a new slot's) is taken over, so that the
+    replication connection that exported it is free. `taken_us` is the transaction's time in
+    microseconds since 1970, `xids` its `pg_current_snapshot()`, `txid` the next transaction id.
+    """
+
+    def __init__(self, config: PostgresConfig, imported: str | None = None) -> None:
+        self.connection = connect(config, application="headrace snapshot")
+        try:
+            self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            if imported is not None:
+                self.connection.execute(f"SET TRANSACTION SNAPSHOT '{imported}'".encode())
+            row = self.connection.execute(
+                "SELECT pg_export_snapshot(), txid_current_snapshot()::text,"
+                " (extract(epoch FROM transaction_timestamp()) * 1000000)::bigint"
+            ).fetchone()
+        except psycopg.Error as error:
+            self.connection.close()
+            raise translate(error, config, "Taking the snapshot") from None
+        assert row is not None
+        self.snapshot_id, self.xids, self.taken_us = str(row[0]), str(row[1]), int(row[2])
+        self.txid = parse_xids(self.xids)[1]
+
+    def alive(self) -> bool:
+        """Whether the snapshot can still be imported."""
+        try:
+            self.connection.execute("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
+
+    def close(self) -> None:
+        """End the transaction; never raises."""
+        self.connection.close()
+
+
+def parse_xids(text: str) -> tuple[int, int, frozenset[int]]:
+    """xmin, xmax and the running transactions of a `pg_current_snapshot()`."""
+    low, high, running = text.split(":")
+    return int(low), int(high), frozenset(int(x) for x in running.split(",") if x)
+
+
+def covers(old: str, new: str) -> bool:
+    """Whether snapshot `new` sees every transaction that `old` sees.
+
+    What `old` sees committed before its log position and is not streamed; what `new` misses of it
+    would be lost. WAL order is not visibility order, so a later snapshot can miss some.
+    """
+    _, old_end, old_running = parse_xids(old)
+    _, new_end, new_running = parse_xids(new)
+    if new_end < old_end:
+        return False
+    return all(x >= old_end or x in old_running for x in new_running)
+
+
+def everything_before(xids: str) -> str:
+    """A snapshot that sees all transactions begun before `xids` was taken."""
+    _, end, _ = parse_xids(xids)
+    return f"{end}:{end}:"
+
+
+def renew(
+    config: PostgresConfig, old: str | None, check: Callable[[], None], report: Callable[[str], None]
+) -> Keeper:
+    """A keeper of a new snapshot that covers `old` (None: whatever committed before now).
+
+    Waits for as long as a transaction of that time is still ending; calls `check` meanwhile,
+    which may raise.
+    """
+    reported = time.monotonic() + 3
+    while True:
+        keeper = Keeper(config)
+        if old is None:
+            old = everything_before(keeper.xids)
+        if covers(old, keeper.xids):
+            return keeper
+        keeper.close()
+        check()
+        if time.monotonic() > reported:
+            report("The snapshot waits for transactions that began before it")
+            reported = time.monotonic() + 30
+        time.sleep(0.05)
+
+
+def lost_snapshot(error: psycopg.Error) -> HeadraceError | None:
+    """The error of a task that could not import the keeper's snapshot, if it is one."""
+    if error.sqlstate in ("22023", "42704", "55000") and "snapshot" in str(error):
+        return HeadraceError(
+            "postgresql.snapshot_gone",
+            "The exported snapshot ended before a chunk was read",
+            "The snapshot is resumed by itself with a new one.",
+            retriable=True,
+        )
+    return None

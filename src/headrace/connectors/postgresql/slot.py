@@ -1,0 +1,165 @@
+"""The replication slot: its state, creation with an exported snapshot, checks at start."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psycopg
+
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
+from headrace.errors import HeadraceError
+
+
+@dataclass(frozen=True)
+class SlotState:
+    """A row of pg_replication_slots; LSNs as integers, None where the server has none."""
+
+    plugin: str | None
+    slot_type: str
+    database: str | None
+    active_pid: int | None
+    confirmed_flush_lsn: int | None
+    restart_lsn: int | None
+    wal_status: str | None
+
+
+@dataclass(frozen=True)
+class CreatedSlot:
+    """A slot that was made now: where it begins, and the snapshot of that moment."""
+
+    consistent_point: int
+    snapshot: str
+
+
+def find_slot(connection: psycopg.Connection, name: str) -> SlotState | None:
+    """The slot's state, or None when there is no such slot."""
+    status = "wal_status" if connection.info.server_version >= 130000 else "NULL"
+    row = connection.execute(
+        "SELECT plugin, slot_type, database, active_pid, confirmed_flush_lsn::text,"
+        f" restart_lsn::text, {status} FROM pg_replication_slots WHERE slot_name = %s".encode(),
+        (name,),
+    ).fetchone()
+    if row is None:
+        return None
+    plugin, kind, database, pid, confirmed, restart, wal_status = row
+    return SlotState(
+        plugin,
+        kind,
+        database,
+        pid,
+        None if confirmed is None else parse_lsn(confirmed),
+        None if restart is None else parse_lsn(restart),
+        wal_status,
+    )
+
+
+def check_slot(state: SlotState, config: PostgresConfig) -> None:
+    """Refuses a slot that cannot serve. Raises HeadraceError `postgresql.slot_lost`,
+    `postgresql.slot_unsuitable`."""
+    name = config.slot_name
+    if state.wal_status == "lost":
+        raise HeadraceError(
+            "postgresql.slot_lost",
+            f"The slot {name} is lost: the server removed WAL that it needs (wal_status=lost)",
+            f"Drop it (SELECT pg_drop_replication_slot('{name}')) and start with a new "
+            "checkpoint, which takes a new snapshot; raise max_slot_wal_keep_size.",
+        )
+    if state.slot_type != "logical" or state.plugin != "pgoutput":
+        raise HeadraceError(
+            "postgresql.slot_unsuitable",
+            f"The slot {name} is {state.slot_type} with plug-in {state.plugin or 'none'}; "
+            "pgoutput is needed",
+            "Choose another slot.name, or drop the slot.",
+        )
+    if state.database != config.database_dbname:
+        raise HeadraceError(
+            "postgresql.slot_unsuitable",
+            f"The slot {name} belongs to the database {state.database}, not to "
+            f"{config.database_dbname}",
+            "Choose another slot.name.",
+        )
+
+
+def check_position(state: SlotState, stored: Offset, config: PostgresConfig) -> None:
+    """Refuses a slot that somebody else consumed (Invariant 1; always checked)."""
+    confirmed = state.confirmed_flush_lsn
+    if confirmed is not None and confirmed > stored.lsn_commit:
+        raise HeadraceError(
+            "postgresql.slot_moved",
+            f"The slot {config.slot_name} is at {format_lsn(confirmed)}, beyond the checkpoint's "
+            f"{format_lsn(stored.lsn_commit)}: a second query, an older copy of the checkpoint or "
+            "a slot made anew; the changes between are gone",
+            "Give each query its own slot.name; to go on, drop the slot and start with a new "
+            "checkpoint (a new snapshot).",
+        )
+
+
+def wait_until_free(
+    find: Callable[[], SlotState | None], config: PostgresConfig, report: Callable[[str], None]
+) -> None:
+    """Wait while another connection uses the slot: slot.max.retries times
+    slot.retry.delay.ms. Raises HeadraceError("postgresql.slot_in_use")."""
+    deadline = time.monotonic() + config.slot_max_retries * config.slot_retry_delay_ms / 1000
+    named = time.monotonic() + 3
+    while True:
+        state = find()
+        if state is None or state.active_pid is None:
+            return
+        now = time.monotonic()
+        text = f"The slot {config.slot_name} is active for PID {state.active_pid}"
+        if now >= deadline:
+            raise HeadraceError(
+                "postgresql.slot_in_use",
+                text,
+                "Give every query its own slot.name, or stop the other consumer. One query can "
+                "feed several sinks with foreachBatch.",
+            )
+        if now >= named:
+            report(text + "; waiting for it")
+            named = now + 30
+        time.sleep(0.1)
+
+
+def create_slot(
+    replication: psycopg.Connection, config: PostgresConfig
+) -> CreatedSlot:
+    """Create the slot on a replication connection, which exports the snapshot until its next
+    command. Raises HeadraceError; nothing is left behind when it does."""
+    name = config.slot_name
+    if replication.info.server_version >= 150000:
+        options = "(SNAPSHOT 'export')"
+    else:
+        options = "EXPORT_SNAPSHOT"
+    command = f'CREATE_REPLICATION_SLOT "{name}" LOGICAL pgoutput {options}'
+    try:
+        row = replication.execute(command.encode()).fetchone()
+    except psycopg.Error as error:
+        if error.sqlstate == "55000":
+            raise HeadraceError(
+                "postgresql.wal_level",
+                f"The server does not decode its log: {error.diag.message_primary}",
+                "Set wal_level = logical and restart the server.",
+            ) from None
+        raise translate(error, config, f"Creating the replication slot {name}") from None
+    assert row is not None
+    return CreatedSlot(parse_lsn(row[1]), row[2])
+
+
+def drop_slot(connection: psycopg.Connection, name: str) -> None:
+    """Drop the slot if it is there."""
+    connection.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+        " WHERE slot_name = %s AND active_pid IS NULL",
+        (name,),
+    )
+
+
+def system_identifier(replication: psycopg.Connection) -> str:
+    """IDENTIFY_SYSTEM's identifier of the cluster."""
+    row = replication.execute("IDENTIFY_SYSTEM").fetchone()
+    assert row is not None
+    return str(row[0])

@@ -1,0 +1,474 @@
+"""The initial snapshot: existing rows as chunks that tasks read in parallel, all on the snapshot
+of the slot's consistent point; resumed by the rules of docs/decisions (architecture section 7)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import psycopg
+
+from headrace.connect.memory import address_of
+from headrace.connect.records import Records, group_by_shape
+from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable
+from headrace.connectors.connector import Plan, Slice
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.chunks import (
+    PAGE_BYTES,
+    Chunk,
+    chunk_kind,
+    copy_statement,
+    is_empty,
+    next_bound,
+    rows_per_chunk,
+)
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.copy_text import read_copy
+from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
+from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
+from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
+from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+MOST_CHUNKS = 64  # in one range; their bounds are in the offset
+
+
+@dataclass(frozen=True)
+class SnapshotTable:
+    """A table that holds rows, as the table list keeps it."""
+
+    oid: int
+    schema: str
+    table: str
+    kind: str
+    leaves: tuple[tuple[int, str, str, int, int], ...]
+
+    def to_json(self) -> list[Any]:
+        return [self.oid, self.schema, self.table, self.kind, [list(leaf) for leaf in self.leaves]]
+
+    @staticmethod
+    def from_json(data: list[Any]) -> SnapshotTable:
+        oid, schema, table, kind, leaves = data
+        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves))
+
+
+class KeylessUnfinished(Exception):  # noqa: N818 - a signal between two modules
+    """A table without key was being read when its snapshot was lost: the attempt is over."""
+
+
+class Snapshot:
+    """Plans the chunks of one snapshot, and of its continuation after a restart."""
+
+    def __init__(
+        self,
+        config: PostgresConfig,
+        capture: Capture,
+        catalog: Catalog,
+        plan: Plan,
+        keeper: Keeper | None,
+        check: Callable[[], None],
+    ) -> None:
+        self._config, self._capture, self._catalog = config, capture, catalog
+        self._plan = plan
+        self._keeper = keeper
+        self._check = check
+        self._renewed = False
+        self._consistent: int | None = None
+        self._described: dict[int, tuple[CatalogTable, RelationFacts] | None] = {}
+        self._rows: dict[int, int] = {}
+
+    def begin(self, start: Offset, previous: str | None = None) -> Offset:
+        """The offset before the first chunk: table list, snapshot and time are written down.
+
+        `previous`: an earlier snapshot's transactions that this one must see.
+        """
+        if self._keeper is None:
+            self._keeper = renew(self._config, previous, self._check, log.warning)
+        keeper = self._keeper
+        tables = tuple(table.to_json() for table in self._tables())
+        progress = SnapshotProgress(
+            taken_us=keeper.taken_us,
+            txid=keeper.txid,
+            xids=keeper.xids,
+            table=0,
+            after=None,
+            chunks=(),
+            state=None,
+            tables=tables,
+            done=not tables,
+        )
+        return replace(start, snapshot=progress, slices=1, order=self._plan.order)
+
+    def _tables(self) -> list[SnapshotTable]:
+        """Captured tables with rows: those without key first, because they cannot be resumed,
+        then in the order of the include list and by name."""
+        assert self._keeper is not None
+        order = self._capture.order
+        found = []
+        for entry in sorted(self._catalog.tables(), key=lambda t: order(t.name)):
+            if not self._capture.takes(entry.name):
+                continue
+            table = self._catalog.describe(entry.oid)
+            if table is None:
+                continue
+            leaves = tuple(
+                leaf
+                for leaf in table.leaves
+                if not is_empty(self._keeper.connection, (leaf[1], leaf[2]))
+            )
+            if leaves:
+                found.append(
+                    SnapshotTable(
+                        table.oid, table.schema, table.table, chunk_kind(table), leaves
+                    )
+                )
+        return sorted(found, key=lambda t: t.kind == "key")
+
+    def poll(self, after: Offset) -> Offset:
+        """The end of the next range of chunks. Raises KeylessUnfinished."""
+        progress = after.snapshot
+        assert progress is not None
+        self._ensure_keeper(after)
+        if self._renewed:
+            self._renewed = False
+            progress = self._resumed(progress)
+            after = replace(after, consistent=self._consistent)
+        walker = _Walker(self, progress)
+        chunks: list[Chunk] = []
+        size = 0
+        while len(chunks) < MOST_CHUNKS and size < self._plan.slices * self._chunk_bytes():
+            chunk = walker.next()
+            if chunk is None:
+                break
+            chunks.append(chunk)
+            size += max(1, chunk.rows) * walker.row_bytes
+            if chunk.rows >= walker.chunk_rows // 2 and len(chunks) >= self._plan.slices:
+                break
+        end = replace(
+            progress,
+            table=walker.table,
+            after=walker.place(),
+            chunks=tuple(c.to_json() for c in chunks),
+            done=walker.finished(),
+            reread=False,
+        )
+        slices = max(1, min(self._plan.slices, len(chunks)))
+        return replace(after, snapshot=end, slices=slices, order=self._plan.order)
+
+    def _chunk_bytes(self) -> int:
+        return int(self._config.headrace_snapshot_chunk_bytes)
+
+    def _ensure_keeper(self, after: Offset) -> None:
+        assert after.snapshot is not None
+        if self._keeper is not None and self._keeper.alive():
+            return
+        if self._keeper is not None:
+            self._keeper.close()
+        self._keeper = renew(self._config, after.snapshot.xids, self._check, log.warning)
+        self._renewed = True
+        query = (
+            "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()"
+            " ELSE pg_current_wal_insert_lsn() END)::text"
+        )
+        row = self._keeper.connection.execute(query.encode()).fetchone()
+        assert row is not None
+        self._consistent = parse_lsn(str(row[0]))
+        log.info("the snapshot goes on with a new one; consistent from %s", row[0])
+
+    def _resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
+        """Where to go on after the snapshot was lost."""
+        tables = progress.tables or ()
+        place = progress.after
+        if progress.done or place is None or progress.table >= len(tables):
+            return progress
+        started = place["leaf"] > 0 or place["lower"] is not None
+        if not started:
+            return progress
+        table = SnapshotTable.from_json(tables[progress.table])
+        if table.kind == "key" and str(self._config.snapshot_resume) == "chunks":
+            return progress
+        found = self.describe(table)
+        if str(self._config.snapshot_resume) == "restart":
+            again = {"leaf": 0, "lower": None, "ordinal": place["ordinal"]}
+            return replace(progress, table=0, after=again, reread=True)
+        if found is None or not found[1].key:
+            raise KeylessUnfinished
+        again = {"leaf": 0, "lower": None, "ordinal": place["ordinal"]}
+        return replace(progress, after=again, reread=True)
+
+    def describe(self, table: SnapshotTable) -> tuple[CatalogTable, RelationFacts] | None:
+        """The table as it is now, and its facts; None when it is gone."""
+        if table.oid not in self._described:
+            found = self._catalog.describe(table.oid)
+            self._described[table.oid] = (
+                None if found is None else (found, self._facts(found))
+            )
+        return self._described[table.oid]
+
+    def _facts(self, table: CatalogTable) -> RelationFacts:
+        columns = tuple(
+            RelationColumn(c.name, c.type_oid, c.typmod, c.name in table.key)
+            for c in table.columns
+            if not c.generated
+        )
+        message = RelationMessage(table.oid, table.schema, table.table, "d", columns)
+        facts = self._capture.relation(message, self._catalog)
+        # Only what is needed is read, so images hold these columns only.
+        return replace(
+            facts, columns=tuple(c for c in facts.columns if c.captured or c.name in facts.key)
+        )
+
+    def rows_per_chunk(self, leaf: tuple[int, str, str, int, int]) -> int:
+        """Rows that one chunk of this table (or partition) holds."""
+        if leaf[0] not in self._rows:
+            assert self._keeper is not None
+            self._rows[leaf[0]] = rows_per_chunk(
+                self._keeper.connection, leaf, self._chunk_bytes(), self._plan.slices
+            )
+        return self._rows[leaf[0]]
+
+    @property
+    def connection(self) -> psycopg.Connection:
+        """The keeper's connection: queries on it see the snapshot."""
+        assert self._keeper is not None
+        return self._keeper.connection
+
+    def slices(self, start: Offset, end: Offset, settings: EventSettings) -> list[Slice]:
+        """Slices of the chunks that `end` carries, in order."""
+        progress = end.snapshot
+        assert progress is not None
+        if not progress.chunks:
+            return []
+        self._ensure_keeper(start if start.snapshot is not None else end)
+        assert self._keeper is not None
+        chunks = []
+        for data in progress.chunks:
+            chunk = Chunk.from_json(data)
+            table = SnapshotTable.from_json((progress.tables or ())[chunk.table])
+            found = self.describe(table)
+            if found is None:
+                log.warning("%s.%s is gone; its rows are left out", table.schema, table.table)
+                continue
+            leaf = table.leaves[chunk.leaf]
+            statement = copy_statement(
+                (leaf[1], leaf[2]), [c.name for c in found[1].columns], found[0].key, chunk
+            ).as_string(self._keeper.connection)
+            chunks.append(ChunkQuery(chunk, statement, found[1]))
+        groups = _grouped(chunks, end.slices)
+        return [
+            ChunkSlice(
+                tuple(group),
+                self._keeper.snapshot_id,
+                end.lsn_commit,
+                progress.taken_us,
+                progress.txid,
+                end.epoch,
+                settings,
+                self._config,
+            )
+            for group in groups
+        ]
+
+    def close(self) -> None:
+        """Let the snapshot go."""
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+
+class _Walker:
+    """Cuts chunks one after the other, from a progress on."""
+
+    def __init__(self, owner: Snapshot, progress: SnapshotProgress) -> None:
+        self._owner = owner
+        self._tables = [SnapshotTable.from_json(t) for t in progress.tables or ()]
+        self.table = progress.table
+        place = progress.after or {"leaf": 0, "lower": None, "ordinal": 0}
+        self.leaf = place["leaf"]
+        lower = place["lower"]
+        self.lower = tuple(lower) if isinstance(lower, list) else lower
+        self.ordinal = place["ordinal"]
+        self.row_bytes = 100
+        self.chunk_rows = 1
+
+    def finished(self) -> bool:
+        return self.table >= len(self._tables)
+
+    def place(self) -> dict[str, Any]:
+        lower = list(self.lower) if isinstance(self.lower, tuple) else self.lower
+        return {"leaf": self.leaf, "lower": lower, "ordinal": self.ordinal}
+
+    def next(self) -> Chunk | None:
+        if self.finished():
+            return None
+        table = self._tables[self.table]
+        leaf = table.leaves[self.leaf]
+        self.chunk_rows = self._owner.rows_per_chunk(leaf)
+        pages = max(leaf[3], 1)
+        self.row_bytes = max(1, pages * PAGE_BYTES // max(leaf[4], 1)) if leaf[4] > 0 else 200
+        upper = self._upper(table, leaf)
+        opens = self.leaf == 0 and self.lower is None
+        ends = upper is None and self.leaf == len(table.leaves) - 1
+        run_opens = opens and self.table == 0
+        run_ends = ends and self.table == len(self._tables) - 1
+        chunk = Chunk(
+            self.table,
+            self.ordinal,
+            table.kind,
+            self.leaf,
+            self.lower,
+            upper,
+            "run" if run_opens else "table" if opens else "",
+            "run" if run_ends else "table" if ends else "",
+            min(self.chunk_rows, max(leaf[4], 1)) if leaf[4] > 0 else self.chunk_rows,
+        )
+        self.ordinal += 1
+        self.lower = upper
+        if upper is None:
+            self.leaf += 1
+            if self.leaf == len(table.leaves):
+                self.table, self.leaf = self.table + 1, 0
+        return chunk
+
+    def _upper(
+        self, table: SnapshotTable, leaf: tuple[int, str, str, int, int]
+    ) -> tuple[str, ...] | int | None:
+        if table.kind == "key":
+            found = self._owner.describe(table)
+            if found is None:
+                return None
+            lower = self.lower if isinstance(self.lower, tuple) else None
+            return next_bound(
+                self._owner.connection, (leaf[1], leaf[2]), found[0].key, lower, self.chunk_rows
+            )
+        pages = leaf[3]
+        per_row = max(1, pages * PAGE_BYTES // max(leaf[4], 1)) if leaf[4] > 0 else 200
+        step = max(1, self.chunk_rows * per_row // PAGE_BYTES)
+        upper = (self.lower if isinstance(self.lower, int) else 0) + step
+        return upper if upper < pages else None
+
+
+def _grouped(chunks: list[ChunkQuery], slices: int) -> list[list[ChunkQuery]]:
+    """Neighbouring chunks together, in about equal shares of rows."""
+    if not chunks:
+        return []
+    weights = np.cumsum([max(1, query.chunk.rows) for query in chunks])
+    share = weights[-1] / max(1, min(slices, len(chunks)))
+    groups: list[list[ChunkQuery]] = [[]]
+    for query, weight in zip(chunks, weights, strict=True):
+        groups[-1].append(query)
+        if weight >= share * len(groups) and len(groups) < slices and query is not chunks[-1]:
+            groups.append([])
+    return [group for group in groups if group]
+
+
+@dataclass(frozen=True)
+class ChunkQuery:
+    """A chunk, its COPY statement, and what its columns are."""
+
+    chunk: Chunk
+    statement: str
+    facts: RelationFacts
+
+
+@dataclass(frozen=True)
+class ChunkSlice:
+    """Chunks that one task reads on the keeper's snapshot, one after the other."""
+
+    queries: tuple[ChunkQuery, ...]
+    snapshot_id: str
+    lsn: int
+    taken_us: int
+    txid: int | None
+    epoch: int
+    settings: EventSettings
+    config: PostgresConfig
+
+    def read(self) -> Iterator[list[Records]]:
+        """A piece per block of rows. Raises HeadraceError("postgresql.snapshot_gone")."""
+        connection = connect(self.config, application="headrace chunk")
+        try:
+            try:
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                connection.execute(f"SET TRANSACTION SNAPSHOT '{self.snapshot_id}'".encode())
+                connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
+            except psycopg.Error as error:
+                found = lost_snapshot(error)
+                raise found or translate(error, self.config, "Reading a chunk") from None
+            for query in self.queries:
+                yield from self._chunk(connection, query)
+        finally:
+            connection.pgconn.finish()
+
+    def _chunk(self, connection: psycopg.Connection, query: ChunkQuery) -> Iterator[list[Records]]:
+        shape = shape_of(query.facts, self.settings, streamed=False)
+        transaction = np.zeros(1, TRANSACTION)
+        transaction["xid"] = NULL if self.txid is None else self.txid
+        transaction["commit_us"] = self.taken_us
+        transaction["commit_ms"] = self.taken_us // 1000
+        transaction["commit_ns"] = self.taken_us * 1000
+        transaction["last_commit"] = NULL
+        transaction["final_lsn"] = self.lsn
+        done = 0
+        # One block is held back, because the last row carries a marker.
+        held: RowTable | None = None
+        for images, offsets in read_copy(
+            connection.pgconn, query.statement, len(query.facts.columns)
+        ):
+            count = len(offsets) - 1
+            if count == 0:
+                continue
+            if held is not None:
+                yield group_by_shape(held, {0: shape})
+            rows = np.zeros(count, ROW)
+            rows["new"] = address_of(images) + offsets[:-1]
+            rows["size"] = offsets[1:] - offsets[:-1]
+            rows["position"] = self.lsn
+            rows["lsn"] = self.lsn
+            rows["ordinal"] = query.chunk.ordinal
+            rows["part"] = np.arange(done, done + count)
+            rows["operation"] = ord("r")
+            rows["marker"] = MARKERS.index("true")
+            if done == 0 and query.chunk.first:
+                name = "first" if query.chunk.first == "run" else "first_in_data_collection"
+                rows["marker"][0] = MARKERS.index(name)
+            done += count
+            held = RowTable(rows, transaction, (images,))
+        if held is not None:
+            if query.chunk.last:
+                last = held.rows["marker"]
+                name = "last" if query.chunk.last == "run" else "last_in_data_collection"
+                if not (name != "last" and MARKERS[last[-1]] == "first"):
+                    last[-1] = MARKERS.index(name)
+            yield group_by_shape(held, {0: shape})
+
+
+def describe_progress(progress: SnapshotProgress) -> str:
+    """For status lines."""
+    return json.dumps({"table": progress.table, "of": len(progress.tables or ())})
+
+
+def unfinished(offset: Offset) -> bool:
+    """Whether a snapshot is under way at `offset`."""
+    return offset.snapshot is not None and not offset.snapshot.done
+
+
+def check_tables(tables: list[str], config: PostgresConfig) -> None:
+    """Refuses a configuration that captures nothing."""
+    if not tables and not config.table_include_list:
+        return
+    if not tables:
+        raise HeadraceError(
+            "postgresql.no_tables",
+            f"No table of {config.database_dbname} matches table.include.list="
+            f"{','.join(config.table_include_list)}",
+            "Check the names (schema.table) and the role's privileges.",
+        )

@@ -1,0 +1,296 @@
+"""Streaming: a receiver, its spool, and ranges of what they hold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from headrace.connectors.connector import Plan, Slice
+from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.events import EventSettings
+from headrace.connectors.postgresql.log import Stream
+from headrace.connectors.postgresql.offset import Offset, format_lsn
+from headrace.connectors.postgresql.ranges import Limit, find_end, rows_until
+from headrace.connectors.postgresql.receiver import Receiver
+from headrace.connectors.postgresql.relations import Relations
+from headrace.connectors.postgresql.slices import LogSlice
+from headrace.errors import HeadraceError
+from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate, write_plan
+from headrace.spool.segment import Segment
+from headrace.spool.spool import Piece, Spool
+
+SLICE_BYTES = 2 << 20
+"""Log bytes that are worth a task of their own."""
+INLINE_SLICE_BYTES = 8 << 20
+"""Most bytes that a slice may carry to another host."""
+
+
+class Streaming:
+    """The log from one position on. One thread calls it; the receiver has its own."""
+
+    def __init__(
+        self,
+        open_stream: Callable[[], Stream],
+        relations: Relations,
+        start: Offset,
+        *,
+        limit: Limit,
+        plan: Plan,
+        spool_bytes: int,
+        options: int,
+        skip_truncate: bool,
+        status_seconds: float,
+        acknowledge_seconds: float,
+        inline: bool,
+        orphaned: Callable[[], bool],
+    ) -> None:
+        self.start = start
+        self.relations = relations
+        self._plan = plan
+        self._limit = limit
+        if inline:
+            most = min(limit.max_bytes, plan.slices * INLINE_SLICE_BYTES)
+            self._limit = replace(limit, max_bytes=most)
+        self._inline = inline
+        self._acknowledge_seconds = acknowledge_seconds
+        self._idle_since = time.monotonic()
+        self._plans: list[Segment] = []
+        self.spool = Spool(decoder.END, max(spool_bytes, 3 * self._limit.max_bytes))
+        self.receiver = Receiver(
+            open_stream,
+            self.spool,
+            relations,
+            start,
+            options=options,
+            skip_truncate=skip_truncate,
+            status_seconds=status_seconds,
+            orphaned=orphaned,
+        )
+        self.receiver.start()
+
+    def poll(self, after: Offset, seconds: float, target: int | None) -> Offset:
+        """The end of the next range, or `after` when nothing comes within `seconds`.
+
+        With a `target` LSN (availableNow), `after` is only returned when the stream has passed
+        it (Invariant: a bounded query never ends before its target).
+        """
+        self._drop(after)
+        deadline = time.monotonic() + seconds
+        asked = 0.0
+        while True:
+            with self.spool.lock:
+                self._raise_error()
+                end = self._next_end(after, target)
+                if end is not None:
+                    self._idle_since = time.monotonic()
+                    return end
+                complete, _last, _open = self.receiver.complete()
+                now = time.monotonic()
+                if target is None:
+                    if now >= deadline:
+                        return after
+                elif complete >= target:
+                    return after
+                elif now - asked > 0.5:
+                    asked = now
+                    self.receiver.ask_position()
+                self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
+
+    def _next_end(self, after: Offset, target: int | None) -> Offset | None:
+        found = find_end(
+            self.spool.pieces, after, self._limit, cut_open=self.receiver.blocked
+        )
+        complete, last, is_open = self.receiver.complete()
+        if found is not None:
+            end = self._cut(found.offset, found.bytes)
+            rest = any(
+                rows_until(piece.index.rows_now(), end) < piece.index.row_count
+                for piece in self.spool.pieces[-3:]
+            )
+            if end.txn is None and not rest and not is_open and complete > end.lsn_commit:
+                end = replace(end, lsn_commit=complete, last_commit=last)
+            return end
+        if after.txn is not None or is_open or complete <= after.lsn_commit:
+            return None
+        # Nothing captured came, but the position moved: an empty range, now and then.
+        idle = time.monotonic() - self._idle_since >= self._acknowledge_seconds
+        if idle or (target is not None and complete >= target):
+            return self._cut(after.at_boundary(complete, last), 0)
+        return None
+
+    def _cut(self, end: Offset, size: int) -> Offset:
+        wanted = -(-size // SLICE_BYTES)
+        if self._inline:
+            wanted = max(wanted, -(-size // INLINE_SLICE_BYTES))
+        slices = max(1, min(self._plan.slices, wanted))
+        return replace(end, slices=slices, order=self._plan.order, consistent=end.consistent)
+
+    def _raise_error(self) -> None:
+        if self.receiver.error is not None:
+            raise self.receiver.error
+
+    def _drop(self, delivered: Offset) -> None:
+        def is_done(piece: Piece) -> bool:
+            rows = piece.index.rows_now()
+            return rows_until(rows, delivered) == len(rows)
+
+        self.spool.drop(is_done)
+        # Ranges follow one another, so whatever was planned before is done.
+        for plan in self._plans:
+            plan.drop()
+        self._plans.clear()
+
+    def slices(self, start: Offset, end: Offset, settings: EventSettings) -> list[Slice]:
+        """Slices of (start, end]; waits until all of it was received (a range that is planned
+        again after a restart comes from the server once more)."""
+        self._await(end)
+        with self.spool.lock:
+            pieces = list(self.spool.pieces)
+            parts = []
+            for piece in pieces:
+                rows = piece.index.rows_now()
+                first, last = rows_until(rows, start), rows_until(rows, end)
+                if last > first:
+                    parts.append((piece, rows[first:last], piece.index.transactions_now()))
+        if not parts:
+            return []
+        rows, transactions = _joined(parts)
+        relations = {int(i): self.relations.facts[int(i)] for i in np.unique(rows["relation"])}
+        bounds = self._bounds(rows, end)
+
+        def made(
+            data: InMemory | Inline, first: int, last: int, count: int, number: int
+        ) -> Slice:
+            return LogSlice(
+                data, first, last, count, number, end.epoch, relations, settings
+            )
+
+        if self._inline:
+            return self._inline_slices(parts, rows, transactions, bounds, end, made)
+        plan = write_plan([rows], [transactions])
+        self._plans.append(plan)
+        data = InMemory(
+            plan.path,
+            len(rows),
+            len(transactions),
+            tuple(
+                SegmentPart(p.segment.path, p.segment.start, p.segment.end) for p, _, _ in parts
+            ),
+        )
+        if end.order == "position":
+            return [made(data, a, b, 1, 0) for a, b in bounds]
+        return [made(data, 0, len(rows), end.slices, i) for i in range(end.slices)]
+
+    def _inline_slices(
+        self,
+        parts: list[tuple[Piece, np.ndarray, np.ndarray]],
+        rows: np.ndarray,
+        transactions: np.ndarray,
+        bounds: list[tuple[int, int]],
+        end: Offset,
+        made: Callable[[Inline, int, int, int, int], Slice],
+    ) -> list[Slice]:
+        for piece, _, _ in parts:
+            segment = piece.segment
+            relocate(rows, segment.start, segment.end, segment.base - segment.start)
+        if end.order == "position":
+            chosen = [rows[a:b] for a, b in bounds]
+        else:
+            share = rows["hash"] % np.uint64(end.slices)
+            chosen = [rows[share == i] for i in range(end.slices)]
+        return [
+            made(pack_inline(part, transactions), 0, len(part), 1, 0)
+            for part in chosen
+            if len(part)
+        ]
+
+    def _bounds(self, rows: np.ndarray, end: Offset) -> list[tuple[int, int]]:
+        """Contiguous pieces of about the same size."""
+        sizes = np.cumsum(rows["size"])
+        cuts = [0]
+        for i in range(1, end.slices):
+            at = int(np.searchsorted(sizes, sizes[-1] * i // end.slices))
+            if at > cuts[-1]:
+                cuts.append(at)
+        cuts.append(len(rows))
+        return [(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if b > a]
+
+    def _await(self, end: Offset) -> None:
+        waited = time.monotonic()
+        while True:
+            with self.spool.lock:
+                self._raise_error()
+                if self._holds(end):
+                    self.spool.unbounded = False
+                    return
+                # A range that is read again may be larger than what may be read ahead.
+                self.spool.unbounded = True
+                self.spool.lock.notify_all()
+                self.spool.lock.wait(0.2)
+            if time.monotonic() - waited > 5:
+                waited = time.monotonic()
+                self.receiver.ask_position()
+
+    def _holds(self, end: Offset) -> bool:
+        complete, _last, _open = self.receiver.complete()
+        if complete >= end.lsn_commit and end.txn is None:
+            return True
+        if end.txn is None:
+            return False
+        state = self.receiver.state
+        if complete > end.txn:
+            return True
+        return (
+            int(state[decoder.FINAL_LSN]) == end.txn
+            and bool(state[decoder.OPEN])
+            and int(state[decoder.ORDINAL]) >= end.txn_index
+        )
+
+    def acknowledge(self, lsn: int) -> None:
+        """Tell the server that everything up to `lsn` may be forgotten (Invariant 1)."""
+        self.receiver.acknowledged = max(self.receiver.acknowledged, lsn)
+
+    def server_position(self) -> int:
+        """The server's WAL position as last heard."""
+        return int(self.receiver.state[decoder.WAL_END])
+
+    def close(self) -> None:
+        """Close the stream and drop the spool."""
+        self.receiver.close()
+        self.spool.clear()
+        for plan in self._plans:
+            plan.drop()
+        self._plans.clear()
+
+
+def _joined(
+    parts: list[tuple[Piece, np.ndarray, np.ndarray]],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and transactions of several segments as one table each."""
+    rows = np.concatenate([part for _, part, _ in parts])
+    at = before = 0
+    for _, part, transactions in parts:
+        rows["transaction"][at : at + len(part)] += before
+        at += len(part)
+        before += len(transactions)
+    return rows, np.concatenate([transactions for _, _, transactions in parts])
+
+
+def position_text(offset: Offset) -> str:
+    """A position for people."""
+    if offset.txn is not None:
+        return f"{format_lsn(offset.txn)} message {offset.txn_index}"
+    return format_lsn(offset.lsn_commit)
+
+
+def lost_range(start: Offset) -> HeadraceError:
+    """The log before `start` was forgotten."""
+    return HeadraceError(
+        "postgresql.slot_moved",
+        f"The slot does not hold the log from {format_lsn(start.lsn_commit)} on any more",
+        "Another consumer used the slot, or an older checkpoint was restored. Use another slot, "
+        "or start with a new checkpoint and snapshot.",
+    )

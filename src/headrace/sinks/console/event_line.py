@@ -1,0 +1,112 @@
+"""One event as one line: time, operation, topic, key, and what changed."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.text import Text
+
+# Debezium's operation codes: what a reader sees, and its colour.
+_OPERATIONS = {
+    "r": ("read", "blue"),
+    "c": ("create", "green"),
+    "u": ("update", "yellow"),
+    "d": ("delete", "red"),
+    "t": ("truncate", "bold red"),
+    "m": ("message", "magenta"),
+}
+_LONGEST = 48
+_CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "�")
+
+
+def event_line(topic: str, key: str | None, value: str | None) -> Text:
+    """The line of one record; key and value are JSON text with or without schemas, or None."""
+    line = Text(no_wrap=True, overflow="ellipsis")
+    event = _payload(value)
+    envelope = event if isinstance(event, dict) and event.get("op") in _OPERATIONS else None
+    line.append(_time(envelope), style="dim")
+    if value is None:
+        line.append("  tombstone ", style="dim")
+    elif envelope is None:
+        line.append("  record    ", style="cyan")
+    else:
+        word, style = _OPERATIONS[envelope["op"]]
+        line.append(f"  {word:<10}", style=style)
+    line.append(_clean(topic), style="bold")
+    line.append("  ")
+    line.append(_short_key(key), style="cyan")
+    if envelope is not None:
+        line.append("  ")
+        _append_change(line, envelope)
+    elif value is not None:
+        line.append("  ")
+        line.append(_short(event))
+    return line
+
+
+def _append_change(line: Text, envelope: dict[str, Any]) -> None:
+    before, after = envelope.get("before"), envelope.get("after")
+    if envelope["op"] == "u" and isinstance(before, dict) and isinstance(after, dict):
+        changed = [name for name in after if name not in before or before[name] != after[name]]
+        for index, name in enumerate(changed):
+            line.append(", " if index else "")
+            line.append(f"{_clean(name)}: ", style="dim")
+            line.append(_short(before.get(name)), style="red")
+            line.append(" → ", style="dim")
+            line.append(_short(after[name]), style="green")
+        if not changed:
+            line.append("no column changed", style="dim")
+        return
+    row = after if isinstance(after, dict) else before
+    if isinstance(row, dict):
+        for index, (name, content) in enumerate(row.items()):
+            line.append(", " if index else "")
+            line.append(f"{_clean(name)}: ", style="dim")
+            line.append(_short(content))
+    elif "message" in envelope:
+        line.append(_short(envelope["message"]))
+
+
+def _payload(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
+        return document["payload"]
+    return document
+
+
+def _short_key(key: str | None) -> str:
+    payload = _payload(key)
+    if isinstance(payload, dict):
+        return ", ".join(f"{_clean(name)}={_short(part)}" for name, part in payload.items())
+    return "no key" if payload is None else _short(payload)
+
+
+def _time(envelope: dict[str, Any] | None) -> str:
+    """When the database changed it (UTC), else when it was read."""
+    if envelope is not None:
+        source = envelope.get("source")
+        stamps = (source.get("ts_ms") if isinstance(source, dict) else None, envelope.get("ts_ms"))
+        for stamp in stamps:
+            if isinstance(stamp, int) and 0 < stamp < 253_402_300_800_000:
+                return f"{datetime.fromtimestamp(stamp / 1000, UTC):%H:%M:%S.%f}"[:-3]
+    return " " * 12
+
+
+def _short(content: object) -> str:
+    if content is None:
+        return "null"
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return _clean(text)
+
+
+def _clean(text: str) -> str:
+    """Data must not move the cursor or change colours."""
+    return text.translate(_CONTROL)

@@ -1,0 +1,135 @@
+"""Shows a stream on the terminal: lines, and below them a live line with rate and lag."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from headrace.sinks.console.event_line import event_line
+from headrace.sinks.console.sample import SCHEMA, sample
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_RATE_WINDOW_S = 5.0
+
+
+class Shown(NamedTuple):
+    """A record as the driver sees it."""
+
+    topic: str
+    key: str | None
+    value: str | None
+
+
+class ConsoleSink:
+    """A context manager; `write` goes to `foreachBatch`, `progress` to the supervisor.
+
+    Of every micro-batch the first `lines` events in total order are printed, and the number of
+    the others. `take` rows per slice reach the driver, and `on_records` gets them in order.
+    """
+
+    def __init__(
+        self,
+        *,
+        lines: int = 40,
+        take: int | None = None,
+        console: Console | None = None,
+        on_records: Callable[[Sequence[Shown], int], None] | None = None,
+    ) -> None:
+        self.console = console or Console(highlight=False, soft_wrap=False)
+        self.total = 0
+        self._lines = lines
+        self._take = max(lines, take or 0)
+        self._on_records = on_records
+        self._counts: deque[tuple[float, int]] = deque()
+        self._lag_ms: float | None = None
+        self._lock = threading.Lock()
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if self.console.is_terminal:
+            self._live = Live(
+                get_renderable=self._status, console=self.console, refresh_per_second=4,
+                transient=True,
+            )  # fmt: skip
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def write(self, frame: DataFrame, _batch: int) -> None:
+        """One micro-batch: one pass over it, a bounded number of rows to the driver."""
+        wanted = frame.select("topic", "key", "value", "sequence")
+        table = wanted.mapInArrow(sample(self._take), SCHEMA).toArrow()
+        if not table.num_rows:
+            return
+        rows = table.to_pylist()
+        more = sum(row["more"] or 0 for row in rows)
+        rows = [row for row in rows if row["more"] is None]
+        rows.sort(key=lambda row: row["sequence"])
+        records = [Shown(row["topic"], row["key"], row["value"]) for row in rows]
+        self.show(records, more)
+
+    def show(self, records: Sequence[Shown], more: int) -> None:
+        """Print records in the order given; `more` were left out before."""
+        count = len(records) + more
+        with self._lock:
+            self.total += count
+            self._counts.append((time.monotonic(), count))
+            if records:
+                self._lag_ms = _lag_ms(records[-1].value)
+        for record in records[: self._lines]:
+            line = event_line(*record)
+            if not self.console.is_terminal:
+                line.no_wrap, line.overflow = True, "ignore"
+                self.console.print(line, crop=False, soft_wrap=True)
+            else:
+                self.console.print(line)
+        hidden = count - min(len(records), self._lines)
+        if hidden:
+            self.console.print(Text(f"… and {hidden:,} more", style="dim"))
+        if self._on_records is not None:
+            self._on_records(records, more)
+
+    def progress(self, progress: dict[str, Any]) -> None:
+        """The supervisor's progress: an idle stream has no lag."""
+        if not progress.get("numInputRows"):
+            with self._lock:
+                self._lag_ms = None
+
+    def _status(self) -> Text:
+        now = time.monotonic()
+        with self._lock:
+            while self._counts and now - self._counts[0][0] > _RATE_WINDOW_S:
+                self._counts.popleft()
+            rate = sum(count for _, count in self._counts) / _RATE_WINDOW_S
+            lag, total = self._lag_ms, self.total
+        text = Text(f"{total:,} events · {rate:,.0f}/s", style="bold")
+        if lag is not None and self._counts:
+            text.append(f" · lag {lag / 1000:,.2f} s" if lag >= 1000 else f" · lag {lag:,.0f} ms")
+        return text
+
+
+def _lag_ms(value: str | None) -> float | None:
+    """From the change in the database to now, for a streamed event."""
+    try:
+        document = json.loads(value or "null")
+        if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
+            document = document["payload"]
+        if document["op"] == "r":
+            return None
+        return max(0.0, time.time() * 1000 - float(document["source"]["ts_ms"]))
+    except (ValueError, KeyError, TypeError):
+        return None

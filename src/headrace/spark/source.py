@@ -1,0 +1,99 @@
+"""The `headrace` data source: translates Spark's calls, keeps no data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from headrace.config.connector import ConnectorConfig
+from headrace.connectors.connector import OffsetObject, Slice
+from headrace.connectors.registry import parse_options
+
+COLUMNS = (
+    "topic string not null, partition int, key string, value string, "
+    "headers array<struct<key: string, value: binary>>, sequence string not null"
+)
+
+
+class HeadraceDataSource(DataSource):
+    """`spark.readStream.format("headrace").options(**headrace.options({...})).load()`.
+
+    The columns are the same for every connector and table; see README. Raises HeadraceError when
+    the options are wrong, before anything is opened.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "headrace"
+
+    def schema(self) -> str:
+        return COLUMNS
+
+    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: N802, ARG002
+        return HeadraceReader(parse_options(dict(self.options)))
+
+
+class SlicePartition(InputPartition):
+    """A slice on its way to a task."""
+
+    def __init__(self, part: Slice) -> None:
+        self.slice = part
+
+
+class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Spark's reader. It is pickled to tasks, so connections and threads live in the session of
+    the source process (headrace.spark.session_process), opened on first use."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        self.config = config
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """A constant: Spark asks for it in every process and does not store it."""
+        return {"v": 1, "server": self.config.topic_prefix}
+
+    def getDefaultReadLimit(self) -> ReadAllAvailable:  # noqa: N802
+        """Ranges are cut by headrace.range.max.bytes and headrace.range.max.rows."""
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        from headrace.spark.source_process import session
+
+        session(self.config).bounded()
+
+    def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:  # noqa: N802, ARG002
+        from headrace.spark.source_process import session
+
+        return dict(session(self.config).latest_offset(start))
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        from headrace.spark.source_process import session
+
+        return dict(session(self.config).report())
+
+    def partitions(
+        self, start: OffsetObject, end: OffsetObject
+    ) -> Sequence[InputPartition]:
+        from headrace.spark.source_process import session
+
+        return [SlicePartition(part) for part in session(self.config).slices(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+        from headrace.spark.task import read_slice
+
+        assert isinstance(partition, SlicePartition)
+        return read_slice(partition.slice, self.config)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        from headrace.spark.source_process import session
+
+        session(self.config).commit(end)
+
+    def stop(self) -> None:
+        from headrace.spark.source_process import stop
+
+        stop()

@@ -1,0 +1,126 @@
+"""What lives in Spark's source process for the life of a query: one connector."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import FrameType
+
+from headrace.config.connector import ConnectorConfig
+from headrace.connectors.connector import Connector, OffsetObject, Slice
+from headrace.connectors.registry import open_connector
+
+LONG_POLL = timedelta(milliseconds=900)
+"""How long one latestOffset waits for data; it returns at once when there is some."""
+
+_session: SourceSession | None = None
+
+
+class SourceSession:
+    """Spark's calls, in the order in which they come, on one connector."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        self._connector: Connector = open_connector(
+            config,
+            cores=os.cpu_count() or 1,
+            inline=_is_inline(config),
+            orphaned=Orphaned(),
+        )
+
+    def bounded(self) -> None:
+        """Trigger availableNow."""
+        self._connector.bounded()
+
+    def latest_offset(self, start: OffsetObject) -> OffsetObject:
+        """`start` is in Spark's commit log when Spark asks for what follows it, so it can be
+        acknowledged here already (Invariant 1)."""
+        self._connector.acknowledge(start)
+        return self._connector.poll(start, LONG_POLL)
+
+    def report(self) -> OffsetObject:
+        """The head of the log as last heard."""
+        return self._connector.latest()
+
+    def slices(self, start: OffsetObject, end: OffsetObject) -> Sequence[Slice]:
+        """The slices of a range."""
+        return self._connector.slices(start, end)
+
+    def commit(self, end: OffsetObject) -> None:
+        """The fallback acknowledgement."""
+        self._connector.acknowledge(end)
+
+    def close(self) -> None:
+        """Close the connector."""
+        self._connector.close()
+
+
+class Orphaned:
+    """Whether the driver is gone: the JVM above this process, or the Python driver above a JVM
+    that a Python driver started."""
+
+    def __init__(self) -> None:
+        self._parent = os.getppid()
+        self._driver = None
+        if "_PYSPARK_DRIVER_CONN_INFO_PATH" in os.environ:
+            self._driver = _parent_of(self._parent)
+
+    def __call__(self) -> bool:
+        if os.getppid() != self._parent:
+            return True
+        return self._driver is not None and _parent_of(self._parent) != self._driver
+
+
+def _parent_of(pid: int) -> int | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def _is_inline(config: ConnectorConfig) -> bool:
+    """Slices carry their bytes unless tasks certainly run on this host."""
+    transport = str(config.headrace_slice_transport)
+    if transport != "auto":
+        return transport == "inline"
+    try:
+        command = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return True
+    for here, following in zip(command, [*command[1:], b""], strict=True):
+        if here.startswith(b"spark.master="):
+            return not here.startswith((b"spark.master=local[", b"spark.master=local\0"))
+        if here == b"--master":
+            return not (following == b"local" or following.startswith(b"local["))
+    return True
+
+
+def session(config: ConnectorConfig) -> SourceSession:
+    """The session of this process, opened on first use."""
+    global _session
+    if _session is None:
+        logging.basicConfig(
+            level=logging.WARNING, format="%(levelname)s headrace: %(message)s", stream=sys.stderr
+        )
+        signal.signal(signal.SIGTERM, _terminated)
+        _session = SourceSession(config)
+    return _session
+
+
+def stop() -> None:
+    """Close the session, if there is one."""
+    global _session
+    if _session is not None:
+        found, _session = _session, None
+        found.close()
+
+
+def _terminated(_signal: int, _frame: FrameType | None) -> None:
+    # Spark ends this process by SIGTERM, and twice; without a handler stop() is never called.
+    stop()
+    sys.exit(0)

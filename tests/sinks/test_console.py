@@ -1,0 +1,68 @@
+"""Events as readable lines."""
+
+import io
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from headrace.sinks.console.event_line import event_line
+from headrace.sinks.console.sample import sample
+from headrace.sinks.console.sink import ConsoleSink, Shown
+
+UPDATE = (
+    '{"before":{"id":1,"name":"a","n":1},"after":{"id":1,"name":"b","n":1},"op":"u",'
+    '"source":{"ts_ms":1700000000123}}'
+)
+
+
+def test_an_update_shows_only_what_changed():
+    line = event_line("s.t", '{"id":1}', UPDATE).plain
+    assert line == "22:13:20.123  update    s.t  id=1  name: a → b"
+
+
+def test_schemas_are_left_out():
+    wrapped = f'{{"schema":{{}},"payload":{UPDATE}}}'
+    assert (
+        event_line("s.t", '{"schema":{},"payload":{"id":1}}', wrapped).plain
+        == event_line("s.t", '{"id":1}', UPDATE).plain
+    )
+
+
+def test_deletes_and_tombstones_are_told_apart():
+    deleted = '{"before":{"id":1},"after":null,"op":"d"}'
+    assert "delete" in event_line("s.t", '{"id":1}', deleted).plain
+    assert "tombstone" in event_line("s.t", '{"id":1}', None).plain
+
+
+def test_data_cannot_control_the_terminal():
+    assert (
+        "\x1b"
+        not in event_line("t\x1b[2J", '"\\u001b[2J"', '{"op":"c","after":{"a":"\\u001b"}}').plain
+    )
+
+
+@given(st.text(), st.none() | st.text(), st.none() | st.text())
+def test_any_text_gives_a_line(topic, key, value):
+    assert "\n" not in event_line(topic, key, value).plain
+
+
+def test_a_large_batch_is_cut_and_counted():
+    rows = 1000
+    text = pa.array([f"{i:04}" for i in range(rows)])
+    batch = pa.record_batch([text] * 4, ["topic", "key", "value", "sequence"])
+    taken = list(sample(15)(iter([batch.slice(0, 10), batch.slice(10)])))
+    assert sum(b.num_rows for b in taken) == 16
+    assert taken[-1].column("more").to_pylist() == [985]
+
+
+def test_piped_output_is_plain_and_whole():
+    out = io.StringIO()
+    with ConsoleSink(lines=2, console=Console(file=out, highlight=False)) as sink:
+        sink.show([Shown("s.t", '{"id":1}', UPDATE.replace('"b"', f'"{"b" * 45}"'))] * 3, 12_343)
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 3
+    assert lines[0].endswith("b" * 45)
+    assert lines[2] == "… and 12,344 more"
+    assert sink.total == 12_346

@@ -1,0 +1,135 @@
+"""Parts into the output exactly once, whatever happens in between."""
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.sinks.file.output import Output, Part
+from headrace.sinks.file.sink import FileWriter
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+class Stop(BaseException):
+    """The process is killed here."""
+
+
+def write_part(folder: Path, batch: int, number: int, sequences, *, indexed=False) -> Part:
+    writer = FileWriter(str(folder / "out.jsonl"), str(folder / "state"), indexed=indexed)
+    text = [f"{sequence:08x}" for sequence in sequences]
+    record_batch = pa.record_batch({
+        "topic": pa.array(["t"] * len(text)), "key": pa.nulls(len(text), pa.string()),
+        "value": pa.array([str(sequence) for sequence in sequences]),
+        "headers": pa.nulls(len(text), HEADERS), "sequence": pa.array(text),
+    })  # fmt: skip
+    half = len(text) // 2
+    batches = iter([record_batch.slice(0, half), record_batch.slice(half)])
+    return writer._write_part(f"{batch}-{number}-0", batches)
+
+
+@pytest.fixture
+def output(tmp_path):
+    output = Output(tmp_path / "out.jsonl", tmp_path / "state")
+    output.open()
+    return output
+
+
+def values(output: Output) -> list[int]:
+    return [json.loads(line)["value"] for line in output.path.read_text().splitlines()]
+
+
+def test_parts_are_joined_in_the_order_of_their_sequences(output, tmp_path):
+    parts = [write_part(tmp_path, 1, i, range(10 * i, 10 * i + 10)) for i in (2, 0, 1)]
+    output.commit([*parts, Part("1-3-0", 0, 0, b"", b"", True, False)], 1, "q")
+    assert values(output) == list(range(30))
+    assert list(output.parts.iterdir()) == []
+
+
+def test_slices_by_key_are_merged(output, tmp_path):
+    parts = [write_part(tmp_path, 1, i, range(i, 30, 3), indexed=True) for i in range(3)]
+    output.commit(parts, 1, "q")
+    assert values(output) == list(range(30))
+
+
+def test_an_unsorted_part_is_sorted(output, tmp_path):
+    output.commit([write_part(tmp_path, 1, 0, [5, 3, 9, 1], indexed=True)], 1, "q")
+    assert values(output) == [1, 3, 5, 9]
+
+
+def test_overlapping_parts_without_index_are_refused(output, tmp_path):
+    parts = [write_part(tmp_path, 1, i, range(i, 30, 3)) for i in range(3)]
+    with pytest.raises(HeadraceError, match=r"file\.overlapping_slices"):
+        output.commit(parts, 1, "q")
+
+
+def test_a_repeated_batch_is_written_once(output, tmp_path):
+    for _ in range(2):
+        output.commit([write_part(tmp_path, 1, 0, range(5))], 1, "q")
+    assert values(output) == list(range(5))
+    assert list(output.parts.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["os.fsync", "os.write", "pathlib.Path.replace"])
+@pytest.mark.parametrize("nth", range(4))
+def test_a_kill_during_commit_loses_and_repeats_nothing(output, tmp_path, monkeypatch, call, nth):
+    output.commit([write_part(tmp_path, 1, 0, range(5))], 1, "q")
+    target, name = (os, call[3:]) if call.startswith("os.") else (Path, "replace")
+    original, calls = getattr(target, name), [0]
+
+    def dying(*arguments):
+        calls[0] += 1
+        if calls[0] == nth + 1:
+            raise Stop
+        return original(*arguments)
+
+    parts = [write_part(tmp_path, 2, i, range(5 + 5 * i, 10 + 5 * i)) for i in range(3)]
+    monkeypatch.setattr(target, name, dying)
+    with suppress(Stop):
+        output.commit(parts, 2, "q")
+    monkeypatch.undo()
+    again = Output(output.path, output.folder)
+    again.open()
+    again.commit(
+        [write_part(tmp_path, 2, i, range(5 + 5 * i, 10 + 5 * i)) for i in range(3)], 2, "q"
+    )
+    assert values(again) == list(range(20))
+
+
+def test_another_checkpoint_is_refused(output, tmp_path):
+    output.commit([write_part(tmp_path, 7, 0, range(5))], 7, "q")
+    for batch, query in ((0, ""), (1, "other"), (8, "other"), (3, "q")):
+        parts = [write_part(tmp_path, batch, 0, range(5))] if query else []
+        with pytest.raises(HeadraceError, match=r"file\.other_checkpoint"):
+            output.commit(parts, batch, query)
+    assert values(output) == list(range(5))
+
+
+def test_a_file_of_somebody_else_is_not_touched(tmp_path):
+    (tmp_path / "out.jsonl").write_text("mine\n")
+    with pytest.raises(HeadraceError, match=r"file\.output_exists"):
+        Output(tmp_path / "out.jsonl", tmp_path / "state").open()
+    assert (tmp_path / "out.jsonl").read_text() == "mine\n"
+
+
+def test_a_shortened_output_is_refused(output, tmp_path):
+    output.commit([write_part(tmp_path, 1, 0, range(5))], 1, "q")
+    os.truncate(output.path, 3)
+    with pytest.raises(HeadraceError, match=r"file\.output_shortened"):
+        output.open()
+
+
+def test_stale_parts_are_swept_at_start(output, tmp_path):
+    write_part(tmp_path, 9, 0, range(5))
+    output.open()
+    assert list(output.parts.iterdir()) == []
+
+
+def test_a_broken_state_is_named(output):
+    (output.folder / "state.json").write_text("{}")
+    with pytest.raises(HeadraceError, match=r"file\.bad_state"):
+        output.open()

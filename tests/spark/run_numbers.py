@@ -1,0 +1,53 @@
+"""`python run_numbers.py FOLDER SINK IDLE_EXIT`: the numbered stream into a sink, supervised."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from numbered_source import NumberedSource
+
+from headrace.cli.pipeline import open_session, supervise
+from headrace.errors import HeadraceError
+from headrace.sinks.console.sink import ConsoleSink
+from headrace.sinks.file.output import Output
+from headrace.sinks.file.sink import FileSink
+from headrace.spark.supervisor import Limits
+
+
+def main(folder, sink, idle_exit):
+    folder = Path(folder)
+    if sink == "file":
+        Output(folder / "out.jsonl", folder / "state").open()
+    spark = open_session("test", master="local[2,4]", idle_exit=float(idle_exit), debug=False)
+    spark.dataSource.register(NumberedSource)
+    spark.dataSource.register(FileSink)
+    (folder / "ready").write_text(str(os.getpid()))
+    console = ConsoleSink(lines=3)
+
+    def start():
+        frame = spark.readStream.format("numbered").option("folder", str(folder)).load()
+        writer = frame.writeStream.option("checkpointLocation", str(folder / "checkpoint"))
+        if sink == "file":
+            writer = writer.format("headrace_file").option("path", str(folder / "out.jsonl"))
+            writer = writer.option("state", str(folder / "state")).option("slices", "position")
+        else:
+            writer = writer.foreachBatch(console.write)
+        return writer.start()
+
+    limits = Limits(retry_wait_ms=100, idle_exit=float(idle_exit))
+    try:
+        summary = supervise(spark, start, limits, on_progress=console.progress)
+        print(
+            "summary",
+            json.dumps(
+                {"reason": summary.reason, "rows": summary.rows, "restarts": summary.restarts}
+            ),
+        )
+    except HeadraceError as error:
+        print("failed", error.code, error.message)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,154 @@
+"""A supervised query on a real Spark session, in a process of its own that can be killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace.spark.supervisor import find_failure, has_caught_up
+
+HERE = Path(__file__).parent
+
+
+class Run:
+    def __init__(self, folder: Path, *, sink: str = "file", idle_exit: float = 1.5) -> None:
+        path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "run_numbers.py"), str(folder), sink, str(idle_exit)],
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def wait(self) -> str:
+        out, err = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, out + err
+        self.err = err
+        return out
+
+    def summary(self) -> dict[str, object]:
+        out = self.wait()
+        lines = [line for line in out.splitlines() if line.startswith("summary ")]
+        assert lines, out + self.err
+        return json.loads(lines[0].removeprefix("summary "))
+
+
+def ids(folder: Path) -> list[int]:
+    lines = (folder / "out.jsonl").read_text().splitlines()
+    return [json.loads(line)["key"]["id"] for line in lines]
+
+
+def await_lines(folder: Path, count: int) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        if (folder / "out.jsonl").exists() and len(ids_seen(folder)) >= count:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{count} lines did not come")
+
+
+def ids_seen(folder: Path) -> list[str]:
+    return (folder / "out.jsonl").read_text().splitlines()
+
+
+@pytest.mark.spark
+def test_an_idle_query_ends_by_itself_with_every_row_in_order(tmp_path):
+    (tmp_path / "head").write_text("23456")
+    summary = Run(tmp_path).summary()
+    assert summary == {"reason": "idle", "rows": 23456, "restarts": 0}
+    assert ids(tmp_path) == list(range(23456))
+    assert Run(tmp_path).summary() == {"reason": "idle", "rows": 0, "restarts": 0}
+
+
+@pytest.mark.spark
+def test_a_signal_ends_the_query_cleanly(tmp_path):
+    (tmp_path / "head").write_text("100")
+    run = Run(tmp_path, idle_exit=60)
+    await_lines(tmp_path, 100)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.summary()["reason"] == "signal"
+    assert ids(tmp_path) == list(range(100))
+
+
+@pytest.mark.spark
+@pytest.mark.chaos
+def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path):
+    (tmp_path / "head").write_text("0")
+    for round_ in range(3):
+        run = Run(tmp_path, idle_exit=60)
+        begun = len(ids_seen(tmp_path)) if (tmp_path / "out.jsonl").exists() else 0
+        for i in range(1, 21):
+            (tmp_path / "head.new").write_text(str((20 * round_ + i) * 777))
+            (tmp_path / "head.new").replace(tmp_path / "head")
+        await_lines(tmp_path, begun + 5000)
+        time.sleep(0.03 * round_)
+        run.process.kill()
+        run.process.communicate()
+    Run(tmp_path).summary()
+    assert ids(tmp_path) == list(range(60 * 777))
+
+
+@pytest.mark.spark
+@pytest.mark.chaos
+def test_a_killed_worker_is_replaced(tmp_path):
+    (tmp_path / "head").write_text("6000")
+    (tmp_path / "die").touch()
+    Run(tmp_path).summary()
+    assert ids(tmp_path) == list(range(6000))
+
+
+@pytest.mark.spark
+def test_an_error_of_ours_ends_the_run_with_its_message(tmp_path):
+    (tmp_path / "head").write_text("100")
+    (tmp_path / "bug").touch()
+    run = Run(tmp_path)
+    assert "failed spark.query_failed" in run.wait()
+    assert run.err.count("again in") == 3
+
+
+@pytest.mark.spark
+def test_the_console_shows_a_few_lines_of_a_batch(tmp_path):
+    (tmp_path / "head").write_text("500")
+    out = Run(tmp_path, sink="console").wait()
+    assert "create    t  id=0  id: 0" in out
+    assert "… and 497 more" in out
+
+
+def test_an_error_of_ours_is_found_in_the_text_of_an_exception():
+    text = (
+        "[STREAM_FAILED] Query terminated: Traceback\n  File x\n"
+        "headrace.errors.HeadraceError: The slot is gone [postgresql.slot_lost]. Make a new one.\n"
+    )
+    error = find_failure(text)
+    assert (error.code, error.retriable) == ("postgresql.slot_lost", False)
+
+
+def test_a_process_that_died_is_retriable():
+    assert find_failure("SparkException: Python worker exited unexpectedly (crashed)").retriable
+
+
+def test_an_unknown_failure_names_its_last_error():
+    error = find_failure("Traceback\n  File x\nZeroDivisionError: division by zero\n\tat org.x\n")
+    assert error.code == "spark.query_failed"
+    assert "division by zero" in error.message
+
+
+@pytest.mark.parametrize(
+    ("latest", "end", "caught_up"),
+    [
+        ('{"lsn_commit":5}', '{"lsn_commit":5}', True),
+        ('{"lsn_commit":500}', '{"lsn_commit":5}', True),
+        ('{"lsn_commit":9000000}', '{"lsn_commit":5}', False),
+        ({"lsn_commit": "1/0"}, {"lsn_commit": "0/5"}, False),
+        (None, {"lsn_commit": 5}, True),
+        ({"lsn_commit": 5}, {"lsn_commit": 4, "snapshot": {"table": 1}}, False),
+        ({"lsn_commit": 5}, {"lsn_commit": 4, "snapshot": {"table": 1, "done": True}}, True),
+    ],
+)
+def test_a_source_has_caught_up_when_the_log_behind_it_is_short(latest, end, caught_up):
+    progress = {"sources": [{"latestOffset": latest, "endOffset": end}]}
+    assert has_caught_up(progress) is caught_up
