@@ -280,7 +280,7 @@ class Supervisor:
         gateway: Any = java_gateway
         context = session.sparkContext
         gateway.ensure_callback_server_started(context._gateway)
-        listener = context._jvm.PythonStreamingQueryListenerWrapper(
+        listener = context._jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(
             _Listener(self._watch, self._on_progress)
         )
         streams = session._jsparkSession.streams()

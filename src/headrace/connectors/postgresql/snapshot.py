@@ -29,7 +29,7 @@ from headrace.connectors.postgresql.chunks import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.copy_text import read_copy
+from headrace.connectors.postgresql.copy_reader import read_copy
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
 from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
