@@ -1,0 +1,31 @@
+"""The daemon that forks Python workers (`spark.python.daemon.module`), with kernels loaded.
+
+Spark starts one daemon per worker module; only the workers that run tasks need the kernels.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def preload() -> None:
+    """Import what tasks need, before workers are forked, so that they share the pages."""
+    import numpy  # noqa: F401, ICN001
+    import pyarrow  # noqa: F401, ICN001
+
+    import headrace.connectors.postgresql.snapshot
+    import headrace.sinks.file.sink
+    import headrace.spark.source
+    import headrace.spark.task  # noqa: F401
+    from headrace.converters.warm_up import load_kernels
+
+    load_kernels()
+
+
+if len(sys.argv) > 1 and sys.argv[1] == "pyspark.worker":
+    preload()
+
+from pyspark.daemon import manager  # noqa: E402
+
+if __name__ == "__main__":
+    manager()

