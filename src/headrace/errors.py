@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-_PRINTED = re.compile(r"(?:HeadraceError: )?(?P<message>[^\n]*?) \[(?P<code>[a-z_]+(?:\.[a-z_0-9]+)+)(?P<retry>, retriable)?\]\. (?P<remedy>[^\n]*)")
+_PRINTED = re.compile(
+    r"(?:HeadraceError: )?(?P<message>[^\n]*?) "
+    r"\[(?P<code>[a-z_]+(?:\.[a-z_0-9]+)+)(?P<retry>, retriable)?\]\. (?P<remedy>[^\n]*)"
+)
 
 
 class HeadraceError(Exception):
@@ -33,11 +36,10 @@ class HeadraceError(Exception):
     @staticmethod
     def find_in(text: str) -> HeadraceError | None:
         """The last error printed in `text` (a traceback, a Spark exception), or None."""
-        found = None
-        for found in _PRINTED.finditer(text):
-            pass
-        if found is None:
+        printed = list(_PRINTED.finditer(text))
+        if not printed:
             return None
+        found = printed[-1]
         message = found["message"].rpartition("HeadraceError: ")[2]
         return HeadraceError(
             found["code"], message, found["remedy"], retriable=found["retry"] is not None

@@ -2,13 +2,11 @@
 
 import io
 
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from headrace.sinks.console.event_line import event_line
-from headrace.sinks.console.sample import sample
 from headrace.sinks.console.sink import ConsoleSink, Shown
 
 UPDATE = (
@@ -46,15 +44,6 @@ def test_data_cannot_control_the_terminal():
 @given(st.text(), st.none() | st.text(), st.none() | st.text())
 def test_any_text_gives_a_line(topic, key, value):
     assert "\n" not in event_line(topic, key, value).plain
-
-
-def test_a_large_batch_is_cut_and_counted():
-    rows = 1000
-    text = pa.array([f"{i:04}" for i in range(rows)])
-    batch = pa.record_batch([text] * 4, ["topic", "key", "value", "sequence"])
-    taken = list(sample(15)(iter([batch.slice(0, 10), batch.slice(10)])))
-    assert sum(b.num_rows for b in taken) == 16
-    assert taken[-1].column("more").to_pylist() == [985]
 
 
 def test_piped_output_is_plain_and_whole():

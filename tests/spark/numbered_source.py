@@ -24,6 +24,8 @@ SCHEMA = (
     "headers array<struct<key:string,value:binary>>, sequence string not null"
 )
 
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
 
 class NumberedSource(DataSource):
     @classmethod
@@ -91,7 +93,7 @@ class NumberedReader(DataSourceStreamReader):
                     pa.nulls(len(numbers), pa.int32()),
                     pa.array([f'{{"id":{n}}}' for n in numbers]),
                     pa.array([f'{{"op":"c","after":{{"id":{n}}}}}' for n in numbers]),
-                    pa.array([None] * len(numbers), pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+                    pa.array([None] * len(numbers), HEADERS),
                     pa.array([f"{n:016x}" for n in numbers]),
                 ],
                 schema=pa.schema([
@@ -99,7 +101,7 @@ class NumberedReader(DataSourceStreamReader):
                     pa.field("partition", pa.int32()),
                     pa.field("key", pa.string()),
                     pa.field("value", pa.string()),
-                    pa.field("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+                    pa.field("headers", HEADERS),
                     pa.field("sequence", pa.string(), nullable=False),
                 ]),
             )  # fmt: skip

@@ -109,9 +109,7 @@ class Struct:
         return None
 
 
-Node = (
-    Cell | RowField | TransactionField | Marker | LsnPair | ProcessingTime | Constant | Struct
-)
+Node = Cell | RowField | TransactionField | Marker | LsnPair | ProcessingTime | Constant | Struct
 
 
 def struct_of(name: str | None, members: dict[str, Node], **schema: object) -> Struct:
@@ -167,7 +165,7 @@ class Records:
     @property
     def tombstone(self) -> np.ndarray:
         """Mask of the records without a value, bool."""
-        return np.equal(self.table.rows["operation"][self.rows], 0)
+        return np.asarray(np.equal(self.table.rows["operation"][self.rows], 0))
 
     def with_shape(self, shape: Shape) -> Records:
         """The same rows seen as another topic, key, value or headers."""
@@ -191,7 +189,6 @@ def group_by_shape(table: RowTable, shapes: dict[int, Shape]) -> list[Records]:
     order = np.argsort(narrow, kind="stable")
     ordered = narrow[order]
     cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    found = []
-    for rows in np.split(order, cuts):
-        found.append(Records(shapes[int(relation[rows[0]])], table, rows, rows))
-    return found
+    return [
+        Records(shapes[int(relation[rows[0]])], table, rows, rows) for rows in np.split(order, cuts)
+    ]

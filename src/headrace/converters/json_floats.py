@@ -114,7 +114,7 @@ def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
             else:
                 leading += 1
         elif byte == _POINT and point < 0:
-            point = seen
+            point = seen  # type: ignore[assignment]
         else:
             break
         position += 1

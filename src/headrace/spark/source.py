@@ -34,7 +34,7 @@ class HeadraceDataSource(DataSource):
     def schema(self) -> str:
         return COLUMNS
 
-    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: N802, ARG002
+    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
         return HeadraceReader(parse_options(dict(self.options)))
 
 
@@ -52,37 +52,35 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, config: ConnectorConfig) -> None:
         self.config = config
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+    def initialOffset(self) -> dict[str, Any]:
         """A constant: Spark asks for it in every process and does not store it."""
         return {"v": 1, "server": self.config.topic_prefix}
 
-    def getDefaultReadLimit(self) -> ReadAllAvailable:  # noqa: N802
+    def getDefaultReadLimit(self) -> ReadAllAvailable:
         """Ranges are cut by headrace.range.max.bytes and headrace.range.max.rows."""
         return ReadAllAvailable()
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:
         from headrace.spark.source_process import session
 
         session(self.config).bounded()
 
-    def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:  # noqa: N802, ARG002
+    def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:  # noqa: ARG002
         from headrace.spark.source_process import session
 
         return dict(session(self.config).latest_offset(start))
 
-    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+    def reportLatestOffset(self) -> dict[str, Any] | None:
         from headrace.spark.source_process import session
 
         return dict(session(self.config).report())
 
-    def partitions(
-        self, start: OffsetObject, end: OffsetObject
-    ) -> Sequence[InputPartition]:
+    def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         from headrace.spark.source_process import session
 
         return [SlicePartition(part) for part in session(self.config).slices(start, end)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from headrace.spark.task import read_slice
 
         assert isinstance(partition, SlicePartition)

@@ -1,6 +1,6 @@
 """Planned rows on their way to tasks: a file of rows beside the segments, or bytes in the slice."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
 
 from __future__ import annotations
 
@@ -68,9 +68,7 @@ class Inline:
 
 
 def _touches(rows: np.ndarray, start: int, end: int) -> bool:
-    return any(
-        bool(((rows[name] >= start) & (rows[name] < end)).any()) for name in ("new", "old")
-    )
+    return any(bool(((rows[name] >= start) & (rows[name] < end)).any()) for name in ("new", "old"))
 
 
 def relocate(rows: np.ndarray, start: int, end: int, delta: int) -> None:

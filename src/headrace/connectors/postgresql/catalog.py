@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
 
@@ -107,12 +109,14 @@ class Catalog:
     connection: psycopg.Connection | None = None
     _types: dict[int, TypeFacts] = field(default_factory=dict)
 
-    def _rows(self, query: str, values: object = None) -> list[tuple[object, ...]]:
+    def _rows(
+        self, query: str, values: Sequence[object] | Mapping[str, object] | None = None
+    ) -> list[tuple[Any, ...]]:
         for attempt in (1, 2):
             if self.connection is None or self.connection.closed:
                 self.connection = connect(self.config, application="headrace catalogue")
             try:
-                return self.connection.execute(query.encode(), values).fetchall()  # type: ignore[arg-type]
+                return self.connection.execute(query.encode(), values).fetchall()
             except psycopg.Error as error:
                 dead = self.connection.closed or self.connection.broken
                 if not dead or attempt == 2:
@@ -129,7 +133,7 @@ class Catalog:
     def tables(self) -> list[CatalogTable]:
         """Every table of the database (without columns; see `describe`), partitions included."""
         return [
-            CatalogTable(oid, schema, table, partitioned, identity, (), ())  # type: ignore[arg-type]
+            CatalogTable(oid, schema, table, partitioned, identity, (), ())
             for oid, schema, table, partitioned, identity in self._rows(_TABLES)
         ]
 
@@ -139,7 +143,7 @@ class Catalog:
             "SELECT i.inhrelid, i.inhparent FROM pg_inherits i JOIN pg_class p"
             " ON p.oid = i.inhparent WHERE p.relkind = 'p'"
         )
-        parents: dict[int, int] = {int(c): int(p) for c, p in found}  # type: ignore[call-overload]
+        parents: dict[int, int] = {int(c): int(p) for c, p in found}
         roots = {}
         for child in parents:
             top = child
@@ -154,16 +158,16 @@ class Catalog:
         if not found:
             return None
         _, schema, table, partitioned, identity = found[0]
-        columns = tuple(CatalogColumn(*row) for row in self._rows(_COLUMNS, (oid,)))  # type: ignore[arg-type]
+        columns = tuple(CatalogColumn(*row) for row in self._rows(_COLUMNS, (oid,)))
         keys = self._rows(_KEY, (oid,))
-        key: tuple[str, ...] = tuple(keys[0][1] or ()) if keys else ()  # type: ignore[arg-type]
+        key: tuple[str, ...] = tuple(keys[0][1] or ()) if keys else ()
         leaves = tuple(
-            (leaf, leaf_schema, name, max(pages, real), rows)  # type: ignore[type-var]
+            (leaf, leaf_schema, name, max(pages, real), rows)
             for leaf, leaf_schema, name, pages, rows, real in self._rows(
                 _LEAVES, {"oid": oid, "partitioned": partitioned}
             )
         )
-        return CatalogTable(oid, schema, table, partitioned, identity, columns, key, leaves)  # type: ignore[arg-type]
+        return CatalogTable(oid, schema, table, partitioned, identity, columns, key, leaves)
 
     def type_facts(self, oid: int) -> TypeFacts:
         """A type; enums are read each time, because they get labels while running."""
@@ -178,10 +182,10 @@ class Catalog:
             str(name),
             str(schema),
             str(kind),
-            self.type_facts(int(element)) if element is not None else None,  # type: ignore[call-overload]
-            self.type_facts(int(base)) if base is not None else None,  # type: ignore[call-overload]
-            tuple(labels),  # type: ignore[arg-type]
-            int(typmod) if kind == "d" else NO_TYPMOD,  # type: ignore[call-overload]
+            self.type_facts(int(element)) if element is not None else None,
+            self.type_facts(int(base)) if base is not None else None,
+            tuple(labels),
+            int(typmod) if kind == "d" else NO_TYPMOD,
         )
         if not _has_labels(facts):
             self._types[oid] = facts

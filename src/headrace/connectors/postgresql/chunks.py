@@ -57,7 +57,10 @@ def chunk_kind(table: CatalogTable) -> str:
 
 
 def rows_per_chunk(
-    connection: psycopg.Connection, leaf: tuple[int, str, str, int, int], chunk_bytes: int, slices: int
+    connection: psycopg.Connection,
+    leaf: tuple[int, str, str, int, int],
+    chunk_bytes: int,
+    slices: int,
 ) -> int:
     """How many rows make `chunk_bytes`, from the table's pages; the number of chunks is a
     multiple of `slices`, so that the last ones keep every core busy."""
@@ -88,7 +91,7 @@ def next_bound(
     there are fewer."""
     columns = sql.SQL(", ").join(sql.Identifier(name) for name in key)
     texts = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name in key)
-    where = sql.SQL("")
+    where: sql.Composable = sql.SQL("")
     if lower is not None:
         where = sql.SQL(" WHERE {}").format(_compare(key, ">=", lower))
     query = sql.SQL("SELECT {} FROM ONLY {}{} ORDER BY {} OFFSET {} LIMIT 1").format(
@@ -118,7 +121,7 @@ def copy_statement(
 ) -> sql.Composed:
     """COPY … TO STDOUT (text format) of a chunk's rows, ordered by key."""
     conditions: list[sql.Composable] = []
-    order = sql.SQL("")
+    order: sql.Composable = sql.SQL("")
     if chunk.kind == "key":
         if isinstance(chunk.lower, tuple):
             conditions.append(_compare(key, ">=", chunk.lower))
@@ -132,7 +135,7 @@ def copy_statement(
             conditions.append(sql.SQL("ctid >= {}").format(sql.Literal(f"({chunk.lower},0)")))
         if isinstance(chunk.upper, int):
             conditions.append(sql.SQL("ctid < {}").format(sql.Literal(f"({chunk.upper},0)")))
-    where = sql.SQL("")
+    where: sql.Composable = sql.SQL("")
     if conditions:
         where = sql.SQL(" WHERE {}").format(sql.SQL(" AND ").join(conditions))
     return sql.SQL("COPY (SELECT {} FROM ONLY {}{}{}) TO STDOUT").format(

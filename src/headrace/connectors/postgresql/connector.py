@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import TypeVar
 
 import psycopg
 
@@ -39,6 +39,8 @@ from headrace.connectors.postgresql.streaming import Streaming, position_text
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
 
 
 class PostgresConnector:
@@ -93,9 +95,7 @@ class PostgresConnector:
     def latest(self) -> OffsetObject:
         """The server's position as last heard, or nothing before streaming."""
         position = self._streaming.server_position() if self._streaming else 0
-        return Offset(
-            self.config.topic_prefix, 1, self._system, lsn_commit=position
-        ).to_json()
+        return Offset(self.config.topic_prefix, 1, self._system, lsn_commit=position).to_json()
 
     def acknowledge(self, offset: OffsetObject) -> None:
         """Remembered and told to the server by the receiver (Invariant 1)."""
@@ -124,7 +124,7 @@ class PostgresConnector:
 
     # -- retries --------------------------------------------------------------------------------
 
-    def _retried(self, action: Callable[[], Any]) -> Any:
+    def _retried(self, action: Callable[[], _Result]) -> _Result:
         """Runs `action`; a retriable error reconnects, errors.max.retries times (-1: for ever),
         retriable.restart.connector.wait.ms apart."""
         while True:
@@ -174,7 +174,7 @@ class PostgresConnector:
         self._check(after)
         if unfinished(after):
             try:
-                return self._snapshot_for(after).poll(after)
+                return self._continued().poll(after)
             except KeylessUnfinished:
                 return self._begin_again(after)
         if str(self.config.snapshot_mode) == "initial_only":
@@ -360,7 +360,7 @@ class PostgresConnector:
 
     # -- the two phases -------------------------------------------------------------------------
 
-    def _snapshot_for(self, offset: Offset) -> Snapshot:
+    def _continued(self) -> Snapshot:
         if self._snapshot is None:
             self._snapshot = Snapshot(
                 self.config, self._capture, self._catalog, self._plan, None, self._check_orphaned
@@ -372,9 +372,7 @@ class PostgresConnector:
             return self._streaming
         config = self.config
         with connect(config) as connection:
-            wait_until_free(
-                lambda: find_slot(connection, config.slot_name), config, log.warning
-            )
+            wait_until_free(lambda: find_slot(connection, config.slot_name), config, log.warning)
             state = find_slot(connection, config.slot_name)
             if state is not None:
                 check_slot(state, config)
@@ -417,7 +415,7 @@ class PostgresConnector:
             return []
         if end.snapshot is not None:
             self._check(start)
-            return self._snapshot_for(start).slices(start, end, self._settings)
+            return self._continued().slices(start, end, self._settings)
         if start.same_position(end):
             return []
         self._check(start)

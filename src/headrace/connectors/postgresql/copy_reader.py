@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from psycopg import pq
+from psycopg.pq.abc import PGconn, PGresult
 
 from headrace.connect.memory import PADDING, address_of
 from headrace.connectors.postgresql.copy_text import Status, image_bound, transcode_rows
@@ -27,7 +28,7 @@ LARGEST_MESSAGE = (1 << 30) + (1 << 20)
 
 
 def read_copy(
-    connection: pq.PGconn, statement: str, columns: int
+    connection: PGconn, statement: str, columns: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Blocks of (images as uint8, offsets as int64: one more than rows) of a COPY statement.
 
@@ -73,7 +74,7 @@ def _blocks(pieces: Iterator[bytes], columns: int) -> Iterator[tuple[np.ndarray,
                     yield out, offsets[: rows + 1]
                     out, offsets, used, rows = _fresh()
                 else:
-                    (length,) = struct.unpack_from("!I", incoming, position + 1)
+                    (length,) = struct.unpack_from("!I", incoming.data, position + 1)
                     out, offsets, used, rows = _fresh(image_bound(length, columns))
             elif status == Status.OTHER:
                 message, size = _whole_message(incoming, position, filled)
@@ -106,14 +107,14 @@ def _fresh(size: int = BLOCK_BYTES) -> tuple[np.ndarray, np.ndarray, int, int]:
 def _whole_message(data: np.ndarray, position: int, end: int) -> tuple[bytes | None, int]:
     if end - position < 5:
         return None, 0
-    (length,) = struct.unpack_from("!I", data, position + 1)
+    (length,) = struct.unpack_from("!I", data.data, position + 1)
     size = int(length) + 1
     if size > LARGEST_MESSAGE or size > end - position:
         return None, 0
     return data[position : position + size].tobytes(), size
 
 
-def _from_socket(connection: pq.PGconn, statement: str) -> Iterator[bytes]:
+def _from_socket(connection: PGconn, statement: str) -> Iterator[bytes]:
     """Raw messages up to ReadyForQuery, from the connection's own socket."""
     with socket.socket(fileno=_duplicate(connection)) as raw:
         raw.setblocking(True)
@@ -147,13 +148,13 @@ def _from_socket(connection: pq.PGconn, statement: str) -> Iterator[bytes]:
                 return
 
 
-def _duplicate(connection: pq.PGconn) -> int:
+def _duplicate(connection: PGconn) -> int:
     import os
 
     return os.dup(connection.socket)
 
 
-def _from_libpq(connection: pq.PGconn, statement: str) -> Iterator[bytes]:
+def _from_libpq(connection: PGconn, statement: str) -> Iterator[bytes]:
     result = connection.exec_(statement.encode())
     if result.status != pq.ExecStatus.COPY_OUT:
         raise _refused(result)
@@ -175,7 +176,7 @@ def _from_libpq(connection: pq.PGconn, statement: str) -> Iterator[bytes]:
             raise _refused(end)
 
 
-def _refused(result: pq.PGresult) -> HeadraceError:
+def _refused(result: PGresult) -> HeadraceError:
     text = " ".join(result.error_message.decode(errors="replace").split())
     return HeadraceError(
         "postgresql.query_failed",

@@ -8,20 +8,11 @@ a microsecond more per row. Formats: PostgreSQL manual, "COPY" and "Message Form
 
 from __future__ import annotations
 
-import os
-import select
-import socket
-import struct
-from collections.abc import Iterator
 from enum import IntEnum
-from typing import Protocol
 
 import numpy as np
-from psycopg import pq
 
 from headrace.connect.memory import (
-    PADDING,
-    address_of,
     copy16,
     copy_text_mask16,
     count_trailing_zeros,
@@ -33,7 +24,6 @@ from headrace.connect.memory import (
     store32,
     store64,
 )
-from headrace.errors import HeadraceError
 
 BLOCK_BYTES = 4 << 20
 BLOCK_ROWS = 20_000
@@ -209,9 +199,7 @@ def transcode_rows(  # type: ignore[no-untyped-def]
         if rows >= max_rows:
             status = np.int64(_FULL)
             break
-        written = transcode(
-            frames + position + 5, size - 5, columns, out + used, capacity - used
-        )
+        written = transcode(frames + position + 5, size - 5, columns, out + used, capacity - used)
         if written < 0:
             status = np.int64(_FULL if written == _CAPACITY else written)
             break

@@ -164,9 +164,7 @@ def _same_key(relation, old, new):
 
 
 @kernel
-def _add_row(
-    rows, state, old, new, other, lsn, part, value, size, relation, operation, flags
-):
+def _add_row(rows, state, old, new, other, lsn, part, value, size, relation, operation, flags):
     row = rows + _ROW_SIZE * load64(state + 8 * ROWS)
     store64(row + _OLD, old)
     store64(row + _NEW, new)
@@ -316,9 +314,7 @@ def index_frames(
                 and ordinal == load64(state + 8 * CHECK_ORDINAL)
                 and load64(state + 8 * FINAL_LSN) == load64(state + 8 * CHECK_FINAL)
             ):
-                store64(
-                    state + 8 * CHECKED, 1 if lsn == load64(state + 8 * CHECK_LSN) else 2
-                )
+                store64(state + 8 * CHECKED, 1 if lsn == load64(state + 8 * CHECK_LSN) else 2)
             store64(state + 8 * CHANGES, load64(state + 8 * CHANGES) + 1)
             skip = (
                 load64(relation + 8 * CAPTURED) == 0
@@ -363,42 +359,112 @@ def index_frames(
                 if operation == 73:
                     value = _key_hash(relation, new_cells, 0)
                     _add_row(
-                        rows, state, 0, new_address, 0, lsn, 2, value, length,
-                        relation_index, 99, 0,
+                        rows,
+                        state,
+                        0,
+                        new_address,
+                        0,
+                        lsn,
+                        2,
+                        value,
+                        length,
+                        relation_index,
+                        99,
+                        0,
                     )
                 elif operation == 68:
                     value = _key_hash(relation, old_cells, 0)
                     _add_row(
-                        rows, state, old_address, 0, 0, lsn, 0, value, length,
-                        relation_index, 100, full,
+                        rows,
+                        state,
+                        old_address,
+                        0,
+                        0,
+                        lsn,
+                        0,
+                        value,
+                        length,
+                        relation_index,
+                        100,
+                        full,
                     )
                     if options & TOMBSTONES:
                         _add_row(
-                            rows, state, old_address, 0, 0, lsn, 1, value, length,
-                            relation_index, 0, full,
+                            rows,
+                            state,
+                            old_address,
+                            0,
+                            0,
+                            lsn,
+                            1,
+                            value,
+                            length,
+                            relation_index,
+                            0,
+                            full,
                         )
                 elif old_image and not _same_key(relation, old_cells, new_cells):
                     value = _key_hash(relation, old_cells, 0)
                     _add_row(
-                        rows, state, old_address, 0, new_address, lsn, 0, value, length,
-                        relation_index, 100, 2 | full,
+                        rows,
+                        state,
+                        old_address,
+                        0,
+                        new_address,
+                        lsn,
+                        0,
+                        value,
+                        length,
+                        relation_index,
+                        100,
+                        2 | full,
                     )
                     if options & TOMBSTONES:
                         _add_row(
-                            rows, state, old_address, 0, new_address, lsn, 1, value, length,
-                            relation_index, 0, 2 | full,
+                            rows,
+                            state,
+                            old_address,
+                            0,
+                            new_address,
+                            lsn,
+                            1,
+                            value,
+                            length,
+                            relation_index,
+                            0,
+                            2 | full,
                         )
                     # The old image stands behind `other` only, so `before` is null.
                     value = _key_hash(relation, new_cells, old_cells if full else 0)
                     _add_row(
-                        rows, state, 0, new_address, old_address, lsn, 2, value, length,
-                        relation_index, 99, 2 | full,
+                        rows,
+                        state,
+                        0,
+                        new_address,
+                        old_address,
+                        lsn,
+                        2,
+                        value,
+                        length,
+                        relation_index,
+                        99,
+                        2 | full,
                     )
                 else:
                     value = _key_hash(relation, new_cells, old_cells if full else 0)
                     _add_row(
-                        rows, state, old_address, new_address, 0, lsn, 2, value, length,
-                        relation_index, 117, full,
+                        rows,
+                        state,
+                        old_address,
+                        new_address,
+                        0,
+                        lsn,
+                        2,
+                        value,
+                        length,
+                        relation_index,
+                        117,
+                        full,
                     )
             store64(state + 8 * ORDINAL, ordinal + 1)
         elif operation == 66:  # BEGIN

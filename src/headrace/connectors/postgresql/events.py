@@ -77,7 +77,9 @@ class EventSettings:
     task: str = "0"
 
 
-def column_type(facts: RelationFacts, column: ColumnFacts, options: TypeOptions) -> ColumnType | None:
+def column_type(
+    facts: RelationFacts, column: ColumnFacts, options: TypeOptions
+) -> ColumnType | None:
     """How the column is rendered; None when Debezium leaves its type out.
 
     Raises HeadraceError("postgresql.type_not_supported").
@@ -113,9 +115,7 @@ def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
     return Struct(schema, tuple(by_name.values()))
 
 
-def _source_node(
-    name: str, schema: Schema, facts: RelationFacts, settings: EventSettings
-) -> Node:
+def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: EventSettings) -> Node:
     match name:
         case "version":
             return Constant(schema, VERSION)
@@ -193,5 +193,3 @@ def _message_shape(facts: RelationFacts, source: Struct, headers: tuple[Header, 
         ),
         headers,
     )
-
-

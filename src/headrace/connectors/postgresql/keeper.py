@@ -76,7 +76,10 @@ def everything_before(xids: str) -> str:
 
 
 def renew(
-    config: PostgresConfig, old: str | None, check: Callable[[], None], report: Callable[[str], None]
+    config: PostgresConfig,
+    old: str | None,
+    check: Callable[[], None],
+    report: Callable[[str], None],
 ) -> Keeper:
     """A keeper of a new snapshot that covers `old` (None: whatever committed before now).
 

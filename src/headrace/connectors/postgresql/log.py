@@ -15,6 +15,7 @@ import time
 from typing import Protocol
 
 from psycopg import pq
+from psycopg.pq.abc import PGconn
 
 from headrace.connectors.postgresql.offset import format_lsn
 from headrace.errors import HeadraceError
@@ -63,14 +64,14 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def open_stream(connection: pq.PGconn, command: str) -> Stream:
+def open_stream(connection: PGconn, command: str) -> Stream:
     """Start replication on an idle replication connection; takes the connection over."""
     if connection.ssl_in_use or _is_gss(connection) or os.environ.get("HEADRACE_LIBPQ_READER"):
         return LibpqStream(connection, command)
     return SocketStream(connection, command)
 
 
-def _is_gss(connection: pq.PGconn) -> bool:
+def _is_gss(connection: PGconn) -> bool:
     # libpq has no call for it; a GSS-encrypted connection shows itself in the parameter.
     status = connection.parameter_status(b"is_gss_encrypted")
     return status == b"on"
@@ -94,7 +95,7 @@ def _lost(what: str) -> HeadraceError:
 class SocketStream:
     """Reads the socket of a libpq connection that has logged in and is idle."""
 
-    def __init__(self, connection: pq.PGconn, command: str) -> None:
+    def __init__(self, connection: PGconn, command: str) -> None:
         self._connection = connection  # kept open: its socket is ours now
         self._socket = socket.socket(fileno=os.dup(connection.socket))
         self._socket.setblocking(True)
@@ -150,7 +151,7 @@ class SocketStream:
 class LibpqStream:
     """Reads through libpq (TLS, GSS); gives messages the header that the socket would show."""
 
-    def __init__(self, connection: pq.PGconn, command: str) -> None:
+    def __init__(self, connection: PGconn, command: str) -> None:
         self._connection = connection
         result = connection.exec_(command.encode())
         if result.status != pq.ExecStatus.COPY_BOTH:
@@ -221,7 +222,7 @@ def server_error(frame: bytes) -> HeadraceError:
     state, text = fields.get(b"C", ""), fields.get(b"M", "unknown error")
     if state in ("55006", "55000", "42704", "58P01", "0A000", "22023", "42501"):
         return slot_error(state, text)
-    if state.startswith("57P") or state.startswith("08"):
+    if state.startswith(("57P", "08")):
         return _lost(text)
     return _refused(f"{text} (SQLSTATE {state})")
 
@@ -236,8 +237,10 @@ def slot_error(state: str, text: str) -> HeadraceError:
             "several sinks with foreachBatch.",
             retriable=True,
         )
-    if "requested WAL segment" in text or "can no longer get changes" in text or (
-        state == "55000" and "invalidat" in text
+    if (
+        "requested WAL segment" in text
+        or "can no longer get changes" in text
+        or (state == "55000" and "invalidat" in text)
     ):
         return HeadraceError(
             "postgresql.slot_lost",

@@ -176,9 +176,7 @@ class Offset:
 
     def inside(self, txn: int, txn_index: int, lsn: int) -> Offset:
         """The position after message `txn_index` of the transaction that ends at `txn`."""
-        return replace(
-            self, txn=txn, txn_index=txn_index, lsn=lsn, snapshot=None, slices=1
-        )
+        return replace(self, txn=txn, txn_index=txn_index, lsn=lsn, snapshot=None, slices=1)
 
     def same_position(self, other: Offset) -> bool:
         """Whether both name the same place, however their ranges are cut."""

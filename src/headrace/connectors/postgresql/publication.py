@@ -56,17 +56,15 @@ def ensure_publication(
         raise translate(error, config, f"Preparing the publication {name}") from None
 
 
-def _create(
-    config: PostgresConfig, mode: str, tables: Sequence[tuple[str, str]]
-) -> sql.Composed:
+def _create(config: PostgresConfig, mode: str, tables: Sequence[tuple[str, str]]) -> sql.Composed:
     parts: list[sql.Composable] = [
         sql.SQL("CREATE PUBLICATION {}").format(sql.Identifier(config.publication_name))
     ]
     if mode == "all_tables":
         parts.append(sql.SQL("FOR ALL TABLES"))
     elif mode == "filtered":
-        parts += [sql.SQL("FOR TABLE"), _table_list(config, tables)]
-    options = []
+        parts += [sql.SQL("FOR TABLE"), _table_list(tables)]
+    options: list[sql.Composable] = []
     if config.publish_via_partition_root:
         options.append(sql.SQL("publish_via_partition_root = true"))
     published = _published(config)
@@ -85,7 +83,7 @@ def _published(config: PostgresConfig) -> str | None:
     return ", ".join(word for letter, word in _OPERATIONS.items() if letter not in skipped)
 
 
-def _table_list(config: PostgresConfig, tables: Sequence[tuple[str, str]]) -> sql.Composed:
+def _table_list(tables: Sequence[tuple[str, str]]) -> sql.Composed:
     if not tables:
         raise HeadraceError(
             "postgresql.no_tables",
@@ -114,7 +112,7 @@ def _update(
     if present != set(tables):
         connection.execute(
             sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(
-                sql.Identifier(name), _table_list(config, tables)
+                sql.Identifier(name), _table_list(tables)
             )
         )
 

@@ -67,9 +67,9 @@ class Relations:
         unless an enum got labels (its facts are read again)."""
         known = self._by_oid.get(message.oid)
         facts = self._capture.relation(message, self._catalog)
-        if known is not None:
-            if self._seen[message.oid] == message and self.facts[known] == facts:
-                return known, False
+        same = known is not None and self._seen[message.oid] == message
+        if known is not None and same and self.facts[known] == facts:
+            return known, False
         index = self._append(facts, captured=self._capture.takes(facts.name))
         self._by_oid[message.oid] = index
         self._seen[message.oid] = message

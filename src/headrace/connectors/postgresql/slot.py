@@ -124,9 +124,7 @@ def wait_until_free(
         time.sleep(0.1)
 
 
-def create_slot(
-    replication: psycopg.Connection, config: PostgresConfig
-) -> CreatedSlot:
+def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> CreatedSlot:
     """Create the slot on a replication connection, which exports the snapshot until its next
     command. Raises HeadraceError; nothing is left behind when it does."""
     name = config.slot_name

@@ -60,7 +60,7 @@ class SnapshotTable:
         return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves))
 
 
-class KeylessUnfinished(Exception):  # noqa: N818 - a signal between two modules
+class KeylessUnfinished(Exception):
     """A table without key was being read when its snapshot was lost: the attempt is over."""
 
 
@@ -126,9 +126,7 @@ class Snapshot:
             )
             if leaves:
                 found.append(
-                    SnapshotTable(
-                        table.oid, table.schema, table.table, chunk_kind(table), leaves
-                    )
+                    SnapshotTable(table.oid, table.schema, table.table, chunk_kind(table), leaves)
                 )
         return sorted(found, key=lambda t: t.kind == "key")
 
@@ -208,9 +206,7 @@ class Snapshot:
         """The table as it is now, and its facts; None when it is gone."""
         if table.oid not in self._described:
             found = self._catalog.describe(table.oid)
-            self._described[table.oid] = (
-                None if found is None else (found, self._facts(found))
-            )
+            self._described[table.oid] = None if found is None else (found, self._facts(found))
         return self._described[table.oid]
 
     def _facts(self, table: CatalogTable) -> RelationFacts:

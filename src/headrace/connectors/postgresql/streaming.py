@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -100,9 +101,7 @@ class Streaming:
                 self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
 
     def _next_end(self, after: Offset, target: int | None) -> Offset | None:
-        found = find_end(
-            self.spool.pieces, after, self._limit, cut_open=self.receiver.blocked
-        )
+        found = find_end(self.spool.pieces, after, self._limit, cut_open=self.receiver.blocked)
         complete, last, is_open = self.receiver.complete()
         if found is not None:
             end = self._cut(found.offset, found.bytes)
@@ -161,12 +160,8 @@ class Streaming:
         relations = {int(i): self.relations.facts[int(i)] for i in np.unique(rows["relation"])}
         bounds = self._bounds(rows, end)
 
-        def made(
-            data: InMemory | Inline, first: int, last: int, count: int, number: int
-        ) -> Slice:
-            return LogSlice(
-                data, first, last, count, number, end.epoch, relations, settings
-            )
+        def made(data: InMemory | Inline, first: int, last: int, count: int, number: int) -> Slice:
+            return LogSlice(data, first, last, count, number, end.epoch, relations, settings)
 
         if self._inline:
             return self._inline_slices(parts, rows, transactions, bounds, end, made)
@@ -176,9 +171,7 @@ class Streaming:
             plan.path,
             len(rows),
             len(transactions),
-            tuple(
-                SegmentPart(p.segment.path, p.segment.start, p.segment.end) for p, _, _ in parts
-            ),
+            tuple(SegmentPart(p.segment.path, p.segment.start, p.segment.end) for p, _, _ in parts),
         )
         if end.order == "position":
             return [made(data, a, b, 1, 0) for a, b in bounds]
@@ -216,7 +209,7 @@ class Streaming:
             if at > cuts[-1]:
                 cuts.append(at)
         cuts.append(len(rows))
-        return [(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if b > a]
+        return [(a, b) for a, b in itertools.pairwise(cuts) if b > a]
 
     def _await(self, end: Offset) -> None:
         waited = time.monotonic()

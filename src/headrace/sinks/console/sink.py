@@ -14,7 +14,6 @@ from rich.live import Live
 from rich.text import Text
 
 from headrace.sinks.console.event_line import event_line
-from headrace.sinks.console.sample import SCHEMA, sample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +33,7 @@ class ConsoleSink:
     """A context manager; `write` goes to `foreachBatch`, `progress` to the supervisor.
 
     Of every micro-batch the first `lines` events in total order are printed, and the number of
-    the others. `take` rows per slice reach the driver, and `on_records` gets them in order.
+    the others. `take` rows of it reach the driver, and `on_records` gets them in order.
     """
 
     def __init__(
@@ -71,16 +70,17 @@ class ConsoleSink:
 
     def write(self, frame: DataFrame, _batch: int) -> None:
         """One micro-batch: one pass over it, a bounded number of rows to the driver."""
+        from pyspark.sql import Observation
+        from pyspark.sql.functions import count, lit
+
+        # The count rides along with the pass that finds the first rows.
+        counted = Observation()
         wanted = frame.select("topic", "key", "value", "sequence")
-        table = wanted.mapInArrow(sample(self._take), SCHEMA).toArrow()
-        if not table.num_rows:
-            return
-        rows = table.to_pylist()
-        more = sum(row["more"] or 0 for row in rows)
-        rows = [row for row in rows if row["more"] is None]
-        rows.sort(key=lambda row: row["sequence"])
-        records = [Shown(row["topic"], row["key"], row["value"]) for row in rows]
-        self.show(records, more)
+        observed = wanted.observe(counted, count(lit(1)).alias("rows"))
+        first = observed.orderBy("sequence").limit(self._take).collect()
+        if first:
+            records = [Shown(row["topic"], row["key"], row["value"]) for row in first]
+            self.show(records, max(0, int(counted.get["rows"]) - len(records)))
 
     def show(self, records: Sequence[Shown], more: int) -> None:
         """Print records in the order given; `more` were left out before."""

@@ -1,0 +1,59 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SECONDS ?=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup demo test check fmt bench golden chaos docs clean
+
+help:  ## Show the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "headrace needs Python 3.11 or later; set PYTHON=python3.12, for example" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { echo "python3 -m venv does not work here; install your system's python3-venv" >&2; exit 1; }
+	@echo "installing headrace and what it needs into $(VENV) (about 1.2 GB)"
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: $(STAMP)  ## Create .venv and install everything
+
+demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it)
+	@$(BIN)/headrace demo $(if $(SECONDS),--seconds $(SECONDS))
+
+test: $(STAMP)  ## Run the tests: fast ones first, then databases, then Spark
+	@$(BIN)/python -m pytest -q
+
+check: $(STAMP)  ## Format, lint, types, import contracts, generated docs
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/headrace describe postgresql --markdown | diff -u docs/reference/postgresql.md - || \
+	  { echo "docs/reference is not current: make docs" >&2; exit 1; }
+
+fmt: $(STAMP)  ## Format and mend what can be mended
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+docs: $(STAMP)  ## Write docs/reference
+	@$(BIN)/headrace describe postgresql --markdown > docs/reference/postgresql.md
+
+golden: $(STAMP)  ## Record golden events from the real Debezium
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
+	@$(BIN)/python -m tests.golden.record
+
+bench: $(STAMP)  ## Measure headrace and Debezium in turn (QUICK=1: short)
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
+	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
+
+chaos: $(STAMP)  ## Kill everything, twenty times
+	@$(BIN)/python -m tests.chaos --kills 20
+
+clean:  ## Remove what was installed and built
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
