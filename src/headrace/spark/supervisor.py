@@ -243,9 +243,10 @@ class Supervisor:
             raise failure
         if 0 <= most < watch.failures:
             raise failure
-        _log.warning("%s; next attempt in %.1f s", failure, wait)
         if self._on_restart is not None:
             self._on_restart(failure, wait)
+        else:
+            _log.warning("%s; next attempt in %.1f s", failure, wait)
         self._stopping.wait(wait)
 
     @contextlib.contextmanager
