@@ -1,0 +1,121 @@
+"""pgoutput frames made by hand, and an index over them, for tests without a server."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from headrace.connect.memory import PADDING, address_of
+from headrace.connect.rows import NULL, ROW, TRANSACTION
+from headrace.connectors.postgresql import decoder
+
+VIRTUAL = 1 << 20
+
+
+def cell(value: bytes | None, *, unavailable: bool = False) -> bytes:
+    if unavailable:
+        return b"u"
+    if value is None:
+        return b"n"
+    return b"t" + struct.pack("!I", len(value)) + value
+
+
+def image(*cells: bytes) -> bytes:
+    return struct.pack("!H", len(cells)) + b"".join(cells)
+
+
+def frame(body: bytes, lsn: int = 0) -> bytes:
+    payload = b"w" + struct.pack("!QQQ", lsn, lsn, 0) + body
+    return b"d" + struct.pack("!I", len(payload) + 4) + payload
+
+
+def begin(final_lsn: int, xid: int = 7, micros: int = 0) -> bytes:
+    return frame(b"B" + struct.pack("!QqI", final_lsn, micros, xid), final_lsn)
+
+
+def commit(commit_lsn: int, end_lsn: int) -> bytes:
+    return frame(b"C\0" + struct.pack("!QQq", commit_lsn, end_lsn, 0), end_lsn)
+
+
+def insert(oid: int, new: bytes, lsn: int = 0) -> bytes:
+    return frame(b"I" + struct.pack("!I", oid) + b"N" + new, lsn)
+
+
+def update(oid: int, new: bytes, old: bytes = b"", kind: bytes = b"", lsn: int = 0) -> bytes:
+    return frame(b"U" + struct.pack("!I", oid) + kind + old + b"N" + new, lsn)
+
+
+def delete(oid: int, old: bytes, kind: bytes = b"K", lsn: int = 0) -> bytes:
+    return frame(b"D" + struct.pack("!I", oid) + kind + old, lsn)
+
+
+def keep_alive(wal_end: int, *, reply: bool = False) -> bytes:
+    payload = b"k" + struct.pack("!QQB", wal_end, 0, int(reply))
+    return b"d" + struct.pack("!I", len(payload) + 4) + payload
+
+
+class Index:
+    """Frames and what the compiled pass makes of them. Relation oid n has index n."""
+
+    def __init__(self, raw: bytes, columns: list[int], *, options: int = 1) -> None:
+        self.memory = np.frombuffer(raw + bytes(PADDING), np.uint8).copy()
+        most = 3 * (len(raw) // 31 + 2)
+        self._rows = np.zeros(most, ROW)
+        self._transactions = np.zeros(most, TRANSACTION)
+        self._ends = np.zeros(most, decoder.END)
+        self._keys = np.zeros(1, np.int64)
+        table = np.zeros((max(len(columns), 1), decoder.RELATION_WORDS), np.int64)
+        oids = np.full(2 * 64, -1, np.int64)
+        for index, count in enumerate(columns):
+            table[index] = (1, count, 1000 + index, address_of(self._keys), min(count, 1))
+            slot = (index * 2654435761) & 63
+            while oids[2 * slot] >= 0:
+                slot = (slot + 1) & 63
+            oids[2 * slot : 2 * slot + 2] = (index, index)
+        scratch = np.zeros(2 * 24 * 1664 + PADDING, np.uint8)
+        self.state = np.zeros(decoder.STATE_WORDS, np.int64)
+        self.state[decoder.CHECKED] = 1
+        self.state[decoder.LAST_COMMIT] = NULL
+        self.state[decoder.TRANSACTION_ROW] = -1
+        decoder.index_frames(
+            address_of(self.memory),
+            len(raw),
+            VIRTUAL,
+            address_of(self._rows),
+            most,
+            address_of(self._transactions),
+            most,
+            address_of(self._ends),
+            most,
+            address_of(oids),
+            63,
+            address_of(table),
+            options,
+            address_of(scratch),
+            address_of(self.state),
+        )
+
+    @property
+    def status(self) -> int:
+        return int(self.state[decoder.STATUS])
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self._rows[: int(self.state[decoder.ROWS])]
+
+    @property
+    def transactions(self) -> np.ndarray:
+        return self._transactions[: int(self.state[decoder.TRANSACTIONS])]
+
+    @property
+    def ends(self) -> np.ndarray:
+        return self._ends[: int(self.state[decoder.ENDS])]
+
+    def real_rows(self) -> np.ndarray:
+        """The rows with addresses of this process."""
+        rows = self.rows.copy()
+        for name in ("old", "new", "other"):
+            column = rows[name]
+            column[column != 0] += address_of(self.memory) - VIRTUAL
+        return rows

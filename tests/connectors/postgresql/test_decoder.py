@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.connectors.postgresql import decoder
+from tests.connectors.postgresql.pgoutput import (
+    Index,
+    begin,
+    cell,
+    commit,
+    delete,
+    frame,
+    image,
+    insert,
+    keep_alive,
+    update,
+)
+
+ROW_1 = image(cell(b"1"), cell(b"one"))
+ROW_2 = image(cell(b"2"), cell(b"two"))
+VALID = b"".join(
+    (
+        keep_alive(50),
+        begin(100),
+        insert(0, ROW_1, 60),
+        update(0, image(cell(b"1"), cell(b"uno")), lsn=70),
+        update(0, ROW_2, image(cell(b"1"), cell(None)), b"K", 80),
+        delete(0, image(cell(b"2"), cell(None)), lsn=90),
+        commit(100, 110),
+        keep_alive(200),
+    )
+)
+
+
+def test_a_transaction_becomes_one_row_per_record() -> None:
+    index = Index(VALID, [2])
+    assert index.status == decoder.MORE
+    assert [chr(op) if op else "" for op in index.rows["operation"]] == [
+        "c", "u", "d", "", "c", "d", "",
+    ]  # fmt: skip
+    assert index.rows["ordinal"].tolist() == [0, 1, 2, 2, 2, 3, 3]
+    assert index.rows["part"].tolist() == [2, 2, 0, 1, 2, 0, 1]
+    assert set(index.rows["position"]) == {100}
+    assert index.ends["end_lsn"].tolist() == [110]
+
+
+def test_both_halves_of_a_key_change_are_hashed_by_their_own_key() -> None:
+    rows = Index(VALID, [2]).rows
+    assert rows["hash"][0] == rows["hash"][1] == rows["hash"][2] == rows["hash"][3]
+    assert rows["hash"][4] == rows["hash"][5] != rows["hash"][0]
+
+
+def test_keep_alives_move_the_position_between_transactions_only() -> None:
+    assert Index(VALID, [2]).state[decoder.COMPLETE] == 200
+    inside = begin(100) + insert(0, ROW_1) + keep_alive(500)
+    assert Index(inside, [2]).state[decoder.COMPLETE] == 0
+
+
+def test_an_update_that_names_an_unchanged_key_stays_an_update() -> None:
+    raw = begin(9) + update(0, ROW_1, ROW_1, b"O") + commit(9, 10)
+    assert [chr(op) for op in Index(raw, [2]).rows["operation"]] == ["u"]
+
+
+def test_rows_of_tables_that_are_not_captured_still_count() -> None:
+    raw = begin(9) + insert(0, ROW_1) + insert(0, ROW_2) + commit(9, 10)
+    index = Index(raw, [2], options=decoder.SKIP_CREATE)
+    assert len(index.rows) == 0
+    assert index.state[decoder.ORDINAL] == 2
+    assert index.state[decoder.COMPLETE] == 10
+
+
+def test_an_incomplete_frame_waits_for_its_rest() -> None:
+    for size in range(len(VALID)):
+        index = Index(VALID[:size], [2])
+        assert index.status == decoder.MORE
+        assert index.state[decoder.POSITION] <= size
+
+
+def test_a_row_with_another_number_of_columns_is_broken() -> None:
+    assert Index(begin(9) + insert(0, image(cell(b"1"))), [2]).status == decoder.BROKEN
+
+
+def test_a_cell_that_reaches_beyond_its_frame_is_broken() -> None:
+    lying = image(b"t\xff\xff\xff\x00", cell(b"x"))
+    assert Index(begin(9) + insert(0, lying) + commit(9, 10), [2]).status == decoder.BROKEN
+
+
+def test_a_change_outside_a_transaction_is_broken() -> None:
+    assert Index(insert(0, ROW_1), [2]).status == decoder.BROKEN
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=300))
+def test_any_bytes_end_in_a_status(raw: bytes) -> None:
+    assert 0 <= Index(raw, [2]).status <= decoder.COPY_DONE
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.binary(max_size=60), max_size=10))
+def test_any_messages_in_valid_frames_end_in_a_status(bodies: list[bytes]) -> None:
+    assert 0 <= Index(b"".join(frame(body) for body in bodies), [2]).status <= decoder.COPY_DONE
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, len(VALID) - 1), st.integers(0, 255))
+def test_one_changed_byte_never_makes_an_image_leave_its_memory(place: int, byte: int) -> None:
+    raw = VALID[:place] + bytes([byte]) + VALID[place + 1 :]
+    index = Index(raw, [2])
+    for name in ("old", "new", "other"):
+        for address in index.rows[name]:
+            assert address == 0 or 0 <= address - (1 << 20) < len(raw)

@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.connect.records import (
+    Cell,
+    Constant,
+    Image,
+    LsnPair,
+    Marker,
+    Node,
+    ProcessingTime,
+    RowField,
+    Struct,
+    TransactionField,
+    group_by_shape,
+)
+from headrace.connect.rows import MARKERS, NULL, RowTable
+from headrace.connectors.postgresql.events import (
+    ColumnFacts,
+    EventSettings,
+    RelationFacts,
+    shape_of,
+)
+from headrace.connectors.postgresql.type_facts import TypeFacts
+from headrace.converters.json import JsonConverter
+from headrace.converters.json_values import JsonOptions, quote, render, render_cell
+from tests.connectors.postgresql.pgoutput import (
+    Index,
+    begin,
+    cell,
+    commit,
+    delete,
+    image,
+    insert,
+    update,
+)
+
+OPTIONS = JsonOptions()
+SETTINGS = EventSettings("server", "shop", run="a-run")
+TYPES = {"int4": 23, "text": 25, "numeric": 1700, "timestamptz": 1184, "bool": 16, "float8": 701}
+COLUMNS = ("int4", "text", "numeric", "timestamptz", "bool", "float8")
+
+
+def facts(table: str) -> RelationFacts:
+    return RelationFacts(
+        "public",
+        table,
+        f"server.public.{table}",
+        tuple(
+            ColumnFacts(
+                f"{name} \"column\"", TypeFacts(TYPES[name], name), 655366 if name == "numeric" else -1,
+                nullable=number > 0, default=None,
+            )
+            for number, name in enumerate(COLUMNS)
+        ),
+        ('int4 "column"',),
+    )  # fmt: skip
+
+
+def cells_of(address: int) -> list[tuple[str, bytes]]:
+    """An image at an address of this process, read the slow way."""
+    import ctypes
+
+    (count,) = struct.unpack("!H", ctypes.string_at(address, 2))
+    address += 2
+    found = []
+    for _ in range(count):
+        kind = ctypes.string_at(address, 1).decode()
+        address += 1
+        text = b""
+        if kind == "t":
+            (length,) = struct.unpack("!I", ctypes.string_at(address, 4))
+            text = ctypes.string_at(address + 4, length)
+            address += 4 + length
+        found.append((kind, text))
+    return found
+
+
+def reference(node: Node, row: np.void, table: RowTable) -> str:
+    """What the compiled programs must give, node by node."""
+    transaction = table.transactions[row["transaction"]]
+    addresses = {
+        Image.OLD: int(row["old"]),
+        Image.NEW: int(row["new"]),
+        Image.OTHER: int(row["other"]),
+        Image.KEY: int(row["new"]) or int(row["old"]),
+    }
+    match node:
+        case Struct():
+            if node.image is not None and addresses[node.image] == 0:
+                return "null"
+            members = (
+                f"{json.dumps(field.name, ensure_ascii=False)}:{reference(member, row, table)}"
+                for field, member in zip(node.schema.fields, node.members, strict=True)
+            )
+            return "{" + ",".join(members) + "}"
+        case Cell():
+            kind, text = cells_of(addresses[node.image])[node.column]
+            if kind == "u" and node.image is not Image.OLD and row["flags"] & 1:
+                other = addresses[Image.OLD] or addresses[Image.OTHER]
+                if other:
+                    kind, text = cells_of(other)[node.column]
+            if kind == "t":
+                return render_cell(node, text, OPTIONS).decode()
+            return render(node.schema, node.null if kind == "n" else node.unavailable, OPTIONS)
+        case RowField():
+            value = int(row[node.name])
+            return quote(chr(value)) if node.character else str(value)
+        case TransactionField():
+            value = int(transaction[node.name])
+            return "null" if value == NULL else str(value)
+        case Marker():
+            return quote(MARKERS[int(row["marker"])])
+        case LsnPair():
+            last = int(transaction["last_commit"])
+            pair = [None if last == NULL else str(last), str(int(row["lsn"]))]
+            return quote(json.dumps(pair, separators=(",", ":")))
+        case Constant():
+            return render(node.schema, node.value, OPTIONS)
+        case ProcessingTime():
+            return "TIME"
+    raise AssertionError(node)
+
+
+def without_clock(text: str | None) -> str | None:
+    if text is None:
+        return None
+    head, _, tail = text.rpartition('"op":')
+    return head + '"op":' + tail[:3] + ',"ts_ms":TIME,"ts_us":TIME,"ts_ns":TIME}'
+
+
+def convert(index: Index, shapes: dict[int, Any]) -> tuple[RowTable, list[dict[str, Any]]]:
+    table = RowTable(index.real_rows(), index.transactions, (index.memory,))
+    records = group_by_shape(table, shapes)
+    found: list[dict[str, Any]] = []
+    for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, 1):
+        # The batch's memory is used again: copy it.
+        found += pa.RecordBatch.from_pylist(batch.to_pylist(), schema=batch.schema).to_pylist()
+    return table, found
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+NUMERIC = st.one_of(
+    st.decimals(-(10**8) + 1, 10**8 - 1, places=2).map(str), st.sampled_from(["NaN"])
+)
+TIMES = st.datetimes().map(lambda t: t.isoformat(" ") + "+00") | st.sampled_from(
+    ["infinity", "0044-03-15 10:00:00+00 BC", "2026-01-01 00:00:00+00"]
+)
+DOUBLES = st.floats().map(
+    lambda x: {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(str(x), repr(x))
+)
+
+
+@st.composite
+def images(draw: st.DrawFn, key: int) -> bytes:
+    values: list[bytes | None] = [str(key).encode()]
+    for strategy in (TEXT, NUMERIC, TIMES, st.sampled_from("tf"), DOUBLES):
+        value = draw(st.none() | strategy)
+        values.append(None if value is None else value.encode())
+    return image(*(cell(value) for value in values))
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> bytes:
+    parts = [begin(1000, 5, draw(st.integers(0, 10**15)))]
+    for lsn in range(draw(st.integers(1, 8))):
+        relation = draw(st.integers(0, 1))
+        row = draw(images(draw(st.integers(-9, 9))))
+        match draw(st.sampled_from("iukod")):
+            case "i":
+                parts.append(insert(relation, row, lsn))
+            case "u":
+                parts.append(update(relation, row, lsn=lsn))
+            case "k":
+                old = image(cell(str(draw(st.integers(-9, 9))).encode()), *[cell(None)] * 5)
+                parts.append(update(relation, row, old, b"K", lsn))
+            case "o":
+                toasted = draw(images(1))[:2] + cell(b"1") + b"u" * 5
+                parts.append(update(relation, toasted, row, b"O", lsn))
+            case "d":
+                parts.append(delete(relation, row, b"O", lsn))
+    return b"".join([*parts, commit(1000, 1010)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(changes())
+def test_the_compiled_programs_give_what_the_nodes_say(raw: bytes) -> None:
+    index = Index(raw, [6, 6])
+    shapes = {n: shape_of(facts(f"t{n}"), SETTINGS, streamed=True) for n in (0, 1)}
+    table, found = convert(index, shapes)
+    assert len(found) == len(table.rows)
+    for row, record in zip(table.rows, found, strict=True):
+        shape = shapes[int(row["relation"])]
+        assert shape.key is not None
+        assert record["topic"] == shape.topic
+        assert record["key"] == reference(shape.key, row, table)
+        value = reference(shape.value, row, table) if row["operation"] else None
+        assert without_clock(record["value"]) == without_clock(value)
+        json.loads(record["key"])
+
+
+@settings(max_examples=50, deadline=None)
+@given(changes())
+def test_sequences_are_distinct_and_sort_in_the_order_of_the_log(raw: bytes) -> None:
+    index = Index(raw, [6, 6])
+    shapes = {n: shape_of(facts(f"t{n}"), SETTINGS, streamed=True) for n in (0, 1)}
+    _table, found = convert(index, shapes)
+    sequences = [record["sequence"] for record in found]
+    assert sequences == sorted(set(sequences))
+    assert {len(s) for s in sequences} == {41}
+
+
+def test_both_halves_of_a_key_change_carry_each_others_key() -> None:
+    new = image(cell(b"2"), *[cell(None)] * 5)
+    old = image(cell(b"1"), *[cell(None)] * 5)
+    raw = begin(10) + update(0, new, old, b"K") + commit(10, 20)
+    _table, found = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS, streamed=True)})
+    headers = [[(h["key"], h["value"]) for h in record["headers"]] for record in found]
+    assert headers[0][0] == ("__debezium.newkey", b'{"int4 \\"column\\"":2}')
+    assert headers[1][0] == ("__debezium.newkey", b'{"int4 \\"column\\"":2}')
+    assert headers[2][0] == ("__debezium.oldkey", b'{"int4 \\"column\\"":1}')
+    assert [key for key, _ in headers[0][1:]] == [
+        "__debezium.context.connectorLogicalName",
+        "__debezium.context.taskId",
+        "__debezium.context.connectorName",
+        "__debezium.context.runId",
+    ]
+
+
+def test_a_row_larger_than_a_batch_is_rendered_whole() -> None:
+    large = b"x" * (3 << 20)
+    new = image(cell(b"1"), cell(large), *[cell(None)] * 4)
+    raw = begin(10) + insert(0, new) + commit(10, 20)
+    _table, found = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS, streamed=True)})
+    assert json.loads(found[0]["value"])["after"]['text "column"'] == large.decode()
+
+
+def test_schemas_stand_around_key_and_value_when_asked_for() -> None:
+    raw = begin(10) + insert(0, image(cell(b"1"), *[cell(None)] * 5)) + commit(10, 20)
+    index = Index(raw, [6])
+    shape = shape_of(facts("t"), SETTINGS, streamed=True)
+    table = RowTable(index.real_rows(), index.transactions, (index.memory,))
+    options = JsonOptions(schemas_enable=True)
+    converter = JsonConverter(options, options, OPTIONS)
+    (batch,) = converter.convert(group_by_shape(table, {0: shape}), 1)
+    record = batch.to_pylist()[0]
+    assert json.loads(record["key"])["schema"]["name"] == "server.public.t.Key"
+    assert json.loads(record["value"])["payload"]["op"] == "c"
+    assert shape.value.schema.json in record["value"]
