@@ -56,8 +56,11 @@ def facts(table: str) -> RelationFacts:
         f"server.public.{table}",
         tuple(
             ColumnFacts(
-                f"{name} \"column\"", TypeFacts(TYPES[name], name), 655366 if name == "numeric" else -1,
-                nullable=number > 0, default=None,
+                f'{name} "column"',
+                TypeFacts(TYPES[name], name),
+                655366 if name == "numeric" else -1,
+                nullable=number > 0,
+                default=None,
             )
             for number, name in enumerate(COLUMNS)
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,8 +18,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb. Exit status: 0 done, 1 an error (message and remedy), 2 wrong usage."""
     parser = _parser()
     chosen = parser.parse_args(arguments)
-    # Before a query runs there is nothing to finish; the supervisor takes signals over later.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         return int(chosen.run(chosen))
     except HeadraceError as error:

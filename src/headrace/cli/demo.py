@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.panel import Panel
 
-from headrace.cli.pipeline import check_pipeline, open_session, positive_seconds
+from headrace.cli.pipeline import check_pipeline, open_session, positive_seconds, stop_requested
 from headrace.config.source import read_mapping
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ class _Demo:
                 supervisor = Supervisor(
                     spark, start, limits, on_progress=sink.progress, on_signal=self._end.set
                 )
+                if stop_requested():
+                    self._end.set()
                 director = threading.Thread(target=self._direct, args=(supervisor.stop,))
                 director.start()
                 try:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import fcntl
 import logging
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.spark.supervisor import Limits, Summary
+
+_stop_requested = threading.Event()
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ def open_session(verb: str, *, master: str | None, idle_exit: float | None, debu
     """A Spark session for a verb; Spark's own log is silent unless `debug`."""
     from headrace.spark.session import build_session
 
+    # While Spark starts a signal is only noted: leaving in the middle would orphan the JVM.
+    signal.signal(signal.SIGTERM, lambda *_: _stop_requested.set())
     settings = {
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.numRecentProgressUpdates": "20",
@@ -90,6 +96,11 @@ def open_session(verb: str, *, master: str | None, idle_exit: float | None, debu
     return build_session(f"headrace {verb}", **arguments)
 
 
+def stop_requested() -> bool:
+    """Whether SIGTERM came while the session was starting."""
+    return _stop_requested.is_set()
+
+
 def supervise(
     spark: SparkSession,
     start: Callable[[], StreamingQuery],
@@ -103,7 +114,10 @@ def supervise(
     def tell(failure: HeadraceError, wait: float) -> None:
         print(f"warning: {failure.message} [{failure.code}]; again in {wait:g} s", file=sys.stderr)
 
-    return Supervisor(spark, start, limits, on_progress=on_progress, on_restart=tell).run()
+    supervisor = Supervisor(spark, start, limits, on_progress=on_progress, on_restart=tell)
+    if stop_requested():
+        supervisor.stop()
+    return supervisor.run()
 
 
 @contextmanager

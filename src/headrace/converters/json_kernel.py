@@ -9,6 +9,8 @@ checked against their frames when they were indexed; a cell's own text is checke
 
 from __future__ import annotations
 
+import numpy as np
+
 from headrace.connect.memory import (
     copy,
     kernel,
@@ -18,6 +20,7 @@ from headrace.connect.memory import (
     load32_signed,
     load64,
     store8,
+    store16,
     store32,
     store64,
 )
@@ -46,7 +49,12 @@ NEXT, STATUS, CELL_ADDRESS, CELL_LENGTH, INSTRUCTION, CLOCK_MS, CLOCK_US, CLOCK_
 STATE_WORDS = 16
 
 MOST_COLUMNS = 1664  # PostgreSQL's limit of columns in a table
-SCRATCH = 3 * 24 * MOST_COLUMNS
+# Behind the cells: texts of the row's transaction (five integers) and of the clock (three). They
+# repeat from row to row, so they are printed once. Each is an int64 length and 32 bytes.
+_TEXT_BYTES = 40
+_TEXTS = 3 * 24 * MOST_COLUMNS
+_TRANSACTION_TEXTS = 5
+SCRATCH = _TEXTS + 8 * _TEXT_BYTES
 SEQUENCE_LENGTH = 41
 
 _ROW_SIZE = ROW.itemsize
@@ -65,6 +73,7 @@ _KIND = offset_in_row("kind")
 _FLAGS = offset_in_row("flags")
 _LAST_COMMIT = int(TRANSACTION.fields["last_commit"][1])  # type: ignore[index]
 _NULL = int(NULL)
+_HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint16)
 
 
 @kernel
@@ -86,10 +95,29 @@ def split(image, cells):
 
 
 @kernel
-def _hexadecimal(value, digits, out):
-    for i in range(digits):
-        digit = (value >> (4 * (digits - 1 - i))) & 15
-        store8(out + i, digit + 48 if digit < 10 else digit + 87)
+def _hexadecimal(value, size, out):
+    """`size` bytes of `value` as two digits each."""
+    for i in range(size):
+        store16(out + 2 * i, np.int64(_HEXADECIMAL[(value >> (8 * (size - 1 - i))) & 255]))
+
+
+@kernel
+def _print_transaction(transaction, texts):
+    for i in range(_TRANSACTION_TEXTS):
+        text = texts + _TEXT_BYTES * i
+        value = load64(transaction + 8 * i)
+        if value == _NULL:
+            store64(text, -1)
+        else:
+            store64(text, put_int(value, text + 8) - text - 8)
+
+
+@kernel
+def _print_clock(state, texts):
+    for i in range(3):
+        text = texts + _TEXT_BYTES * (_TRANSACTION_TEXTS + i)
+        value = load64(state + 8 * (CLOCK_MS + i))
+        store64(text, put_int(value, text + 8) - text - 8)
 
 
 @kernel
@@ -102,7 +130,7 @@ def _patch(patches, count, address, out):
 
 
 @kernel
-def _run(program, row, transaction, state, old, new, other, patches, out):
+def _run(program, row, texts, state, old, new, other, patches, out):
     """One program over one row; returns the end of the output, or -1 for an unusual cell."""
     at = program
     old_image = load64(row + _OLD)
@@ -147,13 +175,15 @@ def _run(program, row, transaction, state, old, new, other, patches, out):
         elif code == ROW_INT:
             out = put_int(load64(row + load64(at + A)), out)
         elif code == TRANSACTION_INT:
-            value = load64(transaction + load64(at + A))
-            if value == _NULL:
+            text = texts + 5 * load64(at + A)
+            length = load64(text)
+            if length < 0:
                 out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
             else:
-                out = put_int(value, out)
+                out = copy(text + 8, length, out)
         elif code == CLOCK:
-            out = put_int(load64(state + 8 * load64(at + A)), out)
+            text = texts + _TEXT_BYTES * (_TRANSACTION_TEXTS + load64(at + A) - CLOCK_MS)
+            out = copy(text + 8, load64(text), out)
         elif code == CHOICE:
             text = load64(at + B) + 16 * load8(row + load64(at + A))
             out = copy(load64(text), load64(text + 8), out)
@@ -167,13 +197,14 @@ def _run(program, row, transaction, state, old, new, other, patches, out):
             store8(out, 34)
             store8(out + 1, 91)
             out += 2
-            last = load64(transaction + _LAST_COMMIT)
-            if last == _NULL:
+            text = texts + 5 * _LAST_COMMIT
+            length = load64(text)
+            if length < 0:
                 out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
             else:
                 store8(out, 92)
                 store8(out + 1, 34)
-                out = put_int(last, out + 2)
+                out = copy(text + 8, length, out + 2)
                 store8(out, 92)
                 store8(out + 1, 34)
                 out += 2
@@ -249,6 +280,9 @@ def emit(
     old = scratch
     new = scratch + 24 * MOST_COLUMNS
     other = scratch + 48 * MOST_COLUMNS
+    texts = scratch + _TEXTS
+    _print_clock(state, texts)
+    printed = np.int64(0)
     value_end = values
     key_end = keys
     done = 0
@@ -268,12 +302,15 @@ def emit(
             status = FULL
             break
         transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+        if transaction != printed:
+            _print_transaction(transaction, texts)
+            printed = transaction
         _split_row(row, old, new, other)
         next_key = key_end
         next_value = value_end
         program = load64(programs_here)
         if program:
-            next_key = _run(program, row, transaction, state, old, new, other, patches, key_end)
+            next_key = _run(program, row, texts, state, old, new, other, patches, key_end)
             if next_key < 0:
                 status = UNUSUAL
                 break
@@ -281,7 +318,7 @@ def emit(
             next_value = _run(
                 load64(programs_here + 8),
                 row,
-                transaction,
+                texts,
                 state,
                 old,
                 new,
@@ -296,11 +333,11 @@ def emit(
         store8(key_present + done, 1 if program else 0)
         store8(value_present + done, 1 if load8(row + _OPERATION) else 0)
         sequence = sequences + SEQUENCE_LENGTH * done
-        _hexadecimal(epoch, 4, sequence)
-        _hexadecimal(load64(row + _POSITION), 16, sequence + 4)
-        _hexadecimal(load8(row + _KIND), 1, sequence + 20)
-        _hexadecimal(load64(row + _ORDINAL), 12, sequence + 21)
-        _hexadecimal(load64(row + _PART), 8, sequence + 33)
+        _hexadecimal(epoch, 2, sequence)
+        _hexadecimal(load64(row + _POSITION), 8, sequence + 4)
+        store8(sequence + 20, 48 + load8(row + _KIND))
+        _hexadecimal(load64(row + _ORDINAL), 6, sequence + 21)
+        _hexadecimal(load64(row + _PART), 4, sequence + 33)
         key_end = next_key
         value_end = next_value
         done += 1
@@ -316,11 +353,13 @@ def emit(
 def emit_one(program, row, transactions, state, scratch, patches, out):
     """One program over one row (a header of a key change); returns the end, or -1."""
     _split_row(row, scratch, scratch + 24 * MOST_COLUMNS, scratch + 48 * MOST_COLUMNS)
-    transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+    texts = scratch + _TEXTS
+    _print_transaction(transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION), texts)
+    _print_clock(state, texts)
     return _run(
         program,
         row,
-        transaction,
+        texts,
         state,
         scratch,
         scratch + 24 * MOST_COLUMNS,

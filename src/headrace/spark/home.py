@@ -44,5 +44,3 @@ def spark_home() -> Path:
     except OSError:  # another process was first
         shutil.rmtree(staging, ignore_errors=True)
     return home
-
-

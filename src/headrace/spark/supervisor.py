@@ -163,7 +163,7 @@ class Supervisor:
         summary = Summary()
         began = time.monotonic()
         with self._signals(), self._listening():
-            while True:
+            while not self._stopping.is_set():
                 failure: HeadraceError | None = None
                 try:
                     query = self._start()
@@ -187,6 +187,7 @@ class Supervisor:
                     summary.reason = Reason.SIGNAL
                     return summary
                 summary.restarts += 1
+        return summary
 
     def _watch_query(self, query: StreamingQuery, began: float) -> Reason | None:
         """Returns why to stop; None never: a failed query raises."""

@@ -65,22 +65,31 @@ class Index:
         self._transactions = np.zeros(most, TRANSACTION)
         self._ends = np.zeros(most, decoder.END)
         self._keys = np.zeros(1, np.int64)
+        slots = 64
+        while slots < 4 * len(columns):
+            slots *= 2
         table = np.zeros((max(len(columns), 1), decoder.RELATION_WORDS), np.int64)
-        oids = np.full(2 * 64, -1, np.int64)
+        oids = np.full(2 * slots, -1, np.int64)
         for index, count in enumerate(columns):
             table[index] = (1, count, 1000 + index, address_of(self._keys), min(count, 1))
-            slot = (index * 2654435761) & 63
+            slot = (index * 2654435761) & (slots - 1)
             while oids[2 * slot] >= 0:
-                slot = (slot + 1) & 63
+                slot = (slot + 1) & (slots - 1)
             oids[2 * slot : 2 * slot + 2] = (index, index)
-        scratch = np.zeros(2 * 24 * 1664 + PADDING, np.uint8)
+        self._table, self._oids, self._size, self._options = table, oids, len(raw), options
+        self._scratch = np.zeros(2 * 24 * 1664 + PADDING, np.uint8)
+        self.run()
+
+    def run(self) -> None:
+        """Index everything from the start."""
+        most, oids = len(self._rows), self._oids
         self.state = np.zeros(decoder.STATE_WORDS, np.int64)
         self.state[decoder.CHECKED] = 1
         self.state[decoder.LAST_COMMIT] = NULL
         self.state[decoder.TRANSACTION_ROW] = -1
         decoder.index_frames(
             address_of(self.memory),
-            len(raw),
+            self._size,
             VIRTUAL,
             address_of(self._rows),
             most,
@@ -89,10 +98,10 @@ class Index:
             address_of(self._ends),
             most,
             address_of(oids),
-            63,
-            address_of(table),
-            options,
-            address_of(scratch),
+            len(oids) // 2 - 1,
+            address_of(self._table),
+            self._options,
+            address_of(self._scratch),
             address_of(self.state),
         )
 

@@ -1,15 +1,18 @@
 """Runs COPY … TO STDOUT and yields blocks of row images.
 
-Without TLS and GSS encryption the statement goes over libpq's idle socket; otherwise libpq reads
-and its messages are framed again. Protocol: PostgreSQL manual, "COPY Operations".
+Without TLS and GSS encryption the statement goes over libpq's idle socket, and compiled code splits
+the bytes as they come; otherwise libpq reads. Protocol: PostgreSQL manual, "COPY Operations".
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import select
 import socket
 import struct
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 from psycopg import pq
@@ -17,179 +20,395 @@ from psycopg.pq.abc import PGconn, PGresult
 
 from headrace.connect.memory import PADDING, address_of
 from headrace.connectors.postgresql.copy_text import Status, image_bound, transcode_rows
-from headrace.connectors.postgresql.log import server_error
 from headrace.errors import HeadraceError
 
 BLOCK_BYTES = 4 << 20
 BLOCK_ROWS = 20_000
 _RECEIVE_BYTES = 1 << 20
-_IDLE_SECONDS = 600
-LARGEST_MESSAGE = (1 << 30) + (1 << 20)
+_LOW_WATER = 128 << 10
+_LARGEST_MESSAGE = (1 << 30) + (1 << 20)
+_COPY_DATA = ord("d")
 
 
-def read_copy(
-    connection: PGconn, statement: str, columns: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Blocks of (images as uint8, offsets as int64: one more than rows) of a COPY statement.
+def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Run `sql`, a COPY ... TO STDOUT in text format, and yield its rows in blocks.
 
-    A block's memory is its own. Raises HeadraceError: the server's error, or
-    "postgresql.broken_copy".
+    A block is (images, offsets): a uint8 array, and an int64 array with one entry more than there
+    are rows; row i is images[offsets[i]:offsets[i + 1]]. `PADDING` bytes behind the images are
+    readable. Blocks hold up to BLOCK_BYTES and BLOCK_ROWS, or one larger row, and are the
+    caller's to keep.
+
+    The connection must be idle, in a transaction or not, with client_encoding UTF8. When all rows
+    have been read it is usable again; when the iterator is dropped before, it is closed.
+
+    Raises HeadraceError: postgresql.copy_failed (the server's error; the connection is usable),
+    postgresql.connection_lost, postgresql.copy_malformed.
     """
-    read = _from_libpq if connection.ssl_in_use else _from_socket
-    yield from _blocks(read(connection, statement), columns)
+    messages: _Messages
+    if (
+        connection.ssl_in_use
+        or connection.parameter_status(b"is_gss_encrypted") == b"on"
+        or os.environ.get("HEADRACE_LIBPQ_READER")
+    ):
+        messages = _LibpqMessages(connection, sql)
+    else:
+        messages = _SocketMessages(connection, sql)
+    return _blocks(messages, connection)
 
 
-def _blocks(pieces: Iterator[bytes], columns: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """`pieces` are protocol messages in any division."""
-    incoming = np.empty(2 * _RECEIVE_BYTES + PADDING, np.uint8)
-    filled = 0
+class _Messages(Protocol):
+    """CopyData messages as on the wire, in a buffer that is refilled."""
+
+    columns: int
+    buffer: np.ndarray
+    start: int
+    end: int
+
+    def fill(self) -> bool:
+        """Read more behind `end`; False when all rows are there."""
+        ...
+
+    def finish(self) -> None:
+        """Read what follows the last row. The connection is idle then."""
+        ...
+
+    def release(self) -> None:
+        """Give the connection back."""
+        ...
+
+
+def _blocks(messages: _Messages, connection: PGconn) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    finished = False
     state = np.zeros(2, np.int64)
-    out, offsets, used, rows = _fresh()
-    for piece in pieces:
-        if filled + len(piece) + PADDING > len(incoming):
-            larger = np.empty(2 * (filled + len(piece)) + PADDING, np.uint8)
-            larger[:filled] = incoming[:filled]
-            incoming = larger
-        incoming[filled : filled + len(piece)] = np.frombuffer(piece, np.uint8)
-        filled += len(piece)
-        position = 0
-        while True:
-            made = transcode_rows(
-                address_of(incoming) + position,
-                filled - position,
-                columns,
-                address_of(out) + used,
-                len(out) - PADDING - used,
-                address_of(offsets) + 8 * rows,
-                BLOCK_ROWS - rows,
-                address_of(state),
-            )
-            offsets[rows : rows + made + 1] += used
-            rows += made
-            used = int(offsets[rows])
-            position += int(state[0])
-            status = int(state[1])
-            if status == Status.FULL:
-                if rows:
-                    yield out, offsets[: rows + 1]
-                    out, offsets, used, rows = _fresh()
-                else:
-                    (length,) = struct.unpack_from("!I", incoming.data, position + 1)
-                    out, offsets, used, rows = _fresh(image_bound(length, columns))
-            elif status == Status.OTHER:
-                message, size = _whole_message(incoming, position, filled)
-                if message is None:
-                    break
-                if message[:1] == b"E":
-                    raise server_error(message)
-                position += size
-            elif status < 0:
-                raise HeadraceError(
-                    "postgresql.broken_copy",
-                    f"The server sent a row that is not COPY's text format with {columns} "
-                    f"columns ({Status(status).name})",
-                    "Check what stands between headrace and PostgreSQL.",
+    try:
+        block = _Block(BLOCK_BYTES)
+        more = True
+        while more:
+            more = messages.fill()
+            while True:
+                rows = transcode_rows(
+                    address_of(messages.buffer) + messages.start,
+                    messages.end - messages.start,
+                    messages.columns,
+                    address_of(block.images) + block.used,
+                    block.capacity - block.used,
+                    address_of(block.scratch),
+                    BLOCK_ROWS - block.rows,
+                    address_of(state),
                 )
-            else:
-                break
-        rest = filled - position
-        incoming[:rest] = incoming[position:filled].copy()
-        filled = rest
-    if rows:
-        yield out, offsets[: rows + 1]
+                block.add(rows)
+                messages.start += int(state[0])
+                status = Status(int(state[1]))
+                if status in (Status.MORE, Status.OTHER):
+                    break
+                if status is not Status.FULL:
+                    raise _malformed(status, messages.columns)
+                if block.rows:
+                    yield block.result()
+                    block = _Block(BLOCK_BYTES)
+                else:
+                    size = int(messages.buffer[messages.start + 1 :][:4].view(">i4")[0])
+                    block = _Block(image_bound(size, messages.columns))
+        if messages.start != messages.end:
+            raise _malformed(Status.MALFORMED, messages.columns)
+        messages.finish()
+        finished = True
+        if block.rows:
+            yield block.result()
+    except HeadraceError as error:
+        finished = error.code == "postgresql.copy_failed"
+        raise
+    finally:
+        messages.release()
+        if not finished:
+            connection.finish()
 
 
-def _fresh(size: int = BLOCK_BYTES) -> tuple[np.ndarray, np.ndarray, int, int]:
-    out = np.empty(max(size, BLOCK_BYTES) + PADDING, np.uint8)
-    return out, np.zeros(BLOCK_ROWS + 1, np.int64), 0, 0
+class _Block:
+    """Images that are being collected."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.images = np.empty(capacity + PADDING, np.uint8)
+        self.offsets = np.zeros(BLOCK_ROWS + 1, np.int64)
+        self.scratch = np.empty(BLOCK_ROWS + 1, np.int64)
+        self.rows = 0
+        self.used = 0
+
+    def add(self, rows: int) -> None:
+        """Take over the `rows` images behind those already here."""
+        ends = self.scratch[1 : rows + 1]
+        self.offsets[self.rows + 1 : self.rows + rows + 1] = ends + self.used
+        self.rows += rows
+        self.used = int(self.offsets[self.rows])
+
+    def result(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.images[: self.used], self.offsets[: self.rows + 1]
 
 
-def _whole_message(data: np.ndarray, position: int, end: int) -> tuple[bytes | None, int]:
-    if end - position < 5:
-        return None, 0
-    (length,) = struct.unpack_from("!I", data.data, position + 1)
-    size = int(length) + 1
-    if size > LARGEST_MESSAGE or size > end - position:
-        return None, 0
-    return data[position : position + size].tobytes(), size
+class _SocketMessages:
+    """Reads the socket of an idle libpq connection; libpq does not see the statement."""
 
+    def __init__(self, connection: PGconn, sql: str) -> None:
+        _check_idle(connection)
+        self.buffer = np.empty(_RECEIVE_BYTES + PADDING, np.uint8)
+        self.start = self.end = 0
+        # A second descriptor of libpq's socket: not blocking, as libpq's own is.
+        self._socket = socket.socket(fileno=os.dup(connection.socket))
+        self._socket.setblocking(False)
+        self._poll = select.poll()
+        try:
+            self._poll.register(self._socket, select.POLLIN)
+            self._send(sql.encode())
+            self.columns = self._open()
+            # Fewer, larger reads; `_read` looks again after a moment, for the last bytes.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _LOW_WATER)
+        except HeadraceError as error:
+            self._socket.close()
+            if error.code != "postgresql.copy_failed":
+                connection.finish()
+            raise
 
-def _from_socket(connection: PGconn, statement: str) -> Iterator[bytes]:
-    """Raw messages up to ReadyForQuery, from the connection's own socket."""
-    with socket.socket(fileno=_duplicate(connection)) as raw:
-        raw.setblocking(True)
-        query = statement.encode() + b"\0"
-        raw.sendall(b"Q" + struct.pack("!I", len(query) + 4) + query)
-        raw.setblocking(False)
-        poll = select.poll()
-        poll.register(raw, select.POLLIN)
-        buffer = bytearray(_RECEIVE_BYTES)
-        view = memoryview(buffer)
-        tail = b""
-        while True:
-            if not poll.poll(_IDLE_SECONDS * 1000):
-                raise _lost("no answer")
-            filled = 0
+    def _send(self, sql: bytes) -> None:
+        message = memoryview(b"Q" + struct.pack("!I", len(sql) + 5) + sql + b"\0")
+        writable = select.poll()
+        writable.register(self._socket, select.POLLOUT)
+        while message:
             try:
-                while filled < len(buffer):
-                    count = raw.recv_into(view[filled:])
-                    if count == 0:
-                        raise _lost("the server closed it")
-                    filled += count
+                message = message[self._socket.send(message) :]
             except BlockingIOError:
-                pass
+                writable.poll()
             except OSError as error:
                 raise _lost(str(error)) from error
-            piece = bytes(view[:filled])
-            yield piece
-            tail = (tail + piece)[-6:]
-            # ReadyForQuery is the last message, and six bytes long.
-            if tail[:5] == b"Z\0\0\0\x05" and tail[5:] in (b"T", b"I", b"E"):
-                return
+
+    def _read(self) -> None:
+        """Read at least one byte behind `end`; makes room first."""
+        if self.start == self.end:
+            self.start = self.end = 0
+        if len(self.buffer) - PADDING - self.end < _RECEIVE_BYTES // 4:
+            self._make_room()
+        view = self.buffer.data[: len(self.buffer) - PADDING]
+        received = 0
+        while self.end < len(view):
+            try:
+                count = self._socket.recv_into(view[self.end :])
+            except BlockingIOError:
+                if received:
+                    return
+                self._poll.poll(2)
+                continue
+            except OSError as error:
+                raise _lost(str(error)) from error
+            if count == 0:
+                raise _lost("the server closed it")
+            self.end += count
+            received += count
+
+    def _make_room(self) -> None:
+        pending = self.end - self.start
+        needed = 2 * _RECEIVE_BYTES
+        if pending >= 5:
+            size = int(self.buffer[self.start + 1 :][:4].view(">i4")[0]) + 1
+            if size < 5 or size > _LARGEST_MESSAGE:
+                raise _malformed(Status.MALFORMED, self.columns)
+            needed = max(needed, size + _RECEIVE_BYTES)
+        target = np.empty(needed + PADDING, np.uint8)
+        target[:pending] = self.buffer[self.start : self.end]
+        self.buffer, self.start, self.end = target, 0, pending
+
+    def _message(self) -> tuple[int, bytes]:
+        """The next message, which is not CopyData: its type and content."""
+        while True:
+            if self.end - self.start >= 5:
+                size = int(self.buffer[self.start + 1 :][:4].view(">i4")[0]) + 1
+                if size < 5 or size > _RECEIVE_BYTES:
+                    raise _malformed(Status.MALFORMED, 0)
+                if self.end - self.start >= size:
+                    kind = int(self.buffer[self.start])
+                    content = self.buffer[self.start + 5 : self.start + size].tobytes()
+                    self.start += size
+                    return kind, content
+            self._read()
+
+    def _open(self) -> int:
+        """Wait for CopyOutResponse; returns the number of columns."""
+        self.columns = 0
+        while True:
+            kind, content = self._message()
+            if kind == ord("H"):
+                if content[0] != 0:
+                    raise _malformed(Status.MALFORMED, 0)
+                return int(struct.unpack_from("!H", content, 1)[0])
+            if kind == ord("E"):
+                self._until_ready()
+                raise _failed(_error_fields(content))
+            if kind not in b"NSA":
+                raise _malformed(Status.OTHER, 0)
+
+    def _until_ready(self) -> None:
+        while self._message()[0] != ord("Z"):
+            pass
+
+    def fill(self) -> bool:
+        """See `_Messages`."""
+        while True:
+            if self.end - self.start >= 5:
+                kind = int(self.buffer[self.start])
+                if kind == ord("c"):
+                    self._message()
+                    return self._drop_rest()
+                if kind == ord("E"):
+                    _, content = self._message()
+                    self._until_ready()
+                    raise _failed(_error_fields(content))
+                if kind != _COPY_DATA:
+                    if kind not in b"NSA":
+                        raise _malformed(Status.OTHER, self.columns)
+                    self._message()
+                    continue
+                size = int(self.buffer[self.start + 1 :][:4].view(">i4")[0]) + 1
+                if 5 <= size <= self.end - self.start:
+                    return True  # a short answer came with the first read
+            self._read()
+            return True
+
+    def _drop_rest(self) -> bool:
+        # CommandComplete and ReadyForQuery; errors are still possible here.
+        while True:
+            kind, content = self._message()
+            if kind == ord("E"):
+                self._until_ready()
+                raise _failed(_error_fields(content))
+            if kind == ord("Z"):
+                return False
+
+    def finish(self) -> None:
+        """See `_Messages`; `fill` has read everything."""
+
+    def release(self) -> None:
+        """See `_Messages`."""
+        with contextlib.suppress(OSError):  # the connection is gone; who uses it next is told
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+        self._socket.close()
 
 
-def _duplicate(connection: PGconn) -> int:
-    import os
+class _LibpqMessages:
+    """Reads with libpq, and writes the rows as CopyData messages again."""
 
-    return os.dup(connection.socket)
+    def __init__(self, connection: PGconn, sql: str) -> None:
+        _check_idle(connection)
+        self._connection = connection
+        self._ended = False
+        self.buffer = np.empty(2 * _RECEIVE_BYTES + PADDING, np.uint8)
+        self.start = self.end = 0
+        result = connection.exec_(sql.encode())
+        if result.status != pq.ExecStatus.COPY_OUT:
+            if connection.status != pq.ConnStatus.OK:
+                raise _lost(_text(connection.error_message))
+            if result.status == pq.ExecStatus.FATAL_ERROR:
+                raise _failed(_result_fields(result))
+            raise _malformed(Status.OTHER, 0)
+        self.columns = result.nfields
+
+    def fill(self) -> bool:
+        """See `_Messages`."""
+        pending = self.end - self.start
+        self.buffer[:pending] = self.buffer[self.start : self.end]
+        self.start, self.end = 0, pending
+        while not self._ended and self.end < _RECEIVE_BYTES:
+            size, row = self._connection.get_copy_data(0)
+            if size == -1:
+                self._ended = True
+            elif size < 0:
+                raise _lost(_text(self._connection.error_message))
+            else:
+                self._append(row)
+        return not self._ended
+
+    def _append(self, row: memoryview) -> None:
+        size = len(row)
+        if self.end + size + 5 + PADDING > len(self.buffer):
+            target = np.empty(self.end + size + 5 + _RECEIVE_BYTES + PADDING, np.uint8)
+            target[: self.end] = self.buffer[: self.end]
+            self.buffer = target
+        view = self.buffer.data
+        struct.pack_into("!cI", view, self.end, b"d", size + 4)
+        self.end += 5
+        view[self.end : self.end + size] = row
+        self.end += size
+
+    def finish(self) -> None:
+        """See `_Messages`."""
+        failure = None
+        while (result := self._connection.get_result()) is not None:
+            if result.status == pq.ExecStatus.FATAL_ERROR:
+                failure = _result_fields(result)
+        if self._connection.status != pq.ConnStatus.OK:
+            raise _lost(_text(self._connection.error_message))
+        if failure is not None:
+            raise _failed(failure)
+
+    def release(self) -> None:
+        """See `_Messages`."""
 
 
-def _from_libpq(connection: PGconn, statement: str) -> Iterator[bytes]:
-    result = connection.exec_(statement.encode())
-    if result.status != pq.ExecStatus.COPY_OUT:
-        raise _refused(result)
-    pieces: list[bytes] = []
-    size = 0
-    while True:
-        length, data = connection.get_copy_data(0)
-        if length < 0:
-            break
-        pieces.append(b"d" + struct.pack("!I", length + 4) + bytes(data))
-        size += length
-        if size > _RECEIVE_BYTES // 2:
-            yield b"".join(pieces)
-            pieces, size = [], 0
-    if pieces:
-        yield b"".join(pieces)
-    while (end := connection.get_result()) is not None:
-        if end.status == pq.ExecStatus.FATAL_ERROR:
-            raise _refused(end)
+def _check_idle(connection: PGconn) -> None:
+    idle = (pq.TransactionStatus.IDLE, pq.TransactionStatus.INTRANS)
+    if connection.status != pq.ConnStatus.OK:
+        raise _lost("it is closed")
+    if connection.transaction_status not in idle:
+        raise HeadraceError(
+            "postgresql.connection_busy",
+            "A COPY was to start on a connection that is not idle.",
+            "Read a COPY to its end, and end a failed transaction, before the next statement.",
+        )
 
 
-def _refused(result: PGresult) -> HeadraceError:
-    text = " ".join(result.error_message.decode(errors="replace").split())
+def _text(message: bytes | None) -> str:
+    return (message or b"").decode("utf-8", "replace")
+
+
+def _error_fields(content: bytes) -> tuple[str, str]:
+    """SQLSTATE and message of an ErrorResponse."""
+    fields = {part[:1]: part[1:] for part in content.split(b"\0") if part}
+    return _text(fields.get(b"C")), _text(fields.get(b"M"))
+
+
+def _result_fields(result: PGresult) -> tuple[str, str]:
+    state = result.error_field(pq.DiagnosticField.SQLSTATE)
+    return _text(state), _text(result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY))
+
+
+# SQLSTATE classes that may pass: connection, rollback, resources, operator intervention.
+_PASSING = ("08", "40", "53", "57")
+
+
+def _failed(fields: tuple[str, str]) -> HeadraceError:
+    state, message = fields
     return HeadraceError(
-        "postgresql.query_failed",
-        f"Reading a chunk failed: {text}",
-        "Check the role's SELECT privilege and the server's log.",
-        retriable=True,
+        "postgresql.copy_failed",
+        f"PostgreSQL could not read rows (SQLSTATE {state}): {message}",
+        "Check that the tables exist and that database.user may SELECT from them.",
+        retriable=state.startswith(_PASSING),
     )
 
 
 def _lost(what: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.connection_lost",
-        f"The connection was lost while a chunk was read: {what}",
-        "The chunk is read again.",
+        f"The connection was lost while rows were read: {what}",
+        "The snapshot goes on by itself when the server is back (errors.max.retries).",
         retriable=True,
+    )
+
+
+def _malformed(status: Status, columns: int) -> HeadraceError:
+    what = {
+        Status.COLUMNS: f"a row does not have {columns} columns",
+        Status.OTHER: "the statement does not answer with rows of a COPY",
+    }.get(status, "the bytes are not in COPY's text format")
+    return HeadraceError(
+        "postgresql.copy_malformed",
+        f"The answer to a COPY cannot be read: {what}.",
+        "Check that nothing between headrace and PostgreSQL changes the protocol.",
     )

@@ -1,9 +1,6 @@
-"""Rows of a COPY ... TO STDOUT in text format, as row images.
+"""Rows of COPY's text format, transcoded to row images (the layout of `headrace.connect.rows`).
 
-`read_copy` runs the statement and yields blocks of images in the layout of pgoutput's TupleData
-(`headrace.connect.rows`). Without TLS and GSS encryption the statement goes over libpq's idle
-socket directly, and compiled code splits the bytes as they come; otherwise libpq reads, at about
-a microsecond more per row. Formats: PostgreSQL manual, "COPY" and "Message Formats".
+Format: PostgreSQL manual, "COPY", "Text Format". Pure: no connection.
 """
 
 from __future__ import annotations
@@ -24,12 +21,6 @@ from headrace.connect.memory import (
     store32,
     store64,
 )
-
-BLOCK_BYTES = 4 << 20
-BLOCK_ROWS = 20_000
-_RECEIVE_BYTES = 1 << 20
-_LOW_WATER = 128 << 10
-_LARGEST_MESSAGE = (1 << 30) + (1 << 20)  # PostgreSQL's limit of a message, and some
 
 _TAB, _NEWLINE, _BACKSLASH, _CAPITAL_N = 9, 10, ord("\\"), ord("N")
 _TEXT, _NULL, _COPY_DATA = ord("t"), ord("n"), ord("d")

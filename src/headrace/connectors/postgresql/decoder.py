@@ -24,6 +24,7 @@ from headrace.connect.memory import (
     store64,
 )
 from headrace.connect.rows import NULL, ROW, TRANSACTION, offset_in_row
+from headrace.converters.json_numbers import wrapping_multiply
 
 # Words of `state` (int64).
 (
@@ -82,7 +83,7 @@ _MULTIPLIER = -7046029254386353131  # the odd 64-bit golden ratio
 @kernel
 def mix(seed, word):
     """One step of a multiply-and-fold hash."""
-    value = (seed ^ word) * _MULTIPLIER
+    value = wrapping_multiply(seed ^ word, _MULTIPLIER)
     return value ^ ((value >> 29) & 0x7FFFFFFFF)
 
 
@@ -207,7 +208,7 @@ def open_transaction(transactions, state):
 def find_relation(table, mask, oid):
     """Index of the current version of relation `oid` in an open-addressed table of (oid, index)
     pairs, or -1."""
-    slot = (oid * 2654435761) & mask
+    slot = wrapping_multiply(oid, 2654435761) & mask
     while True:
         found = load64(table + 16 * slot)
         if found == oid:

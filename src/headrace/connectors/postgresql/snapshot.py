@@ -416,9 +416,7 @@ class ChunkSlice:
         done = 0
         # One block is held back, because the last row carries a marker.
         held: RowTable | None = None
-        for images, offsets in read_copy(
-            connection.pgconn, query.statement, len(query.facts.columns)
-        ):
+        for images, offsets in read_copy(connection.pgconn, query.statement):
             count = len(offsets) - 1
             if count == 0:
                 continue

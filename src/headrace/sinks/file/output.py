@@ -52,9 +52,14 @@ _NOTHING = State(-1, 0, 0, "")
 
 
 class Output:
-    """One output file with its state folder. Every method may run in a new process."""
+    """One output file with its state folder. Every method may run in a new process.
 
-    def __init__(self, path: str | Path, folder: str | Path) -> None:
+    Without `sync` a commit does not wait for the disk: safe against the death of any process,
+    not against that of the machine.
+    """
+
+    def __init__(self, path: str | Path, folder: str | Path, *, sync: bool = True) -> None:
+        self._sync = sync
         self.path = Path(path)
         self.folder = Path(folder)
         self.parts = self.folder / "parts"
@@ -133,7 +138,8 @@ class Output:
                     "Set headrace.slice.order=position at the source, or the sink's option "
                     "slices=any.",
                 )
-            os.fsync(output.fileno())
+            if self._sync:
+                os.fsync(output.fileno())
             length = output.tell()
         self._write(State(batch, length, state.rows + sum(part.rows for part in parts), query))
 

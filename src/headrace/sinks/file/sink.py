@@ -26,7 +26,8 @@ class FileSink(DataSource):
 
     Options: `path` (the output), `state` (a folder of its own, on the same file system if
     possible), `slices`: `any` (default; parts that overlap are merged) or `position` (the source
-    was asked for position slices; parts that overlap are an error). Register it with
+    was asked for position slices; parts that overlap are an error); `sync`: `true` (default) or
+    `false` (commits do not wait for the disk). Register it with
     `spark.dataSource.register(FileSink)`.
     """
 
@@ -43,15 +44,21 @@ class FileSink(DataSource):
                     f"The file sink needs the option {option}",
                     "Set path to the output file and state to a folder for its state.",
                 )
+        sync = self.options.get("sync", "true").lower()
         slices = self.options.get("slices", "any")
-        if slices not in _SLICES:
+        if slices not in _SLICES or sync not in ("true", "false"):
             raise HeadraceError(
                 "file.impossible_option",
-                f"slices = {slices!r} is not an option of the file sink",
-                f"Use {' or '.join(_SLICES)}.",
+                f"slices = {slices!r}, sync = {sync!r}: the file sink does not know one of them",
+                f"Use {' or '.join(_SLICES)} for slices, true or false for sync.",
             )
         _check_columns(schema)
-        return FileWriter(self.options["path"], self.options["state"], indexed=slices == "any")
+        return FileWriter(
+            self.options["path"],
+            self.options["state"],
+            indexed=slices == "any",
+            sync=sync == "true",
+        )
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,8 @@ class PartWritten(WriterCommitMessage):
 class FileWriter(DataSourceStreamArrowWriter):
     """Tasks write parts; the driver joins them. No row passes through the driver."""
 
-    def __init__(self, path: str, folder: str, *, indexed: bool) -> None:
-        self.output = Output(path, folder)
+    def __init__(self, path: str, folder: str, *, indexed: bool, sync: bool = True) -> None:
+        self.output = Output(path, folder, sync=sync)
         self.indexed = indexed
 
     def write(self, iterator: Iterator[RecordBatch]) -> PartWritten:

