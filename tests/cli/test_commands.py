@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -35,11 +36,25 @@ def properties(server: PostgresServer, **more: str) -> str:
     return "".join(f"{name}={value}\n" for name, value in lines.items())
 
 
-def command(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "headrace.cli", *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+@pytest.fixture
+def command() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts `headrace` with arguments; ends what a failed test leaves running."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "headrace.cli", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 def test_the_version_is_printed(capsys):
@@ -106,7 +121,7 @@ def rows_of(output: Path) -> list[dict]:
 @pytest.mark.postgres
 @pytest.mark.spark
 @pytest.mark.chaos
-def test_events_are_written_once_across_kill_and_restart(tmp_path):
+def test_events_are_written_once_across_kill_and_restart(tmp_path, command):
     with PostgresServer() as server:
         server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
         server.execute("INSERT INTO t SELECT i, 'snapshot' FROM generate_series(1, 500) i")
@@ -138,7 +153,7 @@ def test_events_are_written_once_across_kill_and_restart(tmp_path):
 
 @pytest.mark.postgres
 @pytest.mark.spark
-def test_a_run_shows_events_on_a_pipe_and_a_wrong_database_is_one_message(tmp_path):
+def test_a_run_shows_events_on_a_pipe_and_a_wrong_database_is_one_message(tmp_path, command):
     with PostgresServer() as server:
         server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
         server.execute("INSERT INTO t VALUES (7, 'seven')")
@@ -158,7 +173,7 @@ def test_a_run_shows_events_on_a_pipe_and_a_wrong_database_is_one_message(tmp_pa
 
 
 def wait_for(output: Path, count: int) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 180
     while len(rows_of(output)) < count:
         assert time.monotonic() < deadline, len(rows_of(output))
         time.sleep(0.2)

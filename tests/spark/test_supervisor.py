@@ -43,7 +43,7 @@ def ids(folder: Path) -> list[int]:
 
 
 def await_lines(folder: Path, count: int) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         if (folder / "out.jsonl").exists() and len(ids_seen(folder)) >= count:
             return

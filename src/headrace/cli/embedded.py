@@ -40,7 +40,6 @@ _SETTINGS = {
     "max_connections": "100",
     "shared_buffers": "32MB",
     "fsync": "off",
-    "synchronous_commit": "off",
     "full_page_writes": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",

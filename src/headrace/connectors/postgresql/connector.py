@@ -185,13 +185,21 @@ class PostgresConnector:
         return streaming.poll(after, seconds, self._bound() if self._bounded else None)
 
     def _bound(self) -> int:
+        """Where the log is now; fixed at the first call. Commits that are not flushed yet
+        (synchronous_commit=off) count, so their flush is waited for."""
         if self._target is None:
-            row = connect_and_ask(
-                self.config,
+            position = (
                 "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()"
-                " ELSE pg_current_wal_flush_lsn() END)::text",
+                " ELSE pg_current_wal_{}_lsn() END)::text"
             )
-            self._target = parse_lsn(row)
+            wanted = parse_lsn(connect_and_ask(self.config, position.format("insert")))
+            deadline = time.monotonic() + 2
+            while True:
+                flushed = parse_lsn(connect_and_ask(self.config, position.format("flush")))
+                if flushed >= wanted or time.monotonic() > deadline:
+                    break
+                time.sleep(0.05)
+            self._target = min(flushed, wanted)
         return self._target
 
     def _end_snapshot(self) -> None:
@@ -371,6 +379,7 @@ class PostgresConnector:
         if self._streaming is not None:
             return self._streaming
         config = self.config
+        decoder.load_kernel()
         with connect(config) as connection:
             wait_until_free(lambda: find_slot(connection, config.slot_name), config, log.warning)
             state = find_slot(connection, config.slot_name)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.memory import (
+    address_of,
     kernel,
     load8,
     load16_be,
@@ -61,9 +62,9 @@ CAPTURED, COLUMNS, TOPIC_HASH, KEYS, KEY_COUNT, RELATION_WORDS = range(6)
 # Options word.
 TOMBSTONES, SKIP_CREATE, SKIP_UPDATE, SKIP_DELETE = 1, 2, 4, 8
 
-END = np.dtype([("rows", "<i8"), ("end_lsn", "<i8"), ("last_commit", "<i8")])
+END = np.dtype([("rows", "<i8"), ("end_lsn", "<i8"), ("last_commit", "<i8"), ("commit_us", "<i8")])
 """A commit: how many rows of the segment come before it, its end LSN, and the end LSN of the
-last COMMIT then (its own, unless a non-transactional message ends here)."""
+last COMMIT then (its own, unless a non-transactional message ends here) with its time."""
 
 US_1970_TO_2000 = 946_684_800_000_000  # PostgreSQL counts from 2000-01-01 UTC
 _ROW_SIZE = ROW.itemsize
@@ -489,6 +490,7 @@ def index_frames(
                 store64(entry, load64(state + 8 * ROWS))
                 store64(entry + 8, end_lsn)
                 store64(entry + 16, end_lsn)
+                store64(entry + 24, load64(state + 8 * COMMIT_US))
                 store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
             store64(state + 8 * OPEN, 0)
             store64(state + 8 * LAST_COMMIT, end_lsn)
@@ -508,3 +510,15 @@ def index_frames(
         position += length
     store64(state + 8 * POSITION, position)
     store64(state + 8 * STATUS, status)
+
+
+def load_kernel() -> None:
+    """Compile (seconds, the first time on a machine) or load the pass, before a stream is open:
+    compiling holds the interpreter's lock, and the server must be answered."""
+    state = np.zeros(STATE_WORDS, np.int64)
+    memory = np.zeros(64, np.uint8)
+    at = address_of(memory)
+    index_frames(at, 0, 0, at, 0, at, 0, at, 0, at, 0, at, 0, at, address_of(state))
+    oids = np.full(2, -1, np.int64)
+    find_relation(address_of(oids), 0, 1)
+    open_transaction(at, address_of(np.ones(STATE_WORDS, np.int64)))

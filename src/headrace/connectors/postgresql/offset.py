@@ -74,9 +74,10 @@ class Offset:
 
     `lsn_commit` is the end LSN of the last complete transaction (or a keep-alive's position):
     the only value ever acknowledged. `last_commit` is the end LSN of the last COMMIT seen, which
-    `source.sequence` shows. Inside a transaction, `txn` is its final LSN, `txn_index` the number
-    of its messages delivered and `lsn` the LSN of the last of them. `slices` and `order` say how
-    the range that ends here is cut. `consistent` is snapshot.consistent.lsn.
+    `source.sequence` shows, `ts_usec` its time, which a non-transactional message shows. Inside
+    a transaction, `txn` is its final LSN, `txn_index` the number of its messages delivered and
+    `lsn` the LSN of the last of them. `slices` and `order` say how the range that ends here is
+    cut. `consistent` is snapshot.consistent.lsn.
     """
 
     server: str
@@ -84,6 +85,7 @@ class Offset:
     system: str = ""
     lsn_commit: int = 0
     last_commit: int | None = None
+    ts_usec: int | None = None
     txn: int | None = None
     txn_index: int = 0
     lsn: int = 0
@@ -107,6 +109,7 @@ class Offset:
             "system": self.system,
             "lsn_commit": self.lsn_commit,
             "last_commit": self.last_commit,
+            "ts_usec": self.ts_usec,
         }
         if self.txn is not None:
             out |= {"txn": self.txn, "txn_index": self.txn_index, "lsn": self.lsn}
@@ -152,6 +155,7 @@ class Offset:
             system=data.get("system", ""),
             lsn_commit=data.get("lsn_commit", 0),
             last_commit=data.get("last_commit"),
+            ts_usec=data.get("ts_usec"),
             txn=data.get("txn"),
             txn_index=data.get("txn_index", 0),
             lsn=data.get("lsn", 0),
@@ -161,12 +165,13 @@ class Offset:
             snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
         )
 
-    def at_boundary(self, lsn_commit: int, last_commit: int | None) -> Offset:
+    def at_boundary(self, lsn_commit: int, last_commit: int | None, ts_usec: int | None) -> Offset:
         """The position between transactions, after everything up to `lsn_commit`."""
         return replace(
             self,
             lsn_commit=lsn_commit,
             last_commit=last_commit,
+            ts_usec=ts_usec,
             txn=None,
             txn_index=0,
             lsn=0,

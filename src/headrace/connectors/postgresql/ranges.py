@@ -65,8 +65,8 @@ def find_end(
     upto, more = stretch.upto()
     boundary = stretch.boundary(upto)
     if boundary is not None:
-        count, end_lsn, last_commit = boundary
-        end = after.at_boundary(end_lsn, last_commit)
+        count, end_lsn, last_commit, commit_us = boundary
+        end = after.at_boundary(end_lsn, last_commit, commit_us)
         return RangeEnd(end, stretch.bytes_until(count), count)
     if stretch.count and (more or cut_open):
         count, row = stretch.cut(upto)
@@ -81,7 +81,7 @@ class _Stretch:
     def __init__(self, pieces: Sequence[Piece], after: Offset, limit: Limit) -> None:
         self.after, self.limit = after, limit
         self.parts: list[tuple[int, np.ndarray]] = []  # rows before the part, its rows
-        self.ends: list[tuple[int, int, int]] = []
+        self.ends: list[tuple[int, int, int, int]] = []
         self.barriers: list[int] = []
         self.count = 0
         sizes = []
@@ -92,7 +92,8 @@ class _Stretch:
             first = rows_until(rows, after)
             for end in ends[ends["end_lsn"] > after.lsn_commit]:
                 at = self.count + int(end["rows"]) - first
-                self.ends.append((at, int(end["end_lsn"]), int(end["last_commit"])))
+                end_lsn, last, commit_us = end["end_lsn"], end["last_commit"], end["commit_us"]
+                self.ends.append((at, int(end_lsn), int(last), int(commit_us)))
             self.barriers += [self.count + b - first for b in piece.index.barriers if b > first]
             if first == len(rows):
                 continue
@@ -115,11 +116,11 @@ class _Stretch:
             return barrier, True
         return allowed, allowed < self.count
 
-    def boundary(self, upto: int) -> tuple[int, int, int | None] | None:
+    def boundary(self, upto: int) -> tuple[int, int, int | None, int | None] | None:
         """The last commit with at most `upto` rows before it."""
-        for count, end_lsn, last in reversed(self.ends):
+        for count, end_lsn, last, commit_us in reversed(self.ends):
             if 0 <= count <= upto:
-                return count, end_lsn, None if last == NULL else last
+                return count, end_lsn, None if last == NULL else last, commit_us or None
         return None
 
     def cut(self, upto: int) -> tuple[int, np.void]:

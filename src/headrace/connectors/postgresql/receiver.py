@@ -97,6 +97,7 @@ class Receiver:
         self.state = np.zeros(decoder.STATE_WORDS, np.int64)
         state = self.state
         state[decoder.LAST_COMMIT] = NULL if start.last_commit is None else start.last_commit
+        state[decoder.COMMIT_US] = start.ts_usec or 0
         state[decoder.COMPLETE] = start.lsn_commit
         state[decoder.WAL_END] = start.lsn_commit
         state[decoder.TRANSACTION_ROW] = -1
@@ -125,15 +126,18 @@ class Receiver:
         """Ask the server for a keep-alive."""
         self._ask.set()
 
-    def complete(self) -> tuple[int, int | None, bool]:
-        """Position up to which all was received, end of the last commit, and whether a
-        transaction is open. Call under `spool.lock`."""
-        last = int(self.state[decoder.LAST_COMMIT])
-        return (
-            int(self.state[decoder.COMPLETE]),
-            None if last == NULL else last,
-            bool(self.state[decoder.OPEN]),
-        )
+    def complete(self) -> int:
+        """Position up to which everything was received. Call under `spool.lock`."""
+        return int(self.state[decoder.COMPLETE])
+
+    def is_open(self) -> bool:
+        """Whether a transaction is being received. Call under `spool.lock`."""
+        return bool(self.state[decoder.OPEN])
+
+    def after_complete(self, offset: Offset) -> Offset:
+        """`offset` moved to the boundary at `complete()`. Call under `spool.lock`."""
+        last, time_us = int(self.state[decoder.LAST_COMMIT]), int(self.state[decoder.COMMIT_US])
+        return offset.at_boundary(self.complete(), None if last == NULL else last, time_us or None)
 
     def _run(self) -> None:
         stream = None
@@ -373,6 +377,7 @@ class Receiver:
         end["rows"] = int(state[decoder.ROWS])
         end["end_lsn"] = message.lsn
         end["last_commit"] = int(state[decoder.LAST_COMMIT])
+        end["commit_us"] = int(state[decoder.COMMIT_US])
         state[decoder.ENDS] += 1
         state[decoder.COMPLETE] = max(int(state[decoder.COMPLETE]), message.lsn)
 

@@ -20,7 +20,7 @@ from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.slices import LogSlice
 from headrace.errors import HeadraceError
 from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate, write_plan
-from headrace.spool.segment import Segment
+from headrace.spool.segment import SEGMENT_BYTES, Segment
 from headrace.spool.spool import Piece, Spool
 
 SLICE_BYTES = 2 << 20
@@ -59,7 +59,8 @@ class Streaming:
         self._acknowledge_seconds = acknowledge_seconds
         self._idle_since = time.monotonic()
         self._plans: list[Segment] = []
-        self.spool = Spool(decoder.END, max(spool_bytes, 3 * self._limit.max_bytes))
+        least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
+        self.spool = Spool(decoder.END, max(spool_bytes, least))
         self.receiver = Receiver(
             open_stream,
             self.spool,
@@ -88,7 +89,7 @@ class Streaming:
                 if end is not None:
                     self._idle_since = time.monotonic()
                     return end
-                complete, _last, _open = self.receiver.complete()
+                complete = self.receiver.complete()
                 now = time.monotonic()
                 if target is None:
                     if now >= deadline:
@@ -102,7 +103,7 @@ class Streaming:
 
     def _next_end(self, after: Offset, target: int | None) -> Offset | None:
         found = find_end(self.spool.pieces, after, self._limit, cut_open=self.receiver.blocked)
-        complete, last, is_open = self.receiver.complete()
+        complete, is_open = self.receiver.complete(), self.receiver.is_open()
         if found is not None:
             end = self._cut(found.offset, found.bytes)
             rest = any(
@@ -110,14 +111,15 @@ class Streaming:
                 for piece in self.spool.pieces[-3:]
             )
             if end.txn is None and not rest and not is_open and complete > end.lsn_commit:
-                end = replace(end, lsn_commit=complete, last_commit=last)
+                moved = self.receiver.after_complete(end)
+                end = replace(moved, slices=end.slices)
             return end
         if after.txn is not None or is_open or complete <= after.lsn_commit:
             return None
         # Nothing captured came, but the position moved: an empty range, now and then.
         idle = time.monotonic() - self._idle_since >= self._acknowledge_seconds
         if idle or (target is not None and complete >= target):
-            return self._cut(after.at_boundary(complete, last), 0)
+            return self._cut(self.receiver.after_complete(after), 0)
         return None
 
     def _cut(self, end: Offset, size: int) -> Offset:
@@ -228,7 +230,7 @@ class Streaming:
                 self.receiver.ask_position()
 
     def _holds(self, end: Offset) -> bool:
-        complete, _last, _open = self.receiver.complete()
+        complete = self.receiver.complete()
         if complete >= end.lsn_commit and end.txn is None:
             return True
         if end.txn is None:
