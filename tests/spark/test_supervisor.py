@@ -102,7 +102,7 @@ def test_a_killed_worker_is_replaced(tmp_path):
 
 
 @pytest.mark.spark
-def test_an_error_of_ours_ends_the_run_with_its_message(tmp_path):
+def test_a_failure_that_repeats_ends_the_run_after_three_retries(tmp_path):
     (tmp_path / "head").write_text("100")
     (tmp_path / "bug").touch()
     run = Run(tmp_path)
