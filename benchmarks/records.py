@@ -96,7 +96,7 @@ def measure(tables: int) -> tuple[float, float]:
     index = Index(raw, [len(TYPES)] * tables)
     assert len(index.rows) == EVENTS, index.status
     settings = EventSettings("bench", "shop", run="a-run")
-    shapes = {n: shape_of(facts(n), settings, streamed=True) for n in range(tables)}
+    shapes = {n: shape_of(facts(n), settings) for n in range(tables)}
     converter = JsonConverter(JsonOptions(), JsonOptions(), JsonOptions())
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
 

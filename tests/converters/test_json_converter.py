@@ -197,7 +197,7 @@ def changes(draw: st.DrawFn) -> bytes:
 @given(changes())
 def test_the_compiled_programs_give_what_the_nodes_say(raw: bytes) -> None:
     index = Index(raw, [6, 6])
-    shapes = {n: shape_of(facts(f"t{n}"), SETTINGS, streamed=True) for n in (0, 1)}
+    shapes = {n: shape_of(facts(f"t{n}"), SETTINGS) for n in (0, 1)}
     table, found = convert(index, shapes)
     assert len(found) == len(table.rows)
     for row, record in zip(table.rows, found, strict=True):
@@ -214,7 +214,7 @@ def test_the_compiled_programs_give_what_the_nodes_say(raw: bytes) -> None:
 @given(changes())
 def test_sequences_are_distinct_and_sort_in_the_order_of_the_log(raw: bytes) -> None:
     index = Index(raw, [6, 6])
-    shapes = {n: shape_of(facts(f"t{n}"), SETTINGS, streamed=True) for n in (0, 1)}
+    shapes = {n: shape_of(facts(f"t{n}"), SETTINGS) for n in (0, 1)}
     _table, found = convert(index, shapes)
     sequences = [record["sequence"] for record in found]
     assert sequences == sorted(set(sequences))
@@ -225,7 +225,7 @@ def test_both_halves_of_a_key_change_carry_each_others_key() -> None:
     new = image(cell(b"2"), *[cell(None)] * 5)
     old = image(cell(b"1"), *[cell(None)] * 5)
     raw = begin(10) + update(0, new, old, b"K") + commit(10, 20)
-    _table, found = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS, streamed=True)})
+    _table, found = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS)})
     headers = [[(h["key"], h["value"]) for h in record["headers"]] for record in found]
     assert headers[0][0] == ("__debezium.newkey", b'{"int4 \\"column\\"":2}')
     assert headers[1][0] == ("__debezium.newkey", b'{"int4 \\"column\\"":2}')
@@ -242,14 +242,14 @@ def test_a_row_larger_than_a_batch_is_rendered_whole() -> None:
     large = b"x" * (3 << 20)
     new = image(cell(b"1"), cell(large), *[cell(None)] * 4)
     raw = begin(10) + insert(0, new) + commit(10, 20)
-    _table, found = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS, streamed=True)})
+    _table, found = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS)})
     assert json.loads(found[0]["value"])["after"]['text "column"'] == large.decode()
 
 
 def test_schemas_stand_around_key_and_value_when_asked_for() -> None:
     raw = begin(10) + insert(0, image(cell(b"1"), *[cell(None)] * 5)) + commit(10, 20)
     index = Index(raw, [6])
-    shape = shape_of(facts("t"), SETTINGS, streamed=True)
+    shape = shape_of(facts("t"), SETTINGS)
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
     options = JsonOptions(schemas_enable=True)
     converter = JsonConverter(options, options, OPTIONS)

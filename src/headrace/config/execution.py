@@ -129,7 +129,7 @@ class ExecutionConfig(Configuration):
     headrace_unknown_properties = Property(
         "headrace.unknown.properties",
         choice(UnknownProperties),
-        "fail",
+        "warn",
         Group.HEADRACE,
         "What to do about a property that nobody declared.",
     )

@@ -9,15 +9,44 @@ bytes at a time.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
+from numba import config, njit
 from numba.core import types
 from numba.extending import intrinsic
 
 PADDING = 64
+
+
+def _cache_folder() -> str:
+    """Where compiled kernels are kept: one folder per state of the sources, because Numba's cache
+    does not notice changes in the modules that a kernel calls."""
+    package = Path(__file__).resolve().parents[1]
+    state = sorted(
+        f"{source.relative_to(package)} {source.stat().st_mtime_ns} {source.stat().st_size}"
+        for folder in ("connect", "spool", "converters", "connectors", "sinks")
+        for source in (package / folder).rglob("*.py")
+    )
+    digest = hashlib.sha256("\n".join(state).encode()).hexdigest()[:16]
+    configured = os.environ.get("NUMBA_CACHE_DIR")
+    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    root = Path(configured) if configured else Path(cache) / "headrace" / "kernels"
+    try:
+        (root / digest).mkdir(parents=True, exist_ok=True)
+        if os.access(root / digest, os.W_OK):
+            return str(root / digest)
+    except OSError:
+        pass
+    return tempfile.mkdtemp(prefix="headrace-kernels-")
+
+
+config.CACHE_DIR = _cache_folder()
 
 # Kernels never run under the GIL, are cached on disk, and divide as C does.
 kernel = njit(cache=True, nogil=True, error_model="numpy")
@@ -111,7 +140,8 @@ def _mask(builder: Any, condition: Any) -> Any:
 
 @intrinsic
 def copy16_json_mask(typing_context, target, source):  # type: ignore[no-untyped-def]
-    """Copy 16 bytes; bit i of the answer is set when JSON must escape byte i."""
+    """Copy 16 bytes; bit i of the answer is set when JSON must escape byte i, or when it
+    begins a character beyond the basic plane (four bytes of UTF-8)."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         value = _load(builder, arguments[1], _BYTES16)
@@ -119,7 +149,9 @@ def copy16_json_mask(typing_context, target, source):  # type: ignore[no-untyped
         control = builder.icmp_unsigned("<", value, _splat(32))
         quote = builder.icmp_unsigned("==", value, _splat(34))
         backslash = builder.icmp_unsigned("==", value, _splat(92))
-        return _mask(builder, builder.or_(builder.or_(control, quote), backslash))
+        beyond = builder.icmp_unsigned(">=", value, _splat(240))
+        either = builder.or_(builder.or_(control, quote), builder.or_(backslash, beyond))
+        return _mask(builder, either)
 
     return types.int64(types.int64, types.int64), generate
 

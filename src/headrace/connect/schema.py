@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -71,7 +72,8 @@ class Schema:
     @cached_property
     def json(self) -> str:
         """The schema as JsonConverter prints it (compact, member order as in asJsonSchema)."""
-        return json.dumps(self._json_object(), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(self._json_object(), ensure_ascii=False, separators=(",", ":"))
+        return re.sub("[\U00010000-\U0010ffff]", _surrogates, text)
 
     def _json_object(self, member: str | None = None) -> dict[str, object]:
         out: dict[str, object] = {"type": self.type.value}
@@ -96,6 +98,12 @@ class Schema:
         if member is not None:
             out["field"] = member
         return out
+
+
+def _surrogates(found: re.Match[str]) -> str:
+    """Jackson writes a character beyond the basic plane as two escapes."""
+    offset = ord(found[0]) - 0x10000
+    return f"\\u{0xD800 + (offset >> 10):04X}\\u{0xDC00 + (offset & 0x3FF):04X}"
 
 
 def _json_value(value: object) -> object:

@@ -83,6 +83,38 @@ _VARIABLE_DECIMAL = int(Encoding.VARIABLE_DECIMAL)
 
 
 @kernel
+def _put_escaped_unit(unit, out):  # type: ignore[no-untyped-def]
+    store8(out, _BACKSLASH_BYTE)
+    store8(out + 1, 117)
+    for i in range(4):
+        digit = (unit >> (12 - 4 * i)) & 15
+        store8(out + 2 + i, digit + 48 if digit < 10 else digit + 55)
+
+
+@kernel
+def _put_surrogates(address, end, out):  # type: ignore[no-untyped-def]
+    """A character of four bytes as two escapes, as Jackson writes it to bytes; returns the end,
+    `out + 1` when the bytes are no such character and the first was copied."""
+    store8(out, load8(address))
+    if end - address < 4:
+        return out + 1
+    point = (
+        ((load8(address) & 7) << 18)
+        | ((load8(address + 1) & 63) << 12)
+        | ((load8(address + 2) & 63) << 6)
+        | (load8(address + 3) & 63)
+    )
+    if point < 0x10000 or point > 0x10FFFF:
+        return out + 1
+    _put_escaped_unit(0xD800 + ((point - 0x10000) >> 10), out)
+    _put_escaped_unit(0xDC00 + ((point - 0x10000) & 0x3FF), out + 6)
+    return out + 12
+
+
+_BACKSLASH_BYTE = 92
+
+
+@kernel
 def put_string(address, length, out):  # type: ignore[no-untyped-def]
     """A JSON string; returns its end. Writes up to `6 * length + 2` bytes and 16 more."""
     store8(out, _QUOTE)
@@ -97,6 +129,12 @@ def put_string(address, length, out):  # type: ignore[no-untyped-def]
             count = 16
         while mask:
             place = count_trailing_zeros(mask)
+            if load8(address + place) >= 0xF0:
+                end_of_pair = _put_surrogates(address + place, end, out + place)
+                address += place + (4 if end_of_pair != out + place + 1 else 1)
+                out = end_of_pair
+                count = np.int64(0)
+                break
             escape = _ESCAPES[load8(address + place)]
             size = escape >> 56
             store64(out + place, escape)

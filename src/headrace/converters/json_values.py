@@ -96,7 +96,7 @@ def _null(schema: Schema, options: JsonOptions) -> str:
     )
 
 
-_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
+_ESCAPED = re.compile(r'[\x00-\x1f"\\\U00010000-\U0010ffff]')
 _ESCAPES = {c: f"\\u{c:04X}" for c in range(0x20)} | {
     ord(c): e
     for c, e in (
@@ -113,8 +113,16 @@ _ESCAPES = {c: f"\\u{c:04X}" for c in range(0x20)} | {
 
 def quote(text: str) -> str:
     """A JSON string as Jackson writes it: short escapes, other controls as \\u00XX in upper case,
-    everything else as it is."""
-    return '"' + _ESCAPED.sub(lambda m: _ESCAPES[ord(m[0])], text) + '"'
+    characters beyond the basic plane as two escapes, everything else as it is."""
+    return '"' + _ESCAPED.sub(_escape, text) + '"'
+
+
+def _escape(found: re.Match[str]) -> str:
+    point = ord(found[0])
+    if point < 0x10000:
+        return _ESCAPES[point]
+    offset = point - 0x10000
+    return f"\\u{0xD800 + (offset >> 10):04X}\\u{0xDC00 + (offset & 0x3FF):04X}"
 
 
 def _string(_schema: Schema, value: object, _options: JsonOptions) -> str:

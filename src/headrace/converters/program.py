@@ -24,7 +24,7 @@ from headrace.connect.records import (
 from headrace.connect.rows import MARKERS, offset_in_row, offset_in_transaction
 from headrace.connect.schema import Schema
 from headrace.converters import json_kernel as code
-from headrace.converters.json_values import JsonOptions, render
+from headrace.converters.json_values import JsonOptions, quote, render
 
 _CLOCKS = {"ms": code.CLOCK_MS, "us": code.CLOCK_US, "ns": code.CLOCK_NS}
 _LARGEST_NUMBER = 64  # bytes that a number, an LSN pair or a cell's frame may take beside its text
@@ -153,7 +153,7 @@ class _Compiler:
             opening = self.add(code.STRUCT, int(node.image))
         lead = b"{"
         for field, member in zip(node.schema.fields, node.members, strict=True):
-            self.pending += lead + json.dumps(field.name, ensure_ascii=False).encode() + b":"
+            self.pending += lead + quote(field.name).encode() + b":"
             lead = b","
             self.node(member)
         self.pending += b"}" if node.members else b"{}"

@@ -294,7 +294,7 @@ def test_the_connector_is_found_by_each_of_its_names(name: str) -> None:
 
 
 def test_the_committed_reference_page_is_current() -> None:
-    expected = describe_markdown(PostgresConfig, title="PostgreSQL connector properties")
+    expected = describe_markdown(PostgresConfig, title="Properties: postgresql")
     assert PAGE.read_text(encoding="utf-8") == expected, "run: headrace describe --markdown"
 
 

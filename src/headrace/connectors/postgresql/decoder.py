@@ -148,12 +148,15 @@ def _key_hash(relation, cells, fallback):
 
 @kernel
 def _same_key(relation, old, new):
-    """Whether an update kept its key. A key cell that either image lacks counts as kept."""
+    """Whether an update kept its key. One that the old image lacks counts as changed, as in
+    Debezium; one that is unavailable in the new image as kept."""
     keys = load64(relation + 8 * KEYS)
     for i in range(load64(relation + 8 * KEY_COUNT)):
         column = 24 * load64(keys + 8 * i)
-        if load64(old + column) != 116 or load64(new + column) != 116:
+        if load64(new + column) != 116:
             continue
+        if load64(old + column) != 116:
+            return False
         length = load64(old + column + 16)
         if length != load64(new + column + 16):
             return False

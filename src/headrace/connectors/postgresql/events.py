@@ -143,10 +143,10 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
 
 
 @lru_cache(maxsize=4096)
-def shape_of(facts: RelationFacts, settings: EventSettings, *, streamed: bool) -> Shape:
-    """The shape of a relation's events; `streamed` ones carry the context headers."""
+def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
+    """The shape of a relation's events."""
     headers: tuple[Header, ...] = ()
-    if settings.run and streamed and facts.kind != "message":
+    if settings.run and facts.kind != "message":
         headers = context_headers(settings.server, settings.task, CONNECTOR, settings.run)
     source = _source(facts, settings)
     if facts.kind == "message":

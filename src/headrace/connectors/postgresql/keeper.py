@@ -17,7 +17,8 @@ class Keeper:
 
     With `imported`, the snapshot of that name (a new slot's) is taken over, so that the
     replication connection that exported it is free. `taken_us` is the transaction's time in
-    microseconds since 1970, `xids` its `pg_current_snapshot()`, `txid` the next transaction id.
+    microseconds since 1970, `xids` its `pg_current_snapshot()`, `txid` a transaction id of that
+    moment.
     """
 
     def __init__(self, config: PostgresConfig, imported: str | None = None) -> None:
@@ -35,7 +36,7 @@ class Keeper:
             raise translate(error, config, "Taking the snapshot") from None
         assert row is not None
         self.snapshot_id, self.xids, self.taken_us = str(row[0]), str(row[1]), int(row[2])
-        self.txid = parse_xids(self.xids)[1]
+        self.txid = _transaction_id(config)
 
     def alive(self) -> bool:
         """Whether the snapshot can still be imported."""
@@ -48,6 +49,15 @@ class Keeper:
     def close(self) -> None:
         """End the transaction; never raises."""
         self.connection.close()
+
+
+def _transaction_id(config: PostgresConfig) -> int | None:
+    """A transaction id of this moment for `source.txId`; None on a standby. It is taken in a
+    transaction of its own: one that is held for the whole snapshot would hold up other slots."""
+    query = b"SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE txid_current() END"
+    with connect(config, application="headrace snapshot") as connection:
+        row = connection.execute(query).fetchone()
+    return None if row is None or row[0] is None else int(row[0])
 
 
 def parse_xids(text: str) -> tuple[int, int, frozenset[int]]:

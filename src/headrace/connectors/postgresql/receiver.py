@@ -367,6 +367,7 @@ class Receiver:
         """A row of its own transaction entry: no xid, the last known commit time."""
         state, index = self.state, piece.index
         kept = [int(state[word]) for word in _OF_TRANSACTION]
+        state[decoder.LAST_COMMIT] = lsn  # Debezium takes the message for a commit
         state[decoder.XID], state[decoder.FINAL_LSN] = int(NULL), message.lsn
         state[decoder.ORDINAL] = 0
         state[decoder.TRANSACTION_ROW] = -1

@@ -39,7 +39,7 @@ class LogSlice:
         if len(table) == 0:
             return
         shapes = {
-            int(index): shape_of(self.relations[int(index)], self.settings, streamed=True)
+            int(index): shape_of(self.relations[int(index)], self.settings)
             for index in np.unique(table.rows["relation"])
         }
         yield group_by_shape(table, shapes)

