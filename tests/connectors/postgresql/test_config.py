@@ -102,6 +102,7 @@ def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(HeadraceError) as raised:
         PostgresConfig.parse(
             {"database.port": "x", "table.include.list": "(", "tabel.exclude.list": "t",
+             "headrace.unknown.properties": "fail",
              "schema.include.list": "a", "schema.exclude.list": "b"}
         )  # fmt: skip
     for name in (*REQUIRED, "database.port", "table.include.list", "tabel.exclude.list"):
@@ -164,13 +165,13 @@ def test_every_planned_property_accepts_its_default_written_out() -> None:
 def test_an_unknown_property_gets_a_suggestion_and_its_value_is_not_shown(
     name: str, meant: str
 ) -> None:
-    error = refusal({name: "hunter2"})
+    error = refusal({name: "hunter2", "headrace.unknown.properties": "fail"})
     assert f"did you mean {meant}?" in error.message
     assert "hunter2" not in str(error)
 
 
-def test_unknown_properties_can_be_left_to_warnings() -> None:
-    config = parse({"headrace.unknown.properties": "warn", "no.such.thing": "hunter2"})
+def test_unknown_properties_are_warnings() -> None:
+    config = parse({"no.such.thing": "hunter2"})
     (warning,) = config.warnings
     assert warning.code == "config.unknown_property"
     assert "hunter2" not in str(warning)
@@ -235,7 +236,8 @@ def test_no_secret_is_ever_printed(secret: str) -> None:
 def test_a_salt_is_hidden_in_names() -> None:
     name = "column.mask.hash.v2.SHA-256.with.salt.CzQMA0cB5K"
     assert "CzQMA0cB5K" not in str(refusal({name: "s.t.c"}))
-    assert "CzQMA0cB5K" not in str(refusal({name.replace("column", "colum"): "s.t.c"}))
+    unknown = {name.replace("column", "colum"): "s.t.c", "headrace.unknown.properties": "fail"}
+    assert "CzQMA0cB5K" not in str(refusal(unknown))
 
 
 def test_the_fingerprint_depends_on_settings_only() -> None:

@@ -95,12 +95,14 @@ _BY_STATE = {
     "55006": ("slot_in_use", "Give every query its own slot.name, or stop the other one.", True),
     "58P01": ("slot_lost", "Drop the slot and start with a new checkpoint.", False),
 }
+# While logging in, libpq gives no SQLSTATE. The first that matches decides.
 _BY_TEXT = (
+    ("FATAL:  role ", "28P01"),
+    ("FATAL:  database ", "3D000"),
     ("password authentication failed", "28P01"),
     ("no password supplied", "28P01"),
     ("no pg_hba.conf entry", "28000"),
     ("is not permitted to log in", "28000"),
-    ("does not exist", "3D000"),
     ("too many clients", "53300"),
     ("number of requested standby connections", "53300"),
     ("remaining connection slots", "53300"),

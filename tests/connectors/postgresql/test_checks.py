@@ -1,0 +1,268 @@
+"""`headrace check`: what it says of databases that are ready, and of those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.cli import main
+from headrace.cli.embedded import PostgresServer
+from headrace.connectors.postgresql.checks import Finding, check
+from headrace.connectors.registry import parse_configuration
+from tests.servers.postgresql import Database
+
+pytestmark = pytest.mark.postgres
+
+ROWS = "CREATE TABLE t (id int PRIMARY KEY, v text)"
+
+
+def findings(database: Database, **more: str) -> list[Finding]:
+    changes = {name.replace("__", "."): value for name, value in more.items()}
+    return check(parse_configuration(database.properties() | changes))
+
+
+def codes(found: list[Finding], level: str) -> set[str]:
+    return {finding.code for finding in found if finding.level == level}
+
+
+def errors(database: Database, **more: str) -> set[str]:
+    return codes(findings(database, **more), "error")
+
+
+@pytest.fixture
+def role(database: Database) -> Iterator[str]:
+    name = f"checker_{database.name}"
+    database.execute(f"CREATE ROLE {name} LOGIN REPLICATION")
+    yield name
+    database.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
+
+
+@pytest.mark.parametrize("postgres", [16, 18], indirect=True)
+def test_a_ready_database_has_no_errors_and_nothing_is_made(database: Database) -> None:
+    database.execute(ROWS)
+    found = findings(database)
+    assert codes(found, "error") == set()
+    assert codes(found, "warning") <= {"postgresql.wal_unlimited"}
+    assert all(finding.remedy for finding in found if finding.level != "ok")
+    assert database.execute("SELECT count(*) FROM pg_publication") == [(0,)]
+    slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
+    assert database.execute(slots, (database.name,)) == [(0,)]
+
+
+@pytest.mark.parametrize("postgres", [16, 18], indirect=True)
+def test_the_least_privileges_suffice_for_a_look_and_for_a_start(
+    database: Database, role: str
+) -> None:
+    database.execute(f"{ROWS}; CREATE PUBLICATION {database.name} FOR TABLE t; "
+                     f"GRANT SELECT ON t TO {role}")  # fmt: skip
+    found = findings(database, database__user=role, publication__autocreate__mode="disabled")
+    assert codes(found, "error") == set()
+    assert {"postgresql.publication", "postgresql.select"} <= codes(found, "ok")
+
+
+def test_missing_grants_are_named_with_the_statement_that_gives_them(
+    database: Database, role: str
+) -> None:
+    database.execute(f'{ROWS}; CREATE SCHEMA "Odd"; CREATE TABLE "Odd"."T" (id int PRIMARY KEY); '
+                     f'GRANT SELECT ON "Odd"."T" TO {role}')  # fmt: skip
+    found = findings(database, database__user=role)
+    missing = [f for f in found if f.code == "postgresql.no_privilege"]
+    assert len(missing) == 2
+    assert codes(found, "error") == {
+        "postgresql.no_privilege", "postgresql.publication_privilege",
+    }  # fmt: skip
+    for finding in missing:
+        database.execute(finding.remedy)
+    database.execute(f"CREATE PUBLICATION {database.name} FOR ALL TABLES")
+    assert errors(database, database__user=role) == set()
+
+
+def test_a_role_without_replication_is_named(database: Database, role: str) -> None:
+    database.execute(f"{ROWS}; GRANT SELECT ON t TO {role}; ALTER ROLE {role} NOREPLICATION; "
+                     f"CREATE PUBLICATION {database.name} FOR TABLE t")  # fmt: skip
+    assert errors(database, database__user=role) == {"postgresql.no_replication_privilege"}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"database__port": "1"}, "postgresql.unreachable"),
+        ({"database__hostname": "no-such-host.invalid"}, "postgresql.unreachable"),
+        ({"database__dbname": "nowhere"}, "postgresql.unknown_database"),
+        ({"database__user": "nobody_known"}, "postgresql.authentication"),
+        ({"database__sslmode": "require"}, "postgresql.tls"),
+        (
+            {"database__sslmode": "verify-ca", "database__sslrootcert": "/nowhere.pem"},
+            "postgresql.tls",
+        ),
+    ],
+)
+def test_a_login_that_fails_is_the_only_finding(
+    database: Database, change: dict[str, str], code: str
+) -> None:
+    found = findings(database, **change)
+    assert [(f.code, f.level) for f in found] == [(code, "error")]
+    assert "unused" not in found[0].message
+
+
+def test_tables_that_are_not_there_are_named(database: Database) -> None:
+    database.execute(ROWS)
+    assert errors(database, table__include__list="public.u") == {"postgresql.no_tables"}
+    found = findings(database, table__include__list="public.t,public.u")
+    assert "postgresql.unmatched_expression" in codes(found, "warning")
+
+
+def test_every_column_with_a_type_that_is_not_supported_is_named(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, a money, b money, c bigint)")
+    found = [f for f in findings(database) if f.code == "postgresql.type_not_supported"]
+    assert ["column a" in f.message for f in found] == [True, False]
+    assert "column b" in found[1].message
+    assert "postgresql.types" in codes(findings(database, column__exclude__list=".*[ab]"), "ok")
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "level"),
+    [
+        ("", "postgresql.replica_identity", "ok"),
+        ("ALTER TABLE t REPLICA IDENTITY FULL", "postgresql.replica_identity_full", "ok"),
+        ("ALTER TABLE t REPLICA IDENTITY NOTHING", "postgresql.no_replica_identity", "warning"),
+        ("ALTER TABLE t DROP CONSTRAINT t_pkey", "postgresql.no_replica_identity", "warning"),
+        (
+            "ALTER TABLE t ALTER v SET NOT NULL; CREATE UNIQUE INDEX i ON t (v);"
+            "ALTER TABLE t REPLICA IDENTITY USING INDEX i",
+            "postgresql.key_not_in_identity",
+            "warning",
+        ),
+    ],
+)
+def test_replica_identities_are_told_apart(
+    database: Database, statement: str, code: str, level: str
+) -> None:
+    database.execute(ROWS)
+    if statement:
+        database.execute(statement)
+    assert code in codes(findings(database), level)
+
+
+def test_a_key_that_the_replica_identity_lacks_is_named(database: Database) -> None:
+    database.execute(ROWS)
+    found = findings(database, message__key__columns="public.t:v")
+    assert "postgresql.key_not_in_identity" in codes(found, "warning")
+    found = findings(database, message__key__columns="public.t:nothing")
+    assert "debezium.key_column_missing" in codes(found, "error")
+
+
+def test_row_security_is_named(database: Database, role: str) -> None:
+    database.execute(f"{ROWS}; GRANT SELECT ON t TO {role}; ALTER TABLE t ENABLE ROW LEVEL "
+                     f"SECURITY; CREATE PUBLICATION {database.name} FOR TABLE t")  # fmt: skip
+    found = findings(database, database__user=role)
+    assert "postgresql.row_security" in codes(found, "warning")
+
+
+def test_slots_that_cannot_serve_are_named(database: Database) -> None:
+    database.execute(ROWS)
+    name = database.name
+    database.execute(f"SELECT pg_create_physical_replication_slot('{name}')")
+    try:
+        assert errors(database) == {"postgresql.slot_unsuitable"}
+    finally:
+        database.execute(f"SELECT pg_drop_replication_slot('{name}')")
+    make = f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')"
+    database.server.execute(make)
+    try:
+        assert errors(database) == {"postgresql.slot_unsuitable"}
+    finally:
+        database.execute(f"SELECT pg_drop_replication_slot('{name}')")
+    database.execute(make)
+    assert "postgresql.slot" in codes(findings(database), "ok")
+
+
+def test_a_publication_without_a_captured_table_is_an_error(database: Database) -> None:
+    name = database.name
+    database.execute(f"{ROWS}; CREATE TABLE u (id int PRIMARY KEY)")
+    database.execute(f"CREATE PUBLICATION {name} FOR TABLE u WITH (publish = 'insert')")
+    found = findings(database)
+    assert codes(found, "error") == {"postgresql.not_published"}
+    assert "postgresql.operations_not_published" in codes(found, "warning")
+    database.execute(next(f.remedy for f in found if f.level == "error").partition(": ")[2])
+    assert errors(database) == set()
+
+
+@pytest.mark.parametrize(
+    ("mode", "made", "code"),
+    [
+        ("disabled", "", "postgresql.publication_missing"),
+        ("no_tables", "", "postgresql.not_published"),
+        ("filtered", "FOR ALL TABLES", "postgresql.publication_unsuitable"),
+        ("filtered", "", None),
+        ("filtered", "FOR TABLE u", None),
+        ("all_tables", "", None),
+    ],
+)
+def test_each_mode_of_making_the_publication_is_foreseen(
+    database: Database, mode: str, made: str, code: str | None
+) -> None:
+    database.execute(f"{ROWS}; CREATE TABLE u (id int PRIMARY KEY)")
+    if made:
+        database.execute(f"CREATE PUBLICATION {database.name} {made}")
+    expected = {code} if code else set()
+    assert errors(database, publication__autocreate__mode=mode) == expected
+
+
+PARTITIONED = (
+    "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
+    "CREATE TABLE p_low PARTITION OF p FOR VALUES FROM (0) TO (10);"
+    "CREATE TABLE p_high PARTITION OF p FOR VALUES FROM (10) TO (20)"
+)
+
+
+@pytest.mark.parametrize(
+    ("captured", "via_root", "lost"),
+    [
+        ("public.p", "false", True),
+        ("public.p", "true", False),
+        ("public.p_.*", "false", False),
+        ("public.p_.*", "true", True),
+        ("public.p.*", "false", False),
+        ("public.p.*", "true", False),
+    ],
+)
+@pytest.mark.parametrize("made", [False, True])
+def test_partitions_whose_changes_carry_another_name_are_an_error(
+    database: Database, captured: str, via_root: str, lost: bool, made: bool
+) -> None:
+    database.execute(PARTITIONED)
+    if made:
+        database.execute(f"CREATE PUBLICATION {database.name} FOR TABLE p "
+                         f"WITH (publish_via_partition_root = {via_root})")  # fmt: skip
+    found = errors(database, table__include__list=captured, publish__via__partition__root=via_root)
+    assert found == ({"postgresql.partitions_not_captured"} if lost else set())
+
+
+def test_a_server_that_cannot_serve_is_described() -> None:
+    settings = {"wal_level": "replica", "max_replication_slots": "0", "wal_sender_timeout": "2s"}
+    with PostgresServer(16, settings) as server:
+        server.execute(ROWS)
+        found = check(parse_configuration(Database(server, "postgres").properties()))
+    assert codes(found, "error") == {"postgresql.wal_level", "postgresql.limit_reached"}
+    assert "postgresql.wal_sender_timeout" in codes(found, "warning")
+
+
+def test_the_command_prints_findings_and_ends_with_1_on_errors(
+    database: Database, tmp_path, capsys
+) -> None:
+    database.execute(ROWS)
+    file = tmp_path / "check.properties"
+
+    def run(**more: str) -> tuple[int, str]:
+        lines = database.properties() | {k.replace("__", "."): v for k, v in more.items()}
+        file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+        return main(["check", str(file)]), capsys.readouterr().out
+
+    status, said = run()
+    assert (status, " 0 errors" in said) == (0, True)
+    status, said = run(publication__autocreate__mode="disabled")
+    assert status == 1
+    assert "[postgresql.publication_missing]" in said
+    assert "CREATE PUBLICATION" in said

@@ -1,0 +1,247 @@
+"""Chunks: together they are the table, exactly, whatever its key."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.chunks import (
+    Chunk,
+    chunk_kind,
+    copy_statement,
+    is_empty,
+    next_bound,
+    rows_per_chunk,
+)
+from headrace.connectors.registry import parse_configuration
+from tests.servers.postgresql import Database
+
+
+@given(
+    st.integers(0, 9),
+    st.one_of(st.none(), st.integers(0, 9), st.tuples(st.text(), st.text())),
+    st.sampled_from(["key", "ctid"]),
+)
+def test_a_chunk_survives_an_offset(ordinal: int, lower: object, kind: str) -> None:
+    chunk = Chunk(1, ordinal, kind, lower=lower, upper=lower)  # type: ignore[arg-type]
+    assert Chunk.from_json(json.loads(json.dumps(chunk.to_json()))) == chunk
+
+
+def described(database: Database, name: str) -> CatalogTable:
+    config = parse_configuration(database.properties())
+    catalog = Catalog(config)  # type: ignore[arg-type]
+    oid = database.execute("SELECT %s::regclass::oid", (name,))[0][0]
+    found = catalog.describe(oid)
+    catalog.close()
+    assert found is not None
+    return found
+
+
+def planned(connection: psycopg.Connection, table: CatalogTable, rows: int) -> list[Chunk]:
+    """Key ranges, walked as the snapshot does."""
+    chunks = []
+    for number, leaf in enumerate(table.leaves):
+        lower = None
+        while True:
+            upper = next_bound(connection, (leaf[1], leaf[2]), table.key, lower, rows)
+            chunks.append(Chunk(0, len(chunks), "key", number, lower, upper))
+            if upper is None:
+                break
+            lower = upper
+    return chunks
+
+
+def copied(connection: psycopg.Connection, table: CatalogTable, chunk: Chunk) -> list[bytes]:
+    leaf = table.leaves[chunk.leaf]
+    statement = copy_statement(
+        (leaf[1], leaf[2]), [c.name for c in table.columns], table.key, chunk
+    )
+    with connection.cursor().copy(statement) as copy:
+        return b"".join(copy).splitlines()
+
+
+KEYS = {
+    "negative": ("id int", "SELECT i - 250 FROM generate_series(1, 500) i"),
+    "numeric": (
+        "id numeric",
+        "SELECT i / 7::numeric - 30 FROM generate_series(1, 400) i"
+        " UNION VALUES ('NaN'::numeric), ('Infinity'), ('-Infinity')",
+    ),
+    "float": (
+        "id float8",
+        "SELECT i / 7::float8 FROM generate_series(1, 400) i UNION VALUES ('NaN'::float8)",
+    ),
+    "text": (
+        "id text",
+        "SELECT chr(33 + i % 90) || E'\\\\ \\'' || i FROM generate_series(1, 400) i"
+        " UNION VALUES (''), (E'a\\nb\\tc'), ('ß😀'), ('Null'), ('\\N')",
+    ),
+    "icu": (
+        'id text COLLATE "und-x-icu"',
+        "SELECT chr(65 + i % 58) || i FROM generate_series(1, 400) i UNION VALUES ('é'), ('E')",
+    ),
+    "char": ("id char(8)", "SELECT 'k' || i FROM generate_series(1, 400) i"),
+    "uuid": ("id uuid", "SELECT md5(i::text)::uuid FROM generate_series(1, 400) i"),
+    "bytea": ("id bytea", "SELECT decode(md5(i::text), 'hex') FROM generate_series(1, 400) i"),
+    "timestamptz": (
+        "id timestamptz",
+        "SELECT '2026-03-29 00:30 UTC'::timestamptz + i * interval '333 s'"
+        " FROM generate_series(1, 400) i UNION VALUES ('infinity'::timestamptz), ('-infinity'),"
+        " ('0044-03-15 BC')",
+    ),
+    "interval": ("id interval", "SELECT i * interval '1 day 7 s' FROM generate_series(1, 400) i"),
+    "array": ("id int[]", "SELECT ARRAY[i % 9, i] FROM generate_series(1, 400) i"),
+    "enum": ("id mood", "SELECT unnest(enum_range(NULL::mood))"),
+    "domain": ("id positive", "SELECT i FROM generate_series(1, 400) i"),
+}
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("kind", KEYS)
+def test_chunks_by_any_type_of_key_are_the_table(database: Database, kind: str) -> None:
+    column, rows = KEYS[kind]
+    database.execute(
+        "CREATE TYPE mood AS ENUM ('z', 'a', 'it''s', 'k'); CREATE DOMAIN positive AS bigint;"
+        f"CREATE TABLE t ({column} PRIMARY KEY, n int); INSERT INTO t SELECT x, 1 FROM ({rows}) r(x)"
+    )
+    table = described(database, "t")
+    assert chunk_kind(table) == "key"
+    with database.connect() as connection:
+        chunks = planned(connection, table, 3 if kind == "enum" else 37)
+        assert len(chunks) > 1
+        pieces = [copied(connection, table, chunk) for chunk in chunks]
+        with connection.cursor().copy("COPY (SELECT * FROM t ORDER BY id) TO STDOUT") as copy:
+            whole = b"".join(copy).splitlines()
+    assert [row for piece in pieces for row in piece] == whole
+    assert all(pieces)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("size", [1, 10, 1000])
+def test_chunks_by_a_composite_key_are_the_table(database: Database, size: int) -> None:
+    database.execute(
+        'CREATE TABLE "Odd t" (n int, "the %s" text COLLATE "C", "a""b" date, d numeric,'
+        ' PRIMARY KEY ("the %s", "a""b", d));'
+        "INSERT INTO \"Odd t\" SELECT i, 'x''' || i % 5, date '2026-01-01' + i % 3, i"
+        " FROM generate_series(1, 400) i"
+    )
+    table = described(database, '"Odd t"')
+    assert table.key == ("the %s", 'a"b', "d")
+    with database.connect() as connection:
+        pieces = [copied(connection, table, c) for c in planned(connection, table, size)]
+    assert Counter(row.split(b"\t")[0] for p in pieces for row in p) == Counter(
+        str(i).encode() for i in range(1, 401)
+    )
+
+
+@pytest.mark.postgres
+def test_chunks_by_page_are_the_table(database: Database) -> None:
+    database.execute(
+        "CREATE TABLE t (n int, v text);"
+        "INSERT INTO t SELECT i, repeat('x', 300) FROM generate_series(1, 500) i"
+    )
+    table = described(database, "t")
+    assert chunk_kind(table) == "ctid"
+    pages = table.leaves[0][3]
+    assert pages > 10
+    bounds = [None, *range(3, pages, 3), None]
+    with database.connect() as connection:
+        rows = [
+            row
+            for i, (lower, upper) in enumerate(zip(bounds[:-1], bounds[1:], strict=True))
+            for row in copied(connection, table, Chunk(0, i, "ctid", 0, lower, upper))
+        ]
+    assert sorted(int(row.split(b"\t")[0]) for row in rows) == list(range(1, 501))
+
+
+@pytest.mark.postgres
+def test_the_open_last_chunk_holds_rows_that_came_after_planning(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)")
+    table = described(database, "t")
+    with database.connect() as connection:
+        chunks = planned(connection, table, 2)
+        database.execute("INSERT INTO t VALUES (0), (9)")
+        rows = [row for chunk in chunks for row in copied(connection, table, chunk)]
+    assert rows == [b"0", b"1", b"2", b"3", b"9"]
+
+
+@pytest.mark.postgres
+def test_an_empty_table_is_seen_as_empty(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    with database.connect() as connection:
+        assert is_empty(connection, ("public", "t"))
+        assert next_bound(connection, ("public", "t"), ("id",), None, 5) is None
+        database.execute("INSERT INTO t VALUES (1)")
+        assert not is_empty(connection, ("public", "t"))
+
+
+@pytest.mark.postgres
+def test_partitions_are_chunked_one_by_one(database: Database) -> None:
+    database.execute(
+        "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
+        "CREATE TABLE low PARTITION OF p FOR VALUES FROM (0) TO (50);"
+        "CREATE TABLE high PARTITION OF p FOR VALUES FROM (50) TO (500) PARTITION BY RANGE (id);"
+        "CREATE TABLE higher PARTITION OF high FOR VALUES FROM (50) TO (500);"
+        "INSERT INTO p SELECT generate_series(0, 199)"
+    )
+    table = described(database, "p")
+    assert [leaf[2] for leaf in table.leaves] == ["higher", "low"]
+    with database.connect() as connection:
+        chunks = planned(connection, table, 30)
+        rows = [row for chunk in chunks for row in copied(connection, table, chunk)]
+    assert sorted(map(int, rows)) == list(range(200))
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("UNIQUE (a)", "ctid"),
+        ("UNIQUE (b)", "key"),
+        ("UNIQUE (b) INCLUDE (a)", "key"),
+        ("CHECK (a > 0)", "ctid"),
+    ],
+)
+def test_only_keys_without_nulls_are_chunked_by_key(
+    database: Database, key: str, kind: str
+) -> None:
+    database.execute(f"CREATE TABLE t (a int, b int NOT NULL, {key})")
+    assert chunk_kind(described(database, "t")) == kind
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("statement", ["", "ANALYZE t", "ANALYZE t; INSERT INTO t SELECT * FROM t"])
+def test_a_chunk_has_about_its_bytes_with_old_statistics_and_without(
+    database: Database, statement: str
+) -> None:
+    database.execute(
+        "CREATE TABLE t (n bigint, v text);"
+        "INSERT INTO t SELECT i, repeat('x', 90) FROM generate_series(1, 40000) i"
+    )
+    for part in filter(None, statement.split("; ")):
+        database.execute(part)
+    table = described(database, "t")
+    with database.connect() as connection:
+        rows = rows_per_chunk(connection, table.leaves[0], 500_000, 2)
+    assert 2800 < rows < 4200
+
+
+@pytest.mark.postgres
+def test_statistics_from_before_a_load_do_not_make_tiny_chunks(database: Database) -> None:
+    database.execute(
+        "CREATE TABLE t (n bigint, v text); ALTER TABLE t SET (autovacuum_enabled=off)"
+    )
+    database.execute("INSERT INTO t SELECT i, repeat('x', 90) FROM generate_series(1, 100) i")
+    database.execute("ANALYZE t")
+    database.execute("INSERT INTO t SELECT i, repeat('x', 90) FROM generate_series(1, 60000) i")
+    table = described(database, "t")
+    assert 40000 < table.leaves[0][4] < 80000
+    with database.connect() as connection:
+        rows = rows_per_chunk(connection, table.leaves[0], 500_000, 2)
+    assert 2800 < rows < 4200
