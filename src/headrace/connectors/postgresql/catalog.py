@@ -162,7 +162,7 @@ class Catalog:
         keys = self._rows(_KEY, (oid,))
         key: tuple[str, ...] = tuple(keys[0][1] or ()) if keys else ()
         leaves = tuple(
-            (leaf, leaf_schema, name, max(pages, real), rows)
+            (leaf, leaf_schema, name, max(pages, real), _rows_now(rows, pages, real))
             for leaf, leaf_schema, name, pages, rows, real in self._rows(
                 _LEAVES, {"oid": oid, "partitioned": partitioned}
             )
@@ -200,3 +200,8 @@ class Catalog:
 def _has_labels(facts: TypeFacts) -> bool:
     inner = facts.element or facts.base
     return facts.kind == "e" or (inner is not None and _has_labels(inner))
+
+
+def _rows_now(rows: int, pages: int, real: int) -> int:
+    """The statistics' rows, carried over to the pages that the table has now."""
+    return rows * max(real, pages) // pages if pages > 0 else 0

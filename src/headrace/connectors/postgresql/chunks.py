@@ -89,12 +89,13 @@ def next_bound(
 ) -> tuple[str, ...] | None:
     """The key `rows` rows after `lower` (None: after the first), walking the index; None when
     there are fewer."""
-    columns = sql.SQL(", ").join(sql.Identifier(name) for name in key)
-    texts = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name in key)
+    # Qualified, because ORDER BY "id" would mean the text in the select list.
+    columns = sql.SQL(", ").join(sql.Identifier("t", name) for name in key)
+    texts = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier("t", n)) for n in key)
     where: sql.Composable = sql.SQL("")
     if lower is not None:
         where = sql.SQL(" WHERE {}").format(_compare(key, ">=", lower))
-    query = sql.SQL("SELECT {} FROM ONLY {}{} ORDER BY {} OFFSET {} LIMIT 1").format(
+    query = sql.SQL("SELECT {} FROM ONLY {} t{} ORDER BY {} OFFSET {} LIMIT 1").format(
         texts, sql.Identifier(*leaf), where, columns, sql.Literal(rows)
     )
     row = connection.execute(query).fetchone()

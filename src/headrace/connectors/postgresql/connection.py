@@ -97,8 +97,8 @@ _BY_STATE = {
 }
 # While logging in, libpq gives no SQLSTATE. The first that matches decides.
 _BY_TEXT = (
-    ("FATAL:  role ", "28P01"),
-    ("FATAL:  database ", "3D000"),
+    ("FATAL: role ", "28P01"),
+    ("FATAL: database ", "3D000"),
     ("password authentication failed", "28P01"),
     ("no password supplied", "28P01"),
     ("no pg_hba.conf entry", "28000"),
