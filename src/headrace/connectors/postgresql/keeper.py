@@ -79,9 +79,13 @@ def covers(old: str, new: str) -> bool:
     return all(x >= old_end or x in old_running for x in new_running)
 
 
-def everything_before(xids: str) -> str:
-    """A snapshot that sees all transactions begun before `xids` was taken."""
-    _, end, _ = parse_xids(xids)
+def everything_before(keeper: Keeper) -> str:
+    """A snapshot that sees every transaction that had an id when `keeper` was opened.
+
+    A snapshot's own end does not tell: it is one past the last transaction that *ended*, so the
+    newest ones, still running, are at or beyond it. An id taken afterwards is beyond them all.
+    """
+    end = parse_xids(keeper.xids)[1] if keeper.txid is None else keeper.txid
     return f"{end}:{end}:"
 
 
@@ -100,7 +104,7 @@ def renew(
     while True:
         keeper = Keeper(config)
         if old is None:
-            old = everything_before(keeper.xids)
+            old = everything_before(keeper)
         if covers(old, keeper.xids):
             return keeper
         keeper.close()

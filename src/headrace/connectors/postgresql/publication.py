@@ -108,8 +108,7 @@ def _update(
             "publication.autocreate.mode=filtered cannot narrow",
             "Drop it, choose another publication.name, or use all_tables.",
         )
-    present = published_tables(connection, name)
-    if present != set(tables):
+    if _named_tables(connection, name) != set(tables):
         connection.execute(
             sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(
                 sql.Identifier(name), _table_list(tables)
@@ -121,6 +120,17 @@ def published_tables(connection: psycopg.Connection, name: str) -> set[tuple[str
     """(schema, table) of everything the publication publishes."""
     rows = connection.execute(
         "SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s", (name,)
+    ).fetchall()
+    return {(str(schema), str(table)) for schema, table in rows}
+
+
+def _named_tables(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:
+    """What the publication was made for: a partitioned table itself, not its partitions."""
+    rows = connection.execute(
+        "SELECT n.nspname, c.relname FROM pg_publication p"
+        " JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid"
+        " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s",
+        (name,),
     ).fetchall()
     return {(str(schema), str(table)) for schema, table in rows}
 
