@@ -213,7 +213,8 @@ def test_pass_through_settings_are_mappings_without_their_prefix() -> None:
     assert config.headrace_sink_type == "delta"
 
 
-@given(st.text(min_size=8, alphabet=st.characters(exclude_characters="*${}", categories=["L"])))
+# Letters beyond ASCII, so that no secret is by chance a part of a property's own name.
+@given(st.text(min_size=8, alphabet=st.characters(min_codepoint=0x100, categories=["L"])))
 def test_no_secret_is_ever_printed(secret: str) -> None:
     properties = {"database.password": secret, "driver.sslpassword": secret,
                   "headrace.sink.kafka.sasl.jaas.config": secret}  # fmt: skip
