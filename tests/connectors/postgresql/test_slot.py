@@ -12,7 +12,7 @@ import pytest
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.keeper import Keeper, renew
-from headrace.connectors.postgresql.publication import ensure_publication, published_tables
+from headrace.connectors.postgresql.publication import ensure_publication
 from headrace.connectors.postgresql.slot import (
     check_slot,
     create_slot,
@@ -148,6 +148,13 @@ def test_a_snapshot_is_renewed_when_open_transactions_have_ended(
     assert seen == ["waited"]
     for opened in (first, keeper, again):
         opened.close()
+
+
+def published_tables(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:
+    rows = connection.execute(
+        "SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s", (name,)
+    ).fetchall()
+    return {(schema, table) for schema, table in rows}
 
 
 TABLES = [("public", "t"), ("public", "u")]

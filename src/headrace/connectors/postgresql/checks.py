@@ -15,6 +15,13 @@ from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
+from headrace.connectors.postgresql.publication import (
+    add_tables,
+    misnamed,
+    named,
+    published_oids,
+    unpublished,
+)
 from headrace.connectors.postgresql.slot import check_slot, find_slot, system_identifier
 from headrace.connectors.postgresql.type_facts import Column
 from headrace.connectors.postgresql.types import resolve
@@ -23,7 +30,6 @@ from headrace.errors import HeadraceError
 Level = Literal["ok", "warning", "error"]
 
 OLDEST = 120000  # pg_attribute.attgenerated
-_NAMED = 5  # tables named in one message
 
 
 @dataclass(frozen=True)
@@ -214,7 +220,7 @@ class _Checks:
             self._add(
                 "postgresql.tables",
                 "ok",
-                f"{len(self._tables)} of {len(names)} tables are captured: {_list(self._tables)}",
+                f"{len(self._tables)} of {len(names)} tables are captured: {named(self._tables)}",
             )
         else:
             self._add(
@@ -321,7 +327,7 @@ class _Checks:
                 "postgresql.no_replica_identity",
                 "warning",
                 "PostgreSQL refuses UPDATE and DELETE, once they are published, on tables without "
-                f"primary key or other replica identity: {_list(unidentified)}",
+                f"primary key or other replica identity: {named(unidentified)}",
                 self._make_full(unidentified[0]),
             )
         if partial:
@@ -329,14 +335,14 @@ class _Checks:
                 "postgresql.key_not_in_identity",
                 "warning",
                 "The replica identity lacks columns of the events' key, so deletes have no full "
-                f"key: {_list(partial)}",
+                f"key: {named(partial)}",
                 self._make_full(partial[0]),
             )
         if full:
             self._add(
                 "postgresql.replica_identity_full",
                 "ok",
-                f"`before` is complete, and WAL is larger, for {_list(full)}",
+                f"`before` is complete, and WAL is larger, for {named(full)}",
             )
         others = len(self._tables) - len(unidentified) - len(partial) - len(full)
         if others:
@@ -415,30 +421,33 @@ class _Checks:
                 "Drop it, choose another publication.name, or use all_tables.",
             )
             return
-        published = self._published(name)
-        absent = [] if for_all else self._unpublished(published)
+        assert self._connection is not None
+        published = published_oids(self._connection, name)
+        absent = (
+            [] if for_all else unpublished(self._tables, published, self._catalog.partition_roots())
+        )
         if absent and mode == "filtered":
             foreign = [t for t in absent if not self._rights[t.oid].owned]
             if not owned or foreign:
                 self._add(
                     "postgresql.publication_privilege",
                     "error",
-                    f"The role {self._config.database_user} may not add {_list(foreign or absent)} "
+                    f"The role {self._config.database_user} may not add {named(foreign or absent)} "
                     f"to the publication {name}",
-                    self._publish(absent),
+                    add_tables(self._connection, name, absent),
                 )
             else:
                 self._add(
                     "postgresql.publication",
                     "ok",
-                    f"{_list(absent)} will be added to the publication {name}",
+                    f"{named(absent)} will be added to the publication {name}",
                 )
         elif absent:
             self._add(
                 "postgresql.not_published",
                 "error",
-                f"The publication {name} lacks {_list(absent)}: their changes never arrive",
-                self._publish(absent),
+                f"The publication {name} lacks {named(absent)}: their changes never arrive",
+                add_tables(self._connection, name, absent),
             )
         else:
             self._add("postgresql.publication", "ok", f"The publication {name} has every table")
@@ -456,48 +465,14 @@ class _Checks:
                 "truncate');",
             )
 
-    def _published(self, name: str) -> set[int]:
-        """Oids of what the publication names: partitions, or with via_root their roots."""
-        rows = self._rows(
-            "SELECT c.oid FROM pg_publication_tables t JOIN pg_namespace n"
-            " ON n.nspname = t.schemaname JOIN pg_class c ON c.relnamespace = n.oid"
-            " AND c.relname = t.tablename WHERE t.pubname = %s",
-            (name,),
-        )
-        return {int(row[0]) for row in rows}
-
-    def _unpublished(self, published: set[int]) -> list[CatalogTable]:
-        """Captured tables whose changes are not in the publication. A partitioned table is in it
-        when its partitions are, and a partition when its root is."""
-        roots = self._catalog.partition_roots()
-        found = []
-        for table in self._tables:
-            leaves = {leaf[0] for leaf in table.leaves}
-            inside = table.partitioned and leaves <= published
-            if not inside and not {table.oid, roots.get(table.oid)} & published:
-                found.append(table)
-        return found
-
     def _partitions(self, name: str, published: set[int] | None, *, via_root: bool) -> None:
         """A partition's changes carry its own name, or its root's: one that is not captured
         loses them. `published` None: everything."""
-        captured = {t.oid for t in self._tables}
         roots = self._catalog.partition_roots()
+        lost = misnamed(self._tables, published, roots, via_root=via_root)
         if via_root:
-            lost = [
-                t
-                for t in self._tables
-                if t.oid in roots
-                and roots[t.oid] not in captured
-                and (published is None or roots[t.oid] in published)
-            ]
             said, remedy = "root", "Capture the partitioned table instead of its partitions."
         else:
-            lost = [
-                t
-                for t in self._tables
-                if t.partitioned and any(leaf[0] not in captured for leaf in t.leaves)
-            ]
             said = "partition"
             remedy = (
                 f"ALTER PUBLICATION {self._quoted(name)} SET (publish_via_partition_root = true); "
@@ -510,7 +485,7 @@ class _Checks:
                 "postgresql.partitions_not_captured",
                 "error",
                 f"The publication {name} names changes by their {said}, which is not captured: "
-                f"{_list(lost)}",
+                f"{named(lost)}",
                 remedy,
             )
 
@@ -563,14 +538,3 @@ class _Checks:
                 "postgresql.publication", "ok", f"The publication {name} will be made at the start"
             )
             self._partitions(name, None, via_root=self._config.publish_via_partition_root)
-
-    def _publish(self, tables: Sequence[CatalogTable]) -> str:
-        names = ", ".join(self._quoted(t.schema, t.table) for t in tables)
-        publication = self._quoted(self._config.publication_name)
-        return f"As their owner: ALTER PUBLICATION {publication} ADD TABLE {names};"
-
-
-def _list(tables: Sequence[CatalogTable]) -> str:
-    names = [t.name for t in tables[:_NAMED]]
-    more = len(tables) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")

@@ -22,7 +22,11 @@ from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.keeper import Keeper
 from headrace.connectors.postgresql.log import Stream, open_stream, start_command
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
-from headrace.connectors.postgresql.publication import drop_publication, ensure_publication
+from headrace.connectors.postgresql.publication import (
+    check_published,
+    drop_publication,
+    ensure_publication,
+)
 from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.slot import (
@@ -262,6 +266,14 @@ class PostgresConnector:
                 RelationMessage(table.oid, table.schema, table.table, "d", columns), self._catalog
             )
 
+    def _check_published(
+        self, connection: psycopg.Connection, tables: list[CatalogTable], *, first: bool
+    ) -> None:
+        described = [self._catalog.describe(table.oid) for table in tables]
+        there = [table for table in described if table is not None]
+        roots = self._catalog.partition_roots()
+        check_published(connection, self.config, there, roots, log.warning, first=first)
+
     def _begin(self) -> Offset:
         """The first position: makes or finds the slot. What it makes is undone if it fails."""
         connection, tables = self._prepare()
@@ -272,6 +284,7 @@ class PostgresConnector:
             self._system = system_identifier(replication)
             names = [(t.schema, t.table) for t in tables]
             created_publication = ensure_publication(connection, self.config, names)
+            self._check_published(connection, tables, first=True)
             start = Offset(self.config.topic_prefix, 1, self._system, order=self._plan.order)
             wait_until_free(
                 lambda: find_slot(connection, self.config.slot_name), self.config, log.warning
@@ -335,7 +348,7 @@ class PostgresConnector:
         """Once per process: the stored position still fits server and slot."""
         if self._checked:
             return
-        connection, _tables = self._prepare()
+        connection, tables = self._prepare()
         try:
             with connect(self.config, replication=True) as replication:
                 self._system = system_identifier(replication)
@@ -360,8 +373,9 @@ class PostgresConnector:
                 )
             check_slot(state, self.config)
             check_position(state, stored, self.config)
-            names = [(t.schema, t.table) for t in _tables]
+            names = [(t.schema, t.table) for t in tables]
             ensure_publication(connection, self.config, names)
+            self._check_published(connection, tables, first=False)
             self._checked = True
         finally:
             connection.close()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import psycopg
 from psycopg import sql
 
+from headrace.connectors.postgresql.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
 from headrace.errors import HeadraceError
 
+_NAMED = 5
 _OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 
 
@@ -116,12 +118,114 @@ def _update(
         )
 
 
-def published_tables(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:
-    """(schema, table) of everything the publication publishes."""
+def published_oids(connection: psycopg.Connection, name: str) -> set[int]:
+    """Oids of what the publication names: partitions, or their roots when it is
+    publish_via_partition_root."""
     rows = connection.execute(
-        "SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s", (name,)
+        "SELECT c.oid FROM pg_publication_tables t JOIN pg_namespace n"
+        " ON n.nspname = t.schemaname JOIN pg_class c ON c.relnamespace = n.oid"
+        " AND c.relname = t.tablename WHERE t.pubname = %s",
+        (name,),
     ).fetchall()
-    return {(str(schema), str(table)) for schema, table in rows}
+    return {int(row[0]) for row in rows}
+
+
+def unpublished(
+    tables: Iterable[CatalogTable], published: set[int], roots: Mapping[int, int]
+) -> list[CatalogTable]:
+    """The `tables` (with leaves) whose changes are not in the publication. A partitioned table is
+    in it when its partitions are, and a partition when its root is (`roots`)."""
+    found = []
+    for table in tables:
+        leaves = {leaf[0] for leaf in table.leaves}
+        inside = table.partitioned and leaves <= published
+        if not inside and not {table.oid, roots.get(table.oid)} & published:
+            found.append(table)
+    return found
+
+
+def misnamed(
+    tables: Sequence[CatalogTable],
+    published: set[int] | None,
+    roots: Mapping[int, int],
+    *,
+    via_root: bool,
+) -> list[CatalogTable]:
+    """The `tables` whose changes carry a name that is not captured: a partition's its root's
+    (`via_root`), or a partitioned table's those of its partitions. `published` None: everything.
+    """
+    captured = {table.oid for table in tables}
+    if via_root:
+        return [
+            t
+            for t in tables
+            if t.oid in roots
+            and roots[t.oid] not in captured
+            and (published is None or roots[t.oid] in published)
+        ]
+    return [
+        t for t in tables if t.partitioned and any(leaf[0] not in captured for leaf in t.leaves)
+    ]
+
+
+def check_published(
+    connection: psycopg.Connection,
+    config: PostgresConfig,
+    tables: Sequence[CatalogTable],
+    roots: Mapping[int, int],
+    warn: Callable[[str], None],
+    *,
+    first: bool,
+) -> None:
+    """No captured table's changes get lost in silence: warns of those that the publication lacks.
+
+    At the `first` start, of tables asked for by table.include.list, raises
+    HeadraceError("postgresql.not_published") instead.
+    """
+    name = config.publication_name
+    row = connection.execute(
+        "SELECT puballtables, coalesce((to_jsonb(p)->>'pubviaroot')::boolean, false)"
+        " FROM pg_publication p WHERE pubname = %s",
+        (name,),
+    ).fetchone()
+    if row is None:
+        return
+    for_all, via_root = row
+    published = published_oids(connection, name)
+    absent = unpublished(tables, published, roots)
+    lost = misnamed(tables, published, roots, via_root=via_root)
+    if absent:
+        message = f"The publication {name} lacks {named(absent)}: their changes never arrive"
+        remedy = add_tables(connection, name, absent)
+        asked = bool(config.table_include_list)
+        if (
+            first
+            and asked
+            and not for_all
+            and str(config.publication_autocreate_mode) != "no_tables"
+        ):
+            raise HeadraceError("postgresql.not_published", message, remedy)
+        warn(f"{message}. {remedy}" if not for_all else f"{message} (unlogged tables)")
+    if lost:
+        said = "root" if via_root else "partitions"
+        warn(
+            f"The publication {name} names the changes of {named(lost)} by their {said}, which "
+            "are not captured: they never arrive. `headrace check` has the remedy."
+        )
+
+
+def add_tables(connection: psycopg.Connection, name: str, tables: Sequence[CatalogTable]) -> str:
+    """What makes the publication have `tables`."""
+    listed = ", ".join(sql.Identifier(t.schema, t.table).as_string(connection) for t in tables)
+    publication = sql.Identifier(name).as_string(connection)
+    return f"As their owner: ALTER PUBLICATION {publication} ADD TABLE {listed};"
+
+
+def named(tables: Sequence[CatalogTable]) -> str:
+    """The first names, and how many more."""
+    names = [table.name for table in tables[:_NAMED]]
+    more = len(tables) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def _named_tables(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:
