@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SECONDS ?=
+QUICK ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup demo test check fmt bench golden chaos docs clean
@@ -48,8 +49,9 @@ golden: $(STAMP)  ## Record golden events from the real Debezium
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
 	@$(BIN)/python -m tests.golden.record
 
-bench: $(STAMP)  ## Measure rows → Records → JSON (the comparison with Debezium is to come)
-	@$(BIN)/python -m benchmarks.records
+bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a short run)
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
+	@QUICK=$(QUICK) $(BIN)/python -m benchmarks.postgresql
 
 chaos: $(STAMP)  ## The tests that kill processes
 	@$(BIN)/python -m pytest -q -m chaos

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 
 from headrace.cli.embedded import PostgresServer
 from tests.servers.postgresql import Database
 
 _SLOW = ("postgres", "spark", "chaos")
+
+# A test says what is right, never how fast the machine is.
+settings.register_profile("headrace", deadline=None)
+settings.load_profile("headrace")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -137,7 +137,7 @@ def test_events_are_written_once_across_kill_and_restart(tmp_path, command):
         first.communicate()
         server.execute("DELETE FROM t WHERE id = 1")
         second = command(*arguments, "--idle-exit", "3")
-        _, said = second.communicate(timeout=120)
+        _, said = second.communicate(timeout=240)
         assert second.returncode == 0, said
         lines = rows_of(output)
         assert [line["key"]["id"] for line in lines] == [*range(1, 601), 1, 1]
@@ -146,7 +146,7 @@ def test_events_are_written_once_across_kill_and_restart(tmp_path, command):
         third = command(*arguments)
         time.sleep(5)
         third.send_signal(signal.SIGTERM)
-        _, said = third.communicate(timeout=60)
+        _, said = third.communicate(timeout=240)
         assert third.returncode == 0, said
         assert len(rows_of(output)) == 602
 
@@ -160,12 +160,12 @@ def test_a_run_shows_events_on_a_pipe_and_a_wrong_database_is_one_message(tmp_pa
         file = tmp_path / "c.properties"
         file.write_text(properties(server))
         shown = command("run", str(file), "--idle-exit", "2")
-        out, said = shown.communicate(timeout=120)
+        out, said = shown.communicate(timeout=240)
         assert shown.returncode == 0, said
         assert re.search(r"read +s\.public\.t  id=7  id: 7, v: seven", out)
         file.write_text(properties(server, database_dbname="nosuch"))
         refused = command("run", str(file))
-        _, said = refused.communicate(timeout=120)
+        _, said = refused.communicate(timeout=240)
         assert refused.returncode == 1
         assert re.search(r"^error: .*\[postgresql\.[a-z_]+\]$", said, re.MULTILINE), said
         assert "Traceback" not in said

@@ -25,7 +25,7 @@ class Run:
         )  # fmt: skip
 
     def wait(self) -> str:
-        out, err = self.process.communicate(timeout=120)
+        out, err = self.process.communicate(timeout=240)
         assert self.process.returncode == 0, out + err
         self.err = err
         return out

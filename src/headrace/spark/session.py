@@ -33,6 +33,7 @@ def defaults() -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.minBatchesToRetain": "20",
         "spark.speculation": "false",
+        "spark.sql.streaming.stopTimeout": "20000",
     }
 
 

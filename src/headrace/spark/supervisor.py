@@ -226,7 +226,11 @@ class Supervisor:
             time.sleep(0.005)
         # The query may fail at this moment: the next start replays the micro-batch.
         with contextlib.suppress(StreamingQueryException):
-            query.stop()
+            try:
+                query.stop()
+            except Py4JError as error:
+                # spark.sql.streaming.stopTimeout passed: the session's end ends the query too.
+                _log.warning("the query did not stop in time: %s", _essence(str(error)))
 
     def _wait_before_retry(self, failure: HeadraceError) -> None:
         """Returns when it is time to start again; raises `failure` when it is not to be."""

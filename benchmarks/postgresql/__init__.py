@@ -1,0 +1,1 @@
+"""headrace, Debezium Engine and Spark's JDBC source in turn on one PostgreSQL server."""

