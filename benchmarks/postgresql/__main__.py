@@ -64,9 +64,7 @@ class Benchmark:
         found: dict[str, list[Run]] = {lane: [] for lane in lanes}
         for number in range(self.runs):
             for lane, command in lanes.items():
-                result = run(command(number), self.server, kind)
-                if result.events < count:
-                    raise RuntimeError(f"{lane} counted {result.events} of {count} events")
+                result = run(command(number), self.server, kind, count)
                 found[lane].append(result)
                 print(_line(f"{name}: {lane}", result), flush=True)
         medians = {lane: _median(runs) for lane, runs in found.items()}
@@ -121,8 +119,10 @@ class Benchmark:
                 path = self.contenders.properties(slot, more | {"slot.name": slot})
                 if lane == "debezium":
                     return self.contenders.debezium(path, count)
-                output = self._file(slot) if lane == "headrace_position" else None
-                return self.contenders.headrace(path, count, output)
+                if lane == "headrace_key":
+                    return self.contenders.headrace(path, count)
+                tombstones = inserts // 2
+                return self.contenders.headrace(path, count + tombstones, self._file(slot))
 
             return command
 
@@ -145,7 +145,7 @@ class Benchmark:
         workload.make_one_transaction(self.server, "big", rows)
         more = {"table.include.list": "public.big", "snapshot.mode": "no_data", "slot.name": "big"}
         path = self.contenders.properties("big", more)
-        result = run(self.contenders.headrace(path, rows), self.server, "stream")
+        result = run(self.contenders.headrace(path, rows), self.server, "stream", rows)
         print(_line("one transaction: headrace", result), flush=True)
         self.figures["one transaction"] = {"headrace": result.figures()}
         self._drop_slots()

@@ -72,8 +72,9 @@ class _FirstRead(threading.Thread):
                     return
 
 
-def run(command: list[str], server: PostgresServer, kind: str | None) -> Run:
-    """Runs a contender that speaks EngineRunner's lines. `kind` is a key of READING or None."""
+def run(command: list[str], server: PostgresServer, kind: str | None, count: int) -> Run:
+    """Runs a contender that speaks EngineRunner's lines over `count` changes. `kind` is a key of
+    READING or None."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parent.parent
     )
@@ -101,7 +102,9 @@ def run(command: list[str], server: PostgresServer, kind: str | None) -> Run:
             first = reading.at or started
         _go(process)
         process.wait(60)
-        return Run(events, ended / 1000 - first, ended / 1000 - started, used, peak)
+        if events < count:
+            raise RuntimeError(f"{events} of {count} events are in the sink")
+        return Run(count, ended / 1000 - first, ended / 1000 - started, used, peak)
     finally:
         limit.cancel()
         if process.poll() is None:

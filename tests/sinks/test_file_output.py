@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.sinks.file.output import Output, Part
-from headrace.sinks.file.sink import FileWriter
+from headrace.sinks.file import parts as files
+from headrace.sinks.file.output import Output
+from headrace.sinks.file.parts import Part
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -20,7 +21,6 @@ class Stop(BaseException):
 
 
 def write_part(folder: Path, batch: int, number: int, sequences, *, indexed=False) -> Part:
-    writer = FileWriter(str(folder / "out.jsonl"), str(folder / "state"), indexed=indexed)
     text = [f"{sequence:08x}" for sequence in sequences]
     record_batch = pa.record_batch({
         "topic": pa.array(["t"] * len(text)), "key": pa.nulls(len(text), pa.string()),
@@ -29,7 +29,8 @@ def write_part(folder: Path, batch: int, number: int, sequences, *, indexed=Fals
     })  # fmt: skip
     half = len(text) // 2
     batches = iter([record_batch.slice(0, half), record_batch.slice(half)])
-    return writer._write_part(f"{batch}-{number}-0", batches)
+    name = f"{batch}-{number}-0"
+    return files.write_part(folder / "state" / "parts", name, batches, indexed=indexed)
 
 
 @pytest.fixture
@@ -133,3 +134,10 @@ def test_a_broken_state_is_named(output):
     (output.folder / "state.json").write_text("{}")
     with pytest.raises(HeadraceError, match=r"file\.bad_state"):
         output.open()
+
+
+def test_parts_travel_as_rows(output, tmp_path):
+    parts = [write_part(tmp_path, 1, i, range(10 * i, 10 * i + 10)) for i in (0, 1)]
+    output.commit(files.of_rows(files.as_row(part) for part in parts), 1, "q")
+    assert values(output) == list(range(20))
+    assert output.rows() == 20

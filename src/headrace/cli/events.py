@@ -71,7 +71,8 @@ def append_to_file(
     from headrace.sinks.file.output import Output
 
     with exclusive(state):
-        Output(output, state / "file").open()
+        target = Output(output, state / "file")
+        before = target.open().rows
         from headrace.sinks.file.sink import FORMAT, FileSink
 
         spark = open_session(
@@ -85,17 +86,18 @@ def append_to_file(
 
             def start() -> StreamingQuery:
                 query: StreamingQuery = (
-                    pipeline.stream(spark)
+                    pipeline.parts(spark, target.parts)
                     .writeStream.format(FORMAT)
                     .option("path", str(output))
                     .option("state", str(state / "file"))
-                    .option("slices", "position")
                     .option("checkpointLocation", str(checkpoint))
                     .start()
                 )
                 return query
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
-            return supervise(spark, start, limits)
+            summary = supervise(spark, start, limits)
+            summary.rows = target.rows() - before
+            return summary
         finally:
             spark.stop()

@@ -41,7 +41,15 @@ class Pipeline:
         from headrace.spark.source import HeadraceDataSource
 
         spark.dataSource.register(HeadraceDataSource)
-        reader = spark.readStream.format("headrace")
+        reader = spark.readStream.format(HeadraceDataSource.name())
+        return reader.options(**options(self.properties)).load()
+
+    def parts(self, spark: SparkSession, folder: Path) -> DataFrame:
+        """The events as parts of the file sink in `folder`, a row a part."""
+        from headrace.spark.parts_source import FOLDER, PartsDataSource
+
+        spark.dataSource.register(PartsDataSource)
+        reader = spark.readStream.format(PartsDataSource.name()).option(FOLDER, str(folder))
         return reader.options(**options(self.properties)).load()
 
     def limits(self, *, idle_exit: float | None, seconds: float | None) -> Limits:

@@ -5,6 +5,7 @@ Spark starts one daemon per worker module; only the workers that run tasks need 
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -14,12 +15,17 @@ def preload() -> None:
     import pyarrow  # noqa: F401, ICN001
 
     import headrace.connectors.postgresql.snapshot
+    import headrace.sinks.file.lines
     import headrace.sinks.file.sink
+    import headrace.spark.parts_source
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401
     from headrace.converters.warm_up import load_kernels
 
     load_kernels()
+    # Collecting would touch, and so copy, every page that the workers share.
+    gc.collect()
+    gc.freeze()
 
 
 if len(sys.argv) > 1 and sys.argv[1] == "pyspark.worker":

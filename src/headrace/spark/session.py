@@ -46,10 +46,14 @@ def _local() -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "512m",
         "spark.driver.extraJavaOptions": (
-            "-XX:+UseSerialGC -XX:TieredStopAtLevel=4 -Xss2m -XX:MaxMetaspaceSize=256m "
+            "-XX:+UseSerialGC -Xss2m -XX:MaxMetaspaceSize=256m "
+            # Compiling what is not really hot costs more CPU than it ever gives back.
+            "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=6000 "
+            "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=400000 "
             f"-XX:ReservedCodeCacheSize=96m -Dlog4j2.configurationFile={_LOGGING.as_uri()}"
         ),
         "spark.sql.shuffle.partitions": "4",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.python.worker.reuse": "true",
         "spark.log.level": "OFF",

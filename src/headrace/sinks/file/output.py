@@ -18,25 +18,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.errors import HeadraceError
+from headrace.sinks.file.parts import Part, write_all
 
 _VERSION = 1
 _COPY_BYTES = 4 << 20
-
-
-class Part(NamedTuple):
-    """What one task wrote, named inside the folder of parts. Sequences are its first and last.
-
-    `sorted` tells whether its lines are in total order, `indexed` whether a file with their
-    sequences and ends stands beside it.
-    """
-
-    name: str
-    rows: int
-    length: int
-    first: bytes
-    last: bytes
-    sorted: bool
-    indexed: bool
 
 
 class State(NamedTuple):
@@ -80,6 +65,10 @@ class Output:
         except OSError as error:
             raise _not_writable(error) from error
         return state
+
+    def rows(self) -> int:
+        """Events in the output, by its state."""
+        return (self._read() or _NOTHING).rows
 
     def part_path(self, name: str) -> Path:
         """Where a task writes the part `name`."""
@@ -243,12 +232,6 @@ def _append(output: int, path: Path, length: int) -> None:
                 raise OSError(f"part {path.name} is shorter than it was")
             write_all(output, buffer[:count])
             left -= count
-
-
-def write_all(file: int, content: memoryview) -> None:
-    """Write every byte: one call may write less."""
-    while content:
-        content = content[os.write(file, content) :]
 
 
 def _sync_folder(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,17 +11,20 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructType
 
 from headrace.errors import HeadraceError
-from headrace.sinks.file.output import Output, Part, write_all
+from headrace.sinks.file.output import Output
+from headrace.sinks.file.parts import COLUMNS, Part, of_rows, task_part_name, write_part
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 FORMAT = "headrace_file"
 _SLICES = ("any", "position")
+_PART_COLUMNS = [column.split()[0] for column in COLUMNS.split(", ")]
 
 
 class FileSink(DataSource):
-    """Writes the columns topic, key, value, headers and sequence; others are ignored.
+    """Writes the columns topic, key, value, headers and sequence, others are ignored; or joins
+    the parts that the source `headrace_parts` wrote.
 
     Options: `path` (the output), `state` (a folder of its own, on the same file system if
     possible), `slices`: `any` (default; parts that overlap are merged) or `position` (the source
@@ -52,76 +54,53 @@ class FileSink(DataSource):
                 f"slices = {slices!r}, sync = {sync!r}: the file sink does not know one of them",
                 f"Use {' or '.join(_SLICES)} for slices, true or false for sync.",
             )
-        _check_columns(schema)
+        written = schema.names == _PART_COLUMNS
+        if not written:
+            _check_columns(schema)
         return FileWriter(
             self.options["path"],
             self.options["state"],
             indexed=slices == "any",
             sync=sync == "true",
+            written=written,
         )
 
 
 @dataclass(frozen=True)
-class PartWritten(WriterCommitMessage):
-    """A task's answer: its part, and the query that it belongs to."""
+class PartsWritten(WriterCommitMessage):
+    """A task's answer: its parts, and the query that they belong to."""
 
-    part: Part
+    parts: tuple[Part, ...]
     query: str
 
 
 class FileWriter(DataSourceStreamArrowWriter):
-    """Tasks write parts; the driver joins them. No row passes through the driver."""
+    """Tasks write parts; the driver joins them. No row passes through the driver.
 
-    def __init__(self, path: str, folder: str, *, indexed: bool, sync: bool = True) -> None:
+    `written` says that the rows tell of parts which the source's tasks wrote."""
+
+    def __init__(
+        self, path: str, folder: str, *, indexed: bool, sync: bool = True, written: bool = False
+    ) -> None:
         self.output = Output(path, folder, sync=sync)
         self.indexed = indexed
+        self.written = written
 
-    def write(self, iterator: Iterator[RecordBatch]) -> PartWritten:
+    def write(self, iterator: Iterator[RecordBatch]) -> PartsWritten:
         """Runs in a task: one part, in the order given."""
         context = TaskContext.get()
         assert context is not None
-        batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
         query = context.getLocalProperty("sql.streaming.queryId") or ""
-        name = f"{batch}-{context.partitionId()}-{context.taskAttemptId()}"
-        return PartWritten(self._write_part(name, iterator), query)
-
-    def _write_part(self, name: str, batches: Iterator[RecordBatch]) -> Part:
-        # Loading the compiled pass is for tasks only; the committing process does without.
-        from headrace.sinks.file.lines import LineWriter
-
-        lines = LineWriter(with_ends=self.indexed)
-        path = self.output.part_path(name)
-        index = IndexWriter() if self.indexed else None
-        file = -1
-        rows = length = 0
-        try:
-            for batch in batches:
-                content = lines.render(batch)
-                if not content:
-                    continue
-                if file < 0:
-                    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-                write_all(file, content)
-                if index is not None:
-                    index.add(batch.column("sequence"), lines.ends + length)
-                rows += batch.num_rows
-                length += len(content)
-            if index is not None and rows:
-                self.output.part_path(f"{name}.index").write_bytes(index.content())
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-        finally:
-            if file >= 0:
-                os.close(file)
-        return Part(
-            name, rows, length, lines.first or b"", lines.last, lines.sorted, index is not None
-        )
+        if self.written:
+            return PartsWritten(tuple(of_rows(iterator)), query)
+        name = task_part_name()
+        part = write_part(self.output.parts, name, iterator, indexed=self.indexed)
+        return PartsWritten((part,), query)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        written = [message for message in messages if isinstance(message, PartWritten)]
+        written = [message for message in messages if isinstance(message, PartsWritten)]
         query = written[0].query if written else ""
-        self.output.commit([message.part for message in written], batchId, query)
+        self.output.commit([part for message in written for part in message.parts], batchId, query)
 
     def abort(
         self,
@@ -129,40 +108,6 @@ class FileWriter(DataSourceStreamArrowWriter):
         batchId: int,
     ) -> None:
         self.output.sweep(batchId)
-
-
-class IndexWriter:
-    """Collects the index of a part: line ends, then sequences of one width."""
-
-    def __init__(self) -> None:
-        self._ends: list[bytes] = []
-        self._sequences: list[bytes] = []
-        self._width = 0
-
-    def add(self, sequences: Any, ends: Any) -> None:
-        """One batch's sequences (an Arrow string array) and line ends (int64, from the start)."""
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        extremes = pc.min_max(pc.binary_length(sequences)).as_py()
-        width = self._width or extremes["max"]
-        if extremes["min"] != width or extremes["max"] != width:
-            raise HeadraceError(
-                "file.sequence_width",
-                "The sequences of a micro-batch have different widths",
-                "Keep the column `sequence` as the headrace source gives it.",
-            )
-        self._width = width
-        self._ends.append(ends.tobytes())
-        text = sequences.cast(pa.string())
-        _, offsets, data = text.buffers()
-        start = int(np.frombuffer(offsets, np.int32)[text.offset])
-        self._sequences.append(bytes(data)[start : start + width * len(text)])
-
-    def content(self) -> bytes:
-        """The index file's content."""
-        return b"".join(self._ends + self._sequences)
 
 
 def _check_columns(schema: StructType) -> None:

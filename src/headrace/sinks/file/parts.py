@@ -1,0 +1,151 @@
+"""Parts: what a task wrote for a micro-batch, in the folder of parts, and as rows of a stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+COLUMNS = (
+    "name string, events bigint, length bigint, first string, last string, sorted boolean, "
+    "indexed boolean"
+)
+
+
+class Part(NamedTuple):
+    """What one task wrote, named inside the folder of parts. Sequences are its first and last.
+
+    `sorted` tells whether its lines are in total order, `indexed` whether a file with their
+    sequences and ends stands beside it.
+    """
+
+    name: str
+    rows: int
+    length: int
+    first: bytes
+    last: bytes
+    sorted: bool
+    indexed: bool
+
+
+def task_part_name() -> str:
+    """The name of this task attempt's part: `BATCH-PARTITION-ATTEMPT`."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
+    return f"{batch}-{context.partitionId()}-{context.taskAttemptId()}"
+
+
+def write_part(folder: Path, name: str, batches: Iterator[RecordBatch], *, indexed: bool) -> Part:
+    """Write one part, in the order given; nothing is left behind when that fails."""
+    # Loading the compiled pass is for tasks only; the committing process does without.
+    from headrace.sinks.file.lines import LineWriter
+
+    lines = LineWriter(with_ends=indexed)
+    path = folder / name
+    index = IndexWriter() if indexed else None
+    file = -1
+    rows = length = 0
+    try:
+        for batch in batches:
+            content = lines.render(batch)
+            if not content:
+                continue
+            if file < 0:
+                file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            write_all(file, content)
+            if index is not None:
+                index.add(batch.column("sequence"), lines.ends + length)
+            rows += batch.num_rows
+            length += len(content)
+        if index is not None and rows:
+            (folder / f"{name}.index").write_bytes(index.content())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        if file >= 0:
+            os.close(file)
+    return Part(name, rows, length, lines.first or b"", lines.last, lines.sorted, indexed)
+
+
+def as_row(part: Part) -> RecordBatch:
+    """A part as a batch of one row with COLUMNS."""
+    import pyarrow as pa
+
+    values = part._replace(first=part.first.decode(), last=part.last.decode())  # type: ignore[arg-type]
+    names = [column.split()[0] for column in COLUMNS.split(", ")]
+    return pa.RecordBatch.from_pylist([dict(zip(names, values, strict=True))], schema=_schema())
+
+
+def of_rows(batches: Iterator[RecordBatch]) -> list[Part]:
+    """The parts that rows with COLUMNS tell of."""
+    return [
+        Part(
+            row["name"],
+            row["events"],
+            row["length"],
+            row["first"].encode(),
+            row["last"].encode(),
+            row["sorted"],
+            row["indexed"],
+        )
+        for batch in batches
+        for row in batch.to_pylist()
+    ]
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    text, number, flag = pa.string(), pa.int64(), pa.bool_()
+    kinds = {"string": text, "bigint": number, "boolean": flag}
+    return pa.schema([(c.split()[0], kinds[c.split()[1]]) for c in COLUMNS.split(", ")])
+
+
+def write_all(file: int, content: memoryview) -> None:
+    """Write every byte: one call may write less."""
+    while content:
+        content = content[os.write(file, content) :]
+
+
+class IndexWriter:
+    """Collects the index of a part: line ends, then sequences of one width."""
+
+    def __init__(self) -> None:
+        self._ends: list[bytes] = []
+        self._sequences: list[bytes] = []
+        self._width = 0
+
+    def add(self, sequences: Any, ends: Any) -> None:
+        """One batch's sequences (an Arrow string array) and line ends (int64, from the start)."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        extremes = pc.min_max(pc.binary_length(sequences)).as_py()
+        width = self._width or extremes["max"]
+        if extremes["min"] != width or extremes["max"] != width:
+            raise HeadraceError(
+                "file.sequence_width",
+                "The sequences of a micro-batch have different widths",
+                "Keep the column `sequence` as the headrace source gives it.",
+            )
+        self._width = width
+        self._ends.append(ends.tobytes())
+        text = sequences.cast(pa.string())
+        _, offsets, data = text.buffers()
+        start = int(np.frombuffer(offsets, np.int32)[text.offset])
+        self._sequences.append(bytes(data)[start : start + width * len(text)])
+
+    def content(self) -> bytes:
+        """The index file's content."""
+        return b"".join(self._ends + self._sequences)
