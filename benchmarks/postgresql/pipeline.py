@@ -6,6 +6,7 @@ same lines as EngineRunner.java: "ready", "start MILLIS", "done MILLIS EVENTS BY
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import threading
@@ -34,6 +35,8 @@ class _Count(StreamingQueryListener):
 
     def onQueryProgress(self, event: Any) -> None:
         row = event.progress.observedMetrics.get("sink")
+        if os.environ.get("VERBOSE"):
+            print(event.progress.batchId, row, event.progress.durationMs, file=sys.stderr)
         if row is not None:
             self.events += row["events"]
             self.bytes += row["bytes"] or 0
