@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,26 @@ def _session_java(environment: dict[str, str]) -> int:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("java "), done.stdout
     return int(done.stdout.split()[1])
+
+
+@pytest.mark.spark
+def test_the_first_session_leaves_its_classes_to_the_next(tmp_path: Path) -> None:
+    def archives() -> list[Path]:
+        return list((tmp_path / "cache").glob("java/*/spark-*.jsa"))
+
+    def start() -> None:
+        command = [sys.executable, "-c", _SESSION]
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
+        assert told.stdout.startswith("java")
+
+    start()
+    # The JVM writes the archive at its end, which nobody waits for.
+    deadline = time.monotonic() + 120
+    while not archives() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    (archive,) = archives()
+    start()
+    # A file that is cut off is passed over.
+    archive.chmod(0o600)
+    archive.write_bytes(archive.read_bytes()[: 10 << 20])
+    start()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
+import zlib
 from importlib import util
 from pathlib import Path
 
@@ -62,8 +64,10 @@ def _version(java: Path) -> int:
 
 
 def _wrapped(java: Path) -> Path:
-    """A folder for JAVA_HOME whose `java` is that one, without the module."""
-    home = cache_folder("java")
+    """A folder for JAVA_HOME whose `java` is that one, without the module, and whose `lib` is
+    its own. A Java that was replaced by another gets a new folder."""
+    identity = f"{java}:{java.stat().st_mtime_ns}"
+    home = cache_folder("java") / str(zlib.crc32(identity.encode()))
     script = home / "bin" / "java"
     text = _WRAPPER.format(java=java)
     if not script.exists() or script.read_text() != text:
@@ -72,4 +76,8 @@ def _wrapped(java: Path) -> Path:
         fresh.write_text(text)
         fresh.chmod(0o755)
         fresh.replace(script)
+        library = java.resolve().parent.parent / "lib"
+        if library.is_dir():
+            with contextlib.suppress(FileExistsError):
+                (home / "lib").symlink_to(library)
     return home

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.spark.class_archive import archive_options
 from headrace.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -72,13 +73,16 @@ def build_session(
     from headrace.spark.home import spark_home
 
     os.environ.setdefault("SPARK_HOME", str(spark_home()))
-    os.environ["JAVA_HOME"] = str(find_java())
+    java_home = find_java()
+    os.environ["JAVA_HOME"] = str(java_home)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Workers start `python3` from PATH otherwise, which need not have headrace.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = master or f"local[{os.cpu_count() or 1},4]"
     builder = SparkSession.builder.appName(name).master(chosen)
     merged = defaults() | _local() | dict(settings or {})
+    archive = archive_options(java_home, os.environ["SPARK_HOME"])
+    merged["spark.driver.extraJavaOptions"] += f" {archive}"
     if not chosen.startswith("local["):
         for name in ("spark.driver.memory", "spark.driver.host", "spark.driver.bindAddress"):
             if not chosen.startswith("local-cluster"):
