@@ -123,7 +123,7 @@ def test_the_first_session_leaves_its_classes_to_the_next(tmp_path: Path) -> Non
         time.sleep(0.2)
     (archive,) = archives()
     start()
-    # A file that is cut off is passed over.
+    # The header is written last: one that is being written is passed over.
     archive.chmod(0o600)
-    archive.write_bytes(archive.read_bytes()[: 10 << 20])
+    archive.write_bytes(bytes(4096) + archive.read_bytes()[4096 : 10 << 20])
     start()

@@ -2,7 +2,7 @@
 
 The first session writes the archive when its JVM ends; sessions from then on start in two thirds of
 the time. The JVM checks an archive against itself and the class path, and goes on without one that
-does not fit or is not complete.
+does not fit, or that another one is still writing (its header comes last).
 """
 
 from __future__ import annotations
