@@ -70,6 +70,7 @@ def append_to_file(
     """Streams a pipeline into the file sink until a limit or a signal."""
     from headrace.sinks.file.output import Output
 
+    pipeline.validate()
     with exclusive(state):
         target = Output(output, state / "file")
         before = target.open().rows

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.config.connector import ConnectorConfig
 from headrace.config.packing import options
 from headrace.config.source import Properties, read_file
-from headrace.connectors.registry import parse_configuration
+from headrace.connectors.registry import open_connector, parse_configuration
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -35,6 +35,14 @@ class Pipeline:
 
     properties: Properties
     config: ConnectorConfig
+
+    def validate(self) -> None:
+        """Refuses what cannot work before Spark starts. Raises HeadraceError."""
+        connector = open_connector(self.config, cores=1, inline=False, orphaned=lambda: False)
+        try:
+            connector.validate()
+        finally:
+            connector.close()
 
     def stream(self, spark: SparkSession) -> DataFrame:
         """The events, as the `headrace` source gives them."""

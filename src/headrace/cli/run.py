@@ -120,6 +120,7 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
             f"The sink {sink} is not in this version",
             "Use console, file, or a format name of Spark.",
         )
+    pipeline.validate()
     with exclusive(state):
         spark = open_session(
             "run", master=arguments.master, idle_exit=arguments.idle_exit, debug=arguments.debug

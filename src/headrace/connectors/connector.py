@@ -54,6 +54,10 @@ class Slice(Protocol):
 class Connector(Protocol):
     """One database's log. Methods are called by one thread, and raise HeadraceError only."""
 
+    def validate(self) -> None:
+        """Connects once and refuses what cannot work; changes nothing and retries nothing."""
+        ...
+
     def poll(self, after: OffsetObject, wait: timedelta) -> OffsetObject:
         """The end of the next range, at most `wait` later; `after` itself when nothing is new.
 

@@ -80,6 +80,23 @@ class PostgresConnector:
 
     # -- the contract ---------------------------------------------------------------------------
 
+    def validate(self) -> None:
+        """Server, role, tables, slot and publication, as far as a look tells; see the contract."""
+        connection, tables = self._prepare()
+        try:
+            with connect(self.config, replication=True) as replication:
+                system_identifier(replication)
+            state = find_slot(connection, self.config.slot_name)
+            if state is not None:
+                check_slot(state, self.config)
+            if str(self.config.publication_autocreate_mode) == "disabled":
+                ensure_publication(connection, self.config, [(t.schema, t.table) for t in tables])
+        except psycopg.Error as error:
+            raise translate(error, self.config) from None
+        finally:
+            connection.close()
+            self._catalog.close()
+
     def poll(self, after: OffsetObject, wait: timedelta) -> OffsetObject:
         """The end of the next range; see the contract."""
         offset = Offset.from_json(after, self.config.topic_prefix)

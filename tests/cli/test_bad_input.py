@@ -1,0 +1,213 @@
+"""What bad input gets from the command line: one message, a code, a remedy, and nothing left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace.cli import main
+from headrace.cli.embedded import PostgresServer
+
+SECRET = "hunter-zwei"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """A server with a password for the role `asked`, and roles that lack something."""
+    with PostgresServer(
+        settings={"max_slot_wal_keep_size": "1MB", "max_wal_size": "32MB"}
+    ) as found:
+        found.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+        found.execute("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 50) i")
+        found.execute(f"CREATE ROLE asked LOGIN SUPERUSER REPLICATION PASSWORD '{SECRET}'")
+        found.execute("CREATE ROLE reader LOGIN; GRANT SELECT ON t TO reader")
+        found.execute("CREATE ROLE replicator LOGIN REPLICATION")
+        rules = Path(found.execute("SHOW hba_file")[0][0])
+        rules.write_text(f"host all asked all scram-sha-256\n{rules.read_text()}")
+        found.execute("SELECT pg_reload_conf()")
+        yield found
+
+
+class Attempt:
+    """`headrace events` with some properties: what it said, and what it left."""
+
+    def __init__(self, server: PostgresServer, folder: Path) -> None:
+        self.server, self.folder = server, folder
+        self.output, self.state = folder / "out.jsonl", folder / "state"
+        self.properties = {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "topic.prefix": "s",
+            "database.hostname": server.host,
+            "database.port": str(server.port),
+            "database.user": server.user,
+            "database.password": SECRET,
+            "database.dbname": "postgres",
+            "slot.name": f"bad_{abs(hash(folder)) % 1_000_000}",
+            "table.include.list": "public.t",
+            "errors.max.retries": "1",
+            "retriable.restart.connector.wait.ms": "100",
+        }
+
+    def arguments(self, **changes: str) -> list[str]:
+        found = self.properties | {k.replace("__", "."): v for k, v in changes.items()}
+        file = self.folder / "connector.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in found.items()))
+        return ["events", str(file), "--output", str(self.output), "--state", str(self.state)]
+
+    def slots(self) -> int:
+        found = self.server.execute("SELECT count(*) FROM pg_replication_slots")
+        return int(found[0][0])
+
+
+@pytest.fixture
+def attempt(server: PostgresServer, tmp_path: Path) -> Attempt:
+    return Attempt(server, tmp_path)
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """The error and its remedy: there is nothing else, and no secret."""
+    error, remedy, rest = capsys.readouterr().err.split("\n")
+    assert error.startswith("error: ")
+    assert remedy.startswith("remedy: ")
+    assert rest == ""
+    assert SECRET not in error + remedy
+    return error, remedy
+
+
+BEFORE_SPARK = {
+    "a wrong password": (
+        {"database__user": "asked", "database__password": "wrong-word"},
+        "postgresql.authentication",
+        "database.password",
+    ),
+    "an unreachable server": ({"database__port": "1"}, "postgresql.unreachable", "database.port"),
+    "an unknown database": (
+        {"database__dbname": "nowhere"}, "postgresql.unknown_database", "database.dbname"),
+    "a table that is not there": (
+        {"table__include__list": "public.none"}, "postgresql.no_tables", "schema.table"),
+    "a role that may not replicate": (
+        {"database__user": "reader"}, "postgresql.no_replication_privilege", "REPLICATION"),
+    "a role that may not read": (
+        {"database__user": "replicator"}, "postgresql.no_privilege", "GRANT SELECT"),
+    "a publication that nobody made": (
+        {"publication__autocreate__mode": "disabled", "publication__name": "none"},
+        "postgresql.publication_missing",
+        "CREATE PUBLICATION none",
+    ),
+    "impossible values": (
+        {"snapshot__mode": "sometimes", "database__port": "x"}, "config.invalid", "database.port"),
+    "an unknown property, when they are refused": (
+        {"table__inclde__list": "x", "headrace__unknown__properties": "fail"},
+        "config.invalid",
+        "table.include.list",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("name", BEFORE_SPARK)
+def test_it_is_refused_before_spark_starts(
+    name: str, attempt: Attempt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes, code, hint = BEFORE_SPARK[name]
+    assert main(attempt.arguments(**changes)) == 1
+    told = capsys.readouterr().err
+    assert told.count("error: ") == 1
+    assert f"[{code}]" in told
+    assert hint in told
+    assert "Traceback" not in told
+    assert SECRET not in told
+    assert "wrong-word" not in told
+    assert attempt.slots() == 0
+    assert not attempt.output.exists()
+
+
+@pytest.mark.postgres
+def test_every_impossible_value_is_named_at_once(
+    attempt: Attempt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(attempt.arguments(snapshot__mode="sometimes", database__port="x")) == 1
+    told = capsys.readouterr().err
+    assert "snapshot.mode" in told
+    assert "database.port" in told
+
+
+@pytest.mark.postgres
+def test_a_server_that_does_not_decode_its_log_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with PostgresServer(settings={"wal_level": "replica"}) as server:
+        server.execute("CREATE TABLE t (id int PRIMARY KEY)")
+        assert main(Attempt(server, tmp_path).arguments()) == 1
+    error, remedy = said(capsys)
+    assert "[postgresql.wal_level]" in error
+    assert "wal_level = logical" in remedy
+
+
+@pytest.mark.postgres
+def test_a_slot_that_cannot_serve_is_refused(
+    attempt: Attempt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, name = attempt.server, attempt.properties["slot.name"]
+    server.execute("SELECT pg_create_physical_replication_slot(%s)", (name,))
+    assert main(attempt.arguments()) == 1
+    assert "[postgresql.slot_unsuitable]" in said(capsys)[0]
+    server.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+
+
+@pytest.mark.postgres
+def test_a_lost_slot_is_refused(attempt: Attempt, capsys: pytest.CaptureFixture[str]) -> None:
+    server, name = attempt.server, attempt.properties["slot.name"]
+    server.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
+    status = "SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s"
+    for _ in range(20):
+        server.execute("SELECT pg_logical_emit_message(false, 'x', repeat('x', 1000000))")
+        server.execute("SELECT pg_switch_wal()")
+        with server.connect() as connection:
+            connection.execute("CHECKPOINT")
+        if server.execute(status, (name,)) == [("lost",)]:
+            break
+    assert main(attempt.arguments()) == 1
+    error, remedy = said(capsys)
+    assert "[postgresql.slot_lost]" in error
+    assert "max_slot_wal_keep_size" in remedy
+    server.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_a_checkpoint_that_does_not_fit_is_refused(attempt: Attempt) -> None:
+    def run(*more: str, **changes: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "headrace.cli", *attempt.arguments(**changes), *more]
+        return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+    def refused(code: str, **changes: str) -> None:
+        done = run("--seconds", "60", **changes)
+        assert done.returncode == 1, done.stderr
+        assert f"[{code}]" in done.stderr
+        assert "remedy: " in done.stderr
+        assert "Traceback" not in done.stderr
+
+    done = run("--idle-exit", "1", slot__name="fits", table__inclde__list="x")
+    assert done.returncode == 0, done.stderr
+    assert "did you mean table.include.list" in done.stderr
+    lines = attempt.output.read_text()
+    assert lines.count("\n") == 50
+
+    refused("offset.other_server", slot__name="fits", topic__prefix="other")
+    attempt.server.execute("INSERT INTO t VALUES (1000, 'gone')")
+    attempt.server.execute("SELECT pg_replication_slot_advance('fits', pg_current_wal_lsn())")
+    refused("postgresql.slot_moved", slot__name="fits")
+    newest = max(
+        (attempt.state / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda p: int(p.name)
+    )
+    *head, offset = newest.read_text().split("\n")
+    newest.write_text("\n".join([*head, json.dumps(json.loads(offset) | {"v": 99})]))
+    (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
+    refused("offset.newer", slot__name="fits")
+    assert attempt.output.read_text() == lines
