@@ -1,0 +1,227 @@
+"""`headrace events` as a user runs it, in a session of its own whose processes can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from headrace.cli.embedded import PostgresServer
+
+SLOT = "chaos"
+SLOT_FREE_WITHIN_S = 3.0  # the goal is 1 s; the figure is printed
+_WORDS = {
+    "jvm": "org.apache.spark.deploy.SparkSubmit",
+    "source": "python_streaming_source_runner",
+    "worker": "headrace.spark.daemon pyspark.worker",
+}
+_PROPERTIES = {
+    "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+    "topic.prefix": "chaos",
+    "database.password": "x",
+    "database.dbname": "postgres",
+    "slot.name": SLOT,
+    "table.include.list": "public.accounts,public.ledger",
+    "value.converter.schemas.enable": "false",
+    "key.converter.schemas.enable": "false",
+    "retriable.restart.connector.wait.ms": "500",
+    "status.update.interval.ms": "500",
+    # A snapshot of several micro-batches, and transactions that are larger than one.
+    "headrace.snapshot.chunk.bytes": "100kB",
+    "headrace.range.max.rows": "1000",
+}
+
+
+class Run:
+    """One state folder and one output; the command is started again whenever it ended."""
+
+    def __init__(self, server: PostgresServer, folder: Path) -> None:
+        self.server, self.folder = server, folder
+        self.output, self.state = folder / "out.jsonl", folder / "state"
+        self.checkpoint = self.state / "checkpoint"
+        self.log = folder / "log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+        lines = _PROPERTIES | {
+            "database.hostname": server.host,
+            "database.port": str(server.port),
+            "database.user": server.user,
+        }
+        text = "".join(f"{name}={value}\n" for name, value in lines.items())
+        (folder / "connector.properties").write_text(text)
+        (folder / "tmp").mkdir()
+
+    # -- life -----------------------------------------------------------------------------------
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def ensure(self) -> None:
+        """Start it when it does not run."""
+        if self.alive:
+            return
+        temporary = str(self.folder / "tmp")
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "headrace.cli", "events",
+                 self.folder / "connector.properties", "--output", self.output,
+                 "--state", self.state],
+                env={**os.environ, "TMPDIR": temporary, "SPARK_LOCAL_DIRS": temporary},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        self.starts += 1
+
+    def end(self) -> None:
+        """A clean end by SIGTERM."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(120) == 0, self.tail()
+        self.await_gone()
+
+    def close(self) -> None:
+        """Leave nothing running."""
+        for process in self.processes():
+            _end(process)
+        if self.process is not None:
+            self.process.wait()
+
+    def tail(self) -> str:
+        """The end of what it said."""
+        return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
+
+    # -- processes ------------------------------------------------------------------------------
+
+    def processes(self) -> list[psutil.Process]:
+        """Everything in the command's session, also what lost its parent."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+                if self.process is not None and os.getsid(process.pid) == self.process.pid:
+                    found.append(process)
+        return [process for process in found if _status(process) != psutil.STATUS_ZOMBIE]
+
+    def find(self, kind: str) -> list[psutil.Process]:
+        """The session's processes of a kind."""
+        assert self.process is not None
+        if kind == "driver":
+            return [psutil.Process(self.process.pid)] if self.alive else []
+        everything = self.processes()
+        if kind == "everything":
+            return everything
+        named = {p.pid: p for p in everything if _WORDS[kind] in _command(p)}
+        if kind == "worker":  # forked by the daemon, whose command line they keep
+            return [p for p in named.values() if _parent(p) in named]
+        return list(named.values())
+
+    def kill(self, victims: list[psutil.Process]) -> float:
+        """SIGKILL; returns after how many seconds the slot was free."""
+        with self.server.connect() as connection:
+            begun = time.monotonic()
+            for process in victims:
+                _end(process)
+            self.await_free_slot(connection)
+            return time.monotonic() - begun
+
+    def await_free_slot(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+        query = b"SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
+        wait_for(
+            lambda: "the slot stays in use",
+            lambda: not connection.execute(query, (SLOT,)).fetchall(),
+            SLOT_FREE_WITHIN_S,
+            pause=0.01,
+        )
+
+    def await_gone(self) -> None:
+        """Nothing outlives the command for long."""
+        wait_for(lambda: f"left behind: {self.processes()}", lambda: not self.processes(), 20)
+
+    # -- progress -------------------------------------------------------------------------------
+
+    def lines(self) -> int:
+        """Lines of finished micro-batches in the output."""
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            return int(json.loads((self.state / "file" / "state.json").read_text())["rows"])
+        return 0
+
+    def planned(self) -> int:
+        """The newest micro-batch with an offset; -1: none."""
+        return _newest(self.checkpoint / "offsets")
+
+    def has_slot(self) -> bool:
+        return bool(
+            self.server.execute("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (SLOT,))
+        )
+
+    def offset(self, number: int | None = None) -> dict[str, object]:
+        """The offset of a micro-batch: the newest planned one unless a number is given."""
+        path = self.checkpoint / "offsets" / str(self.planned() if number is None else number)
+        found: dict[str, object] = json.loads(path.read_text().splitlines()[-1])
+        return found
+
+    def has_reached(self, lsn: int) -> bool:
+        """Whether a finished micro-batch ends at or behind a position of the log."""
+        with contextlib.suppress(OSError, ValueError):
+            offset = self.offset(_newest(self.checkpoint / "commits"))
+            return "snapshot" not in offset and int(str(offset.get("lsn_commit", 0))) >= lsn
+        return False
+
+    def catch_up(self) -> None:
+        """Until everything that is committed now is in the output."""
+        head = self.server.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")[0][0]
+        self.server.execute("SELECT pg_logical_emit_message(true, 'end', '')")
+
+        def reached() -> bool:
+            self.ensure()
+            return self.has_reached(int(head))
+
+        wait_for(lambda: f"it never caught up: {self.tail()}", reached)
+
+
+def wait_for(
+    what: Callable[[], str],
+    condition: Callable[[], bool],
+    seconds: float = 240,
+    pause: float = 0.05,
+) -> None:
+    """Wait until `condition()` holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, what()
+        time.sleep(pause)
+
+
+def _newest(folder: Path) -> int:
+    return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
+
+
+def _end(process: psutil.Process) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.kill()
+
+
+def _status(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return str(process.status())
+    return str(psutil.STATUS_ZOMBIE)
+
+
+def _command(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
+
+
+def _parent(process: psutil.Process) -> int:
+    with contextlib.suppress(psutil.Error):
+        return int(process.ppid())
+    return 0
