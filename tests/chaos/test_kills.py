@@ -74,7 +74,7 @@ class Killer:
         if kind in SURVIVED:
             return ""
         assert run.process is not None
-        status = run.process.wait(60)
+        status = run.process.wait(120)
         assert status == (1 if kind == "jvm" else -9), run.tail()
         run.await_gone()
         with run.server.connect() as connection:

@@ -16,6 +16,7 @@ _SETTINGS = {
     "bytea_output": "hex",
     "client_encoding": "UTF8",
     "statement_timeout": "0",
+    "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
 # Since 14 and 17; set after the login because older servers refuse unknown ones.
