@@ -129,6 +129,79 @@ def test_a_keyless_table_that_was_being_read_starts_again_in_the_next_epoch(
     assert sorted(e["after"]["a"] for e in last) == [*range(1, 4001), 9999]
 
 
+KEYLESS = (
+    "CREATE TABLE k (a int, v text); ALTER TABLE k REPLICA IDENTITY FULL;"
+    "INSERT INTO k SELECT i, repeat('x', 500) FROM generate_series(1, {rows}) i"
+)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("rows", [40, 4000])
+def test_a_keyless_table_whose_last_chunk_may_be_of_another_snapshot_starts_again(
+    database: Database, rows: int
+) -> None:
+    database.execute(KEYLESS.format(rows=rows))
+    reader = Reader(properties(database))
+    reader.step()
+    while not (end := reader.plan())["snapshot"].get("done"):
+        reader.step()
+    reader.restart()
+    database.execute("INSERT INTO k VALUES (9999, 'new')")
+    reader.records += reader.read(end)
+    reader.offsets.append(end)
+    reader.drain()
+    reader.stop()
+    last = [e for e in reader.events() if e["sequence"].startswith("0002")]
+    assert sorted(e["after"]["a"] for e in last) == [*range(1, rows + 1), 9999]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("written", [False, True])
+def test_a_kill_while_a_snapshot_starts_again_needs_no_hand(
+    database: Database, written: bool
+) -> None:
+    database.execute(KEYLESS.format(rows=4000))
+    reader = Reader(properties(database))
+    for _ in range(3):
+        reader.step()
+    reader.restart()
+    database.execute("INSERT INTO k VALUES (9999, 'new')")
+    end = reader.plan()
+    reader.restart()
+    if written:
+        assert reader.read(end) == []
+        reader.offsets.append(end)
+    reader.drain()
+    reader.stop()
+    assert reader.offsets[-1]["epoch"] == 2
+    last = [e for e in reader.events() if e["sequence"].startswith("0002")]
+    assert sorted(e["after"]["a"] for e in last) == [*range(1, 4001), 9999]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("moment", ["no offset was written", "the last chunk was not read"])
+def test_rows_of_a_later_snapshot_say_from_where_on_they_are_consistent(
+    database: Database, moment: str
+) -> None:
+    database.execute(KEYED)
+    reader = Reader(properties(database))
+    end = reader.plan()
+    if moment == "the last chunk was not read":
+        while not (end := reader.plan()).get("snapshot", {}).get("done"):
+            reader.step()
+    reader.restart()
+    database.execute("UPDATE t SET n = -1")
+    (late,) = database.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")[0]
+    if moment == "the last chunk was not read":
+        reader.records += reader.read(end)
+        reader.offsets.append(end)
+        reader.restart()
+    reader.drain()
+    reader.stop()
+    assert reader.fold("t") == table(database)
+    assert reader.offsets[-1]["consistent"] >= late
+
+
 @pytest.mark.postgres
 def test_a_role_with_the_least_privileges_reads_everything(database: Database) -> None:
     role = f"least_{database.name}"

@@ -38,7 +38,7 @@ from headrace.connectors.postgresql.slot import (
     system_identifier,
     wait_until_free,
 )
-from headrace.connectors.postgresql.snapshot import KeylessUnfinished, Snapshot, unfinished
+from headrace.connectors.postgresql.snapshot import KeylessUnfinished, Snapshot
 from headrace.connectors.postgresql.streaming import Streaming, position_text
 from headrace.errors import HeadraceError
 
@@ -192,12 +192,12 @@ class PostgresConnector:
         self._check_orphaned()
         if after.is_initial:
             return self._begin()
-        self._check(after)
-        if unfinished(after):
-            try:
+        try:
+            self._check(after, goes_on=True)
+            if after.snapshot is not None:
                 return self._continued().poll(after)
-            except KeylessUnfinished:
-                return self._begin_again(after)
+        except KeylessUnfinished:
+            return self._begin_again(after)
         if str(self.config.snapshot_mode) == "initial_only":
             self._end_snapshot()
             return after
@@ -361,8 +361,9 @@ class PostgresConnector:
         self._checked = False
         return replace(self._begin(), epoch=after.epoch + 1)
 
-    def _check(self, stored: Offset) -> None:
-        """Once per process: the stored position still fits server and slot."""
+    def _check(self, stored: Offset, *, goes_on: bool = False) -> None:
+        """Once per process: the stored position still fits server and slot. Raises
+        KeylessUnfinished when the snapshot `goes_on` there and cannot."""
         if self._checked:
             return
         connection, tables = self._prepare()
@@ -376,9 +377,13 @@ class PostgresConnector:
                     f"{self._system}",
                     "Point database.hostname to that cluster, or start with a new checkpoint.",
                 )
+            if goes_on and stored.snapshot is not None:
+                # Before its slot is asked for: the next attempt may have dropped it already.
+                self._continued().resumed(stored.snapshot)
             state = find_slot(connection, self.config.slot_name)
             if state is None:
-                if str(self.config.snapshot_mode) == "initial_only" and not unfinished(stored):
+                done = stored.snapshot is None or stored.snapshot.done
+                if str(self.config.snapshot_mode) == "initial_only" and done:
                     self._checked = True
                     return
                 raise HeadraceError(
@@ -451,12 +456,12 @@ class PostgresConnector:
         return self._streaming
 
     def _slices(self, start: Offset, end: Offset) -> list[Slice]:
-        if end.is_initial or start.is_initial:
+        if end.is_initial or start.is_initial or end.epoch != start.epoch:
             return []
         if end.snapshot is not None:
             self._check(start)
             return self._continued().slices(start, end, self._settings)
-        if start.same_position(end):
+        if start.same_position(replace(end, snapshot=start.snapshot, consistent=start.consistent)):
             return []
         self._check(start)
         self._end_snapshot()

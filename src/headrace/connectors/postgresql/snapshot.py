@@ -93,7 +93,9 @@ class Snapshot:
         `previous`: an earlier snapshot's transactions that this one must see.
         """
         if self._keeper is None:
+            # The slot was there before: what it streams can be older than these rows.
             self._keeper = renew(self._config, previous, self._check, log.warning)
+            start = replace(start, consistent=_position(self._keeper))
         keeper = self._keeper
         tables = tuple(table.to_json() for table in self._tables())
         progress = SnapshotProgress(
@@ -137,14 +139,17 @@ class Snapshot:
         return table.kind == "key" or pages * PAGE_BYTES <= self._chunk_bytes()
 
     def poll(self, after: Offset) -> Offset:
-        """The end of the next range of chunks. Raises KeylessUnfinished."""
+        """The end of the next range of chunks; behind the last one, the position without snapshot,
+        which says that all of it was read. Raises KeylessUnfinished."""
         progress = after.snapshot
         assert progress is not None
         self._ensure_keeper(after)
         if self._renewed:
             self._renewed = False
-            progress = self._resumed(progress)
+            progress = self.resumed(progress)
             after = replace(after, consistent=self._consistent)
+        if progress.done:
+            return replace(after, snapshot=None, slices=1)
         walker = _Walker(self, progress)
         chunks: list[Chunk] = []
         size = 0
@@ -178,35 +183,32 @@ class Snapshot:
             self._keeper.close()
         self._keeper = renew(self._config, after.snapshot.xids, self._check, log.warning)
         self._renewed = True
-        query = (
-            "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()"
-            " ELSE pg_current_wal_insert_lsn() END)::text"
-        )
-        row = self._keeper.connection.execute(query.encode()).fetchone()
-        assert row is not None
-        self._consistent = parse_lsn(str(row[0]))
-        log.info("the snapshot goes on with a new one; consistent from %s", row[0])
+        self._consistent = _position(self._keeper)
+        log.info("the snapshot goes on with a new one, consistent from %d", self._consistent)
 
-    def _resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Where to go on after the snapshot was lost."""
-        tables = progress.tables or ()
+    def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
+        """Where to go on after the snapshot was lost. Raises KeylessUnfinished.
+
+        The chunks of the range that ends at `progress` count as being read: nobody knows whether
+        they were read on the lost snapshot or again on a later one.
+        """
         place = progress.after
-        if progress.done or place is None or progress.table >= len(tables):
+        if place is None:
             return progress
-        started = place["leaf"] > 0 or place["lower"] is not None
-        if not started:
-            return progress
-        table = SnapshotTable.from_json(tables[progress.table])
-        if table.kind == "key" and str(self._config.snapshot_resume) == "chunks":
-            return progress
-        found = self.describe(table)
-        if str(self._config.snapshot_resume) == "restart":
-            again = {"leaf": 0, "lower": None, "ordinal": place["ordinal"]}
-            return replace(progress, table=0, after=again, reread=True)
-        if found is None or not found[1].key:
-            raise KeylessUnfinished
         again = {"leaf": 0, "lower": None, "ordinal": place["ordinal"]}
-        return replace(progress, after=again, reread=True)
+        touched = {chunk["table"] for chunk in progress.chunks}
+        if place["leaf"] > 0 or place["lower"] is not None:
+            touched.add(progress.table)
+        if touched and str(self._config.snapshot_resume) == "restart":
+            return replace(progress, table=0, after=again, reread=True, done=False)
+        for number in sorted(touched):
+            table = SnapshotTable.from_json((progress.tables or ())[number])
+            if table.kind != "key":
+                found = self.describe(table)
+                if found is None or not found[1].key:
+                    raise KeylessUnfinished
+                return replace(progress, table=number, after=again, reread=True, done=False)
+        return progress
 
     def describe(self, table: SnapshotTable) -> tuple[CatalogTable, RelationFacts] | None:
         """The table as it is now, and its facts; None when it is gone."""
@@ -282,6 +284,17 @@ class Snapshot:
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
+
+
+def _position(keeper: Keeper) -> int:
+    """Where the log is now."""
+    query = (
+        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()"
+        " ELSE pg_current_wal_insert_lsn() END)::text"
+    )
+    row = keeper.connection.execute(query.encode()).fetchone()
+    assert row is not None
+    return parse_lsn(str(row[0]))
 
 
 class _Walker:
@@ -452,11 +465,6 @@ class ChunkSlice:
 def describe_progress(progress: SnapshotProgress) -> str:
     """For status lines."""
     return json.dumps({"table": progress.table, "of": len(progress.tables or ())})
-
-
-def unfinished(offset: Offset) -> bool:
-    """Whether a snapshot is under way at `offset`."""
-    return offset.snapshot is not None and not offset.snapshot.done
 
 
 def check_tables(tables: list[str], config: PostgresConfig) -> None:
