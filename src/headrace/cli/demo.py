@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.panel import Panel
 
-from headrace.cli.pipeline import check_pipeline, open_session, positive_seconds, stop_requested
+from headrace.cli.pipeline import (
+    check_pipeline,
+    close_session,
+    open_session,
+    positive_seconds,
+    stop_requested,
+)
 from headrace.config.source import read_mapping
 
 if TYPE_CHECKING:
@@ -115,7 +121,7 @@ class _Demo:
                     self._done.set()
                     director.join()
         finally:
-            spark.stop()
+            close_session(spark)
         return self._report(summary)
 
     def _direct(self, stop: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.pipeline import (
     Pipeline,
     add_run_arguments,
+    close_session,
     exclusive,
     open_session,
     read_pipeline,
@@ -101,4 +102,4 @@ def append_to_file(
             summary.rows = target.rows() - before
             return summary
         finally:
-            spark.stop()
+            close_session(spark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fcntl
 import logging
 import signal
@@ -110,6 +111,15 @@ def open_session(verb: str, *, master: str | None, idle_exit: float | None, debu
         arguments["master"] = master
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     return build_session(f"headrace {verb}", **arguments)
+
+
+def close_session(spark: SparkSession) -> None:
+    """Stops Spark; when its JVM is gone there is nothing left to stop, and the error that says so
+    is on its way."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    with contextlib.suppress(Py4JError, OSError):
+        spark.stop()
 
 
 def stop_requested() -> bool:

@@ -15,6 +15,7 @@ from headrace.cli.pipeline import (
     Pipeline,
     add_run_arguments,
     check_pipeline,
+    close_session,
     exclusive,
     open_session,
     supervise,
@@ -128,7 +129,7 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
         try:
             return _stream_to(spark, sink, wanted, pipeline, checkpoint, arguments)
         finally:
-            spark.stop()
+            close_session(spark)
 
 
 def _stream_to(

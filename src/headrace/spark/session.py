@@ -25,7 +25,9 @@ def defaults() -> dict[str, str]:
 
     Unix sockets to Python workers save 40 ms per micro-batch (the TCP socket waits for delayed
     acknowledgements), the file-system checkpoint manager 45 ms; the worker daemon imports the
-    compiled kernels once instead of in every worker. A session without them works, slower.
+    compiled kernels once instead of in every worker. A session without them works, slower. A kill
+    during the first write of an offset leaves a temporary file behind, which Spark would take for
+    another query's checkpoint and never start again.
     """
     return {
         "spark.python.unix.domain.socket.enabled": "true",
@@ -35,6 +37,7 @@ def defaults() -> dict[str, str]:
         "spark.sql.streaming.minBatchesToRetain": "20",
         "spark.speculation": "false",
         "spark.sql.streaming.stopTimeout": "20000",
+        "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     }
 
 
