@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -81,6 +83,12 @@ class Run:
             )  # fmt: skip
         self.starts += 1
 
+    def leave_torn_write(self) -> None:
+        """What a kill during Spark's very first write of an offset leaves behind."""
+        (self.checkpoint / "offsets").mkdir(parents=True)
+        (self.checkpoint / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+        (self.checkpoint / "offsets" / f".0.{uuid.uuid4()}.tmp").touch()
+
     def end(self) -> None:
         """A clean end by SIGTERM."""
         assert self.process is not None
@@ -123,23 +131,15 @@ class Run:
             return [p for p in named.values() if _parent(p) in named]
         return list(named.values())
 
-    def kill(self, victims: list[psutil.Process]) -> float:
-        """SIGKILL; returns after how many seconds the slot was free."""
+    def kill(self, victims: list[psutil.Process]) -> float | None:
+        """SIGKILL; returns after how many seconds the slot was free (None: it was not in use)."""
         with self.server.connect() as connection:
+            used = slot_in_use(connection)
             begun = time.monotonic()
             for process in victims:
                 _end(process)
-            self.await_free_slot(connection)
-            return time.monotonic() - begun
-
-    def await_free_slot(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
-        query = b"SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
-        wait_for(
-            lambda: "the slot stays in use",
-            lambda: not connection.execute(query, (SLOT,)).fetchall(),
-            SLOT_FREE_WITHIN_S,
-            pause=0.01,
-        )
+            await_free_slot(connection)
+            return time.monotonic() - begun if used else None
 
     def await_gone(self) -> None:
         """Nothing outlives the command for long."""
@@ -157,10 +157,18 @@ class Run:
         """The newest micro-batch with an offset; -1: none."""
         return _newest(self.checkpoint / "offsets")
 
+    def head(self) -> int:
+        """Where the log is now."""
+        return int(self.server.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")[0][0])
+
     def has_slot(self) -> bool:
         return bool(
             self.server.execute("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (SLOT,))
         )
+
+    def streams(self) -> bool:
+        with self.server.connect() as connection:
+            return slot_in_use(connection)
 
     def offset(self, number: int | None = None) -> dict[str, object]:
         """The offset of a micro-batch: the newest planned one unless a number is given."""
@@ -177,14 +185,29 @@ class Run:
 
     def catch_up(self) -> None:
         """Until everything that is committed now is in the output."""
-        head = self.server.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")[0][0]
+        head = self.head()
         self.server.execute("SELECT pg_logical_emit_message(true, 'end', '')")
 
         def reached() -> bool:
             self.ensure()
-            return self.has_reached(int(head))
+            return self.has_reached(head)
 
         wait_for(lambda: f"it never caught up: {self.tail()}", reached)
+
+
+def slot_in_use(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the log is being read."""
+    query = b"SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
+    return bool(connection.execute(query, (SLOT,)).fetchall())
+
+
+def await_free_slot(connection: psycopg.Connection[Any]) -> None:
+    wait_for(
+        lambda: "the slot stays in use",
+        lambda: not slot_in_use(connection),
+        SLOT_FREE_WITHIN_S,
+        pause=0.01,
+    )
 
 
 def wait_for(

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from headrace.cli.embedded import PostgresServer
-from tests.chaos.run import Run, wait_for
+from tests.chaos.run import Run, await_free_slot, wait_for
 from tests.chaos.transfers import Transfers, check
 
 KINDS = ("driver", "jvm", "source", "worker", "postgresql", "everything")
@@ -48,8 +48,9 @@ class Killer:
             "planned": lambda: run.planned() >= 0,
             "batch": lambda: run.planned() > self.planned,
             "progress": lambda: run.lines() > self.lines,
+            "streaming": lambda: run.lines() > self.lines and run.streams(),
         }
-        latest = {"started": 6.0, "progress": 1.5}.get(name, 0.2)
+        latest = {"started": 6.0, "slot": 0.05, "progress": 1.5, "streaming": 1.5}.get(name, 0.2)
 
         def reached() -> bool:
             self.go_on()
@@ -57,6 +58,16 @@ class Killer:
 
         wait_for(lambda: f"it stands still: {run.tail()}", reached, pause=0.01)
         time.sleep(self.chance.uniform(0, latest))
+
+    def streams(self) -> Callable[[], bool]:
+        """Whether everything is behind it that is in the log now."""
+        head = self.run.head()
+
+        def reached() -> bool:
+            self.go_on()
+            return self.run.has_reached(head)
+
+        return reached
 
     def go_on(self) -> None:
         assert self.run.alive or not self.survives, f"it ended: {self.run.tail()}"
@@ -78,8 +89,8 @@ class Killer:
         assert status == (1 if kind == "jvm" else -9), run.tail()
         run.await_gone()
         with run.server.connect() as connection:
-            run.await_free_slot(connection)
-        return f"; the slot was free after {seconds:.2f} s"
+            await_free_slot(connection)
+        return "" if seconds is None else f"; the slot was free after {seconds:.2f} s"
 
     def victims(self, kind: str) -> list[psutil.Process]:
         found: list[psutil.Process] = []
@@ -112,7 +123,8 @@ def survive(run: Run, kills: list[Kill], seed: int) -> None:
     try:
         for number, (moment, kind) in enumerate(kills, 1):
             killer.strike(number, moment, kind)
-        killer.moment("progress")
+        wait_for(run.tail, killer.streams(), pause=0.2)
+        time.sleep(2)
     finally:
         transfers.stop()
     run.catch_up()
@@ -124,8 +136,9 @@ def survive(run: Run, kills: list[Kill], seed: int) -> None:
 @pytest.mark.postgres
 @pytest.mark.spark
 def test_five_kills_lose_nothing_and_double_nothing(run: Run) -> None:
-    kills = [("slot", "source"), ("batch", "worker"), ("progress", "driver"),
-             ("progress", "postgresql"), ("progress", "everything")]  # fmt: skip
+    kills = [("slot", "source"), ("batch", "worker"), ("batch", "postgresql"),
+             ("streaming", "driver"), ("streaming", "everything")]  # fmt: skip
+    run.leave_torn_write()
     survive(run, kills, seed=5)
 
 
