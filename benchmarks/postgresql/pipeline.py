@@ -20,7 +20,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from headrace.cli.pipeline import read_pipeline
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.sink import FORMAT, FileSink
-from headrace.spark.session import build_session
+from headrace.spark.session import build_session, warm_up
 
 
 class _Count(StreamingQueryListener):
@@ -65,6 +65,7 @@ def main() -> None:
         print("ready", flush=True)
         sys.stdin.readline()
         print("start", int(time.time() * 1000), flush=True)
+        warm_up(spark)
         if sink == "file":
             # COUNT has the tombstones, which are lines too.
             events, size = f.sum("events"), f.sum("length")

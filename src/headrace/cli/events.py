@@ -71,9 +71,10 @@ def append_to_file(
     """Streams a pipeline into the file sink until a limit or a signal."""
     from headrace.sinks.file.output import Output
 
+    target = Output(output, state / "file")
+    target.look()
     pipeline.validate()
     with exclusive(state):
-        target = Output(output, state / "file")
         before = target.open().rows
         from headrace.sinks.file.sink import FORMAT, FileSink
 

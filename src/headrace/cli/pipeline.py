@@ -92,7 +92,7 @@ def check_pipeline(given: Properties, overrides: Mapping[str, str]) -> Pipeline:
 
 def open_session(verb: str, *, master: str | None, idle_exit: float | None, debug: bool) -> Any:
     """A Spark session for a verb; Spark's own log is silent unless `debug`."""
-    from headrace.spark.session import build_session
+    from headrace.spark.session import build_session, warm_up
 
     # While Spark starts a signal is only noted: leaving in the middle would orphan the JVM.
     signal.signal(signal.SIGTERM, lambda *_: _stop_requested.set())
@@ -110,7 +110,9 @@ def open_session(verb: str, *, master: str | None, idle_exit: float | None, debu
     if master is not None:
         arguments["master"] = master
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    return build_session(f"headrace {verb}", **arguments)
+    spark = build_session(f"headrace {verb}", **arguments)
+    warm_up(spark)
+    return spark
 
 
 def close_session(spark: SparkSession) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,3 +95,20 @@ def build_session(
     for key, value in merged.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def warm_up(spark: SparkSession) -> None:
+    """Start the workers' daemon, which loads the kernels, while the query is being planned; in the
+    background, and whatever becomes of it."""
+
+    def run() -> None:
+        with contextlib.suppress(Exception):
+            from pyspark.sql.functions import udf
+
+            spark.range(0, 1, 1, 1).select(udf(_same, "long")("id")).collect()
+
+    threading.Thread(target=run, name="headrace warm-up", daemon=True).start()
+
+
+def _same(number: int) -> int:
+    return number

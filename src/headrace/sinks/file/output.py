@@ -132,17 +132,22 @@ class Output:
             length = output.tell()
         self._write(State(batch, length, state.rows + sum(part.rows for part in parts), query))
 
+    def look(self) -> None:
+        """Refuses a file of somebody else, and makes nothing. Raises
+        HeadraceError("file.output_exists"), ("file.bad_state"), ("file.other_output")."""
+        if self._read() is None and self.path.exists() and self.path.stat().st_size > 0:
+            raise HeadraceError(
+                "file.output_exists",
+                f"{self.path} exists and is not empty, and {self.folder} knows nothing of it",
+                "Name a new output file, or the state folder that belongs to this one.",
+            )
+
     def _check(self) -> State:
         """The state, made on first use; refuses an output that does not fit it."""
         state = self._read()
         length = self.path.stat().st_size if self.path.exists() else -1
         if state is None:
-            if length > 0:
-                raise HeadraceError(
-                    "file.output_exists",
-                    f"{self.path} exists and is not empty, and {self.folder} knows nothing of it",
-                    "Name a new output file, or the state folder that belongs to this one.",
-                )
+            self.look()
             state = _NOTHING
             self._write(state)
         if max(length, 0) < state.length:
