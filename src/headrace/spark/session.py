@@ -105,7 +105,7 @@ def warm_up(spark: SparkSession) -> None:
         with contextlib.suppress(Exception):
             from pyspark.sql.functions import udf
 
-            spark.range(0, 1, 1, 1).select(udf(_same, "long")("id")).collect()
+            spark.range(0, 1, 1, 1).select(udf(_same, "long", useArrow=False)("id")).collect()
 
     threading.Thread(target=run, name="headrace warm-up", daemon=True).start()
 
