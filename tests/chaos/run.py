@@ -21,6 +21,7 @@ from headrace.cli.embedded import PostgresServer
 
 SLOT = "chaos"
 SLOT_FREE_WITHIN_S = 10.0  # the goal is 1 s, and the figure is printed; machines stall
+LEFT_ALONE_S = 1200  # nobody ends it when the tests are killed themselves
 _WORDS = {
     "jvm": "org.apache.spark.deploy.SparkSubmit",
     "source": "python_streaming_source_runner",
@@ -52,7 +53,7 @@ class Run:
         self.checkpoint = self.state / "checkpoint"
         self.log = folder / "log"
         self.process: subprocess.Popen[bytes] | None = None
-        self.starts = 0
+        self.sessions: list[int] = []  # by the process that leads each: one per start
         lines = _PROPERTIES | {
             "database.hostname": server.host,
             "database.port": str(server.port),
@@ -77,11 +78,11 @@ class Run:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "headrace.cli", "events",
                  self.folder / "connector.properties", "--output", self.output,
-                 "--state", self.state],
+                 "--state", self.state, "--seconds", str(LEFT_ALONE_S)],
                 env={**os.environ, "TMPDIR": temporary, "SPARK_LOCAL_DIRS": temporary},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
-        self.starts += 1
+        self.sessions.append(self.process.pid)
 
     def leave_torn_write(self) -> None:
         """What a kill during Spark's very first write of an offset leaves behind."""
@@ -94,12 +95,13 @@ class Run:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(120) == 0, self.tail()
-        self.await_gone()
+        self.await_gone(self.process.pid)
 
     def close(self) -> None:
         """Leave nothing running."""
-        for process in self.processes():
-            _end(process)
+        for session in self.sessions:
+            for process in processes_of(session):
+                _end(process)
         if self.process is not None:
             self.process.wait()
 
@@ -109,21 +111,12 @@ class Run:
 
     # -- processes ------------------------------------------------------------------------------
 
-    def processes(self) -> list[psutil.Process]:
-        """Everything in the command's session, also what lost its parent."""
-        found = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
-                if self.process is not None and os.getsid(process.pid) == self.process.pid:
-                    found.append(process)
-        return [process for process in found if _status(process) != psutil.STATUS_ZOMBIE]
-
     def find(self, kind: str) -> list[psutil.Process]:
         """The session's processes of a kind."""
         assert self.process is not None
         if kind == "driver":
             return [psutil.Process(self.process.pid)] if self.alive else []
-        everything = self.processes()
+        everything = processes_of(self.process.pid)
         if kind == "everything":
             return everything
         named = {p.pid: p for p in everything if _WORDS[kind] in _command(p)}
@@ -141,9 +134,11 @@ class Run:
             await_free_slot(connection)
             return time.monotonic() - begun if used else None
 
-    def await_gone(self) -> None:
+    def await_gone(self, session: int) -> None:
         """Nothing outlives the command for long."""
-        wait_for(lambda: f"left behind: {self.processes()}", lambda: not self.processes(), 20)
+        wait_for(
+            lambda: f"left behind: {processes_of(session)}", lambda: not processes_of(session), 20
+        )
 
     # -- progress -------------------------------------------------------------------------------
 
@@ -195,6 +190,16 @@ class Run:
         wait_for(lambda: f"it never caught up: {self.tail()}", reached)
 
 
+def processes_of(session: int) -> list[psutil.Process]:
+    """Everything in a session, also what lost its parent."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
 def slot_in_use(connection: psycopg.Connection[Any]) -> bool:
     """Whether the log is being read."""
     query = b"SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
@@ -230,12 +235,6 @@ def _newest(folder: Path) -> int:
 def _end(process: psutil.Process) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):
         process.kill()
-
-
-def _status(process: psutil.Process) -> str:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return str(process.status())
-    return str(psutil.STATUS_ZOMBIE)
 
 
 def _command(process: psutil.Process) -> str:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from headrace.cli.embedded import PostgresServer
-from tests.chaos.run import Run, await_free_slot, wait_for
+from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, check
 
 KINDS = ("driver", "jvm", "source", "worker", "postgresql", "everything")
@@ -81,16 +81,19 @@ class Killer:
             time.sleep(self.chance.uniform(0, 1.5))
             run.server.start()
             return ""
-        seconds = run.kill(self.victims(kind))
+        free = run.kill(self.victims(kind))
         if kind in SURVIVED:
             return ""
-        assert run.process is not None
-        status = run.process.wait(120)
+        begun, process = time.monotonic(), run.process
+        assert process is not None
+        status = process.wait(120)
         assert status == (1 if kind == "jvm" else -9), run.tail()
-        run.await_gone()
-        with run.server.connect() as connection:
-            await_free_slot(connection)
-        return "" if seconds is None else f"; the slot was free after {seconds:.2f} s"
+        if self.chance.random() < 0.5:
+            run.ensure()  # at once, beside what is left
+        run.await_gone(process.pid)
+        gone = time.monotonic() - begun
+        slot = "" if free is None else f"the slot was free after {free:.2f} s, "
+        return f"; {slot}everything gone after {gone:.2f} s"
 
     def victims(self, kind: str) -> list[psutil.Process]:
         found: list[psutil.Process] = []
@@ -107,9 +110,10 @@ class Killer:
         """One kill."""
         self.moment(moment)
         at = time.monotonic() - self.begun
-        self.lines, self.planned = self.run.lines(), self.run.planned()
-        where = f"{at:5.1f} s, micro-batch {self.planned}, {self.lines} lines"
+        where = f"{at:5.1f} s, micro-batch {self.run.planned()}, {self.run.lines()} lines"
         said = self.kill(kind)
+        # What ended during the kill is no sign of life after it.
+        self.lines, self.planned = self.run.lines(), self.run.planned()
         print(f"kill {number} ({moment}): {kind} at {where}{said}")
         # A server that is not there yet when the command starts ends the command.
         self.survives = kind in SURVIVED and moment != "started"
@@ -130,7 +134,7 @@ def survive(run: Run, kills: list[Kill], seed: int) -> None:
     run.catch_up()
     run.end()
     consistent = int(str(run.offset().get("consistent") or 0))
-    print(check(run.server, run.output, consistent), f"{run.starts} starts")
+    print(check(run.server, run.output, consistent), f"{len(run.sessions)} starts")
 
 
 @pytest.mark.postgres
