@@ -28,7 +28,7 @@ demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 e
 	@$(BIN)/headrace demo $(if $(SECONDS),--seconds $(SECONDS))
 
 test: $(STAMP)  ## Run the tests: fast ones first, then databases, then Spark
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -m "not chaos"
 
 check: $(STAMP)  ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff format --check .
@@ -53,7 +53,7 @@ bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
 	@QUICK=$(QUICK) $(BIN)/python -m benchmarks.postgresql
 
-chaos: $(STAMP)  ## The tests that kill processes
+chaos: $(STAMP)  ## Kill every process twenty times (make test: five times); SEED=… repeats a run
 	@$(BIN)/python -m pytest -q -m chaos
 
 clean:  ## Remove what was installed and built

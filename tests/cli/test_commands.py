@@ -120,7 +120,6 @@ def rows_of(output: Path) -> list[dict]:
 
 @pytest.mark.postgres
 @pytest.mark.spark
-@pytest.mark.chaos
 def test_events_are_written_once_across_kill_and_restart(tmp_path, command):
     with PostgresServer() as server:
         server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")

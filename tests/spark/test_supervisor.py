@@ -75,7 +75,6 @@ def test_a_signal_ends_the_query_cleanly(tmp_path):
 
 
 @pytest.mark.spark
-@pytest.mark.chaos
 def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path):
     (tmp_path / "head").write_text("0")
     for round_ in range(3):
@@ -93,7 +92,6 @@ def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path):
 
 
 @pytest.mark.spark
-@pytest.mark.chaos
 def test_a_killed_worker_is_replaced(tmp_path):
     (tmp_path / "head").write_text("6000")
     (tmp_path / "die").touch()

@@ -73,8 +73,8 @@ def append_to_file(
 
     target = Output(output, state / "file")
     target.look()
-    pipeline.validate()
     with exclusive(state):
+        pipeline.validate(checkpoint)
         before = target.open().rows
         from headrace.sinks.file.sink import FORMAT, FileSink
 

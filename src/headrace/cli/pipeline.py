@@ -37,11 +37,20 @@ class Pipeline:
     properties: Properties
     config: ConnectorConfig
 
-    def validate(self) -> None:
+    def validate(self, checkpoint: Path) -> None:
         """Refuses what cannot work before Spark starts. Raises HeadraceError."""
+        from headrace.spark.checkpoint import stored_offset
+
         connector = open_connector(self.config, cores=1, inline=False, orphaned=lambda: False)
         try:
-            connector.validate()
+            while True:
+                stored = stored_offset(checkpoint)
+                try:
+                    return connector.validate(stored)
+                except HeadraceError:
+                    # What is left of a killed run may still finish its micro-batch.
+                    if stored_offset(checkpoint) == stored:
+                        raise
         finally:
             connector.close()
 

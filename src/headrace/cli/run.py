@@ -121,8 +121,8 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
             f"The sink {sink} is not in this version",
             "Use console, file, or a format name of Spark.",
         )
-    pipeline.validate()
     with exclusive(state):
+        pipeline.validate(checkpoint)
         spark = open_session(
             "run", master=arguments.master, idle_exit=arguments.idle_exit, debug=arguments.debug
         )
