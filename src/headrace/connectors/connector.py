@@ -54,8 +54,11 @@ class Slice(Protocol):
 class Connector(Protocol):
     """One database's log. Methods are called by one thread, and raise HeadraceError only."""
 
-    def validate(self) -> None:
-        """Connects once and refuses what cannot work; changes nothing and retries nothing."""
+    def validate(self, stored: OffsetObject | None) -> None:
+        """Connects once and refuses what cannot work; changes nothing and retries nothing.
+
+        `stored` is the checkpoint's position, None at the first start.
+        """
         ...
 
     def poll(self, after: OffsetObject, wait: timedelta) -> OffsetObject:

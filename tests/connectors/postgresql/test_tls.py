@@ -116,5 +116,5 @@ def test_snapshot_and_stream_pass_over_tls(port: int) -> None:
 def test_a_server_that_insists_on_tls_is_told_of(port: int) -> None:
     reader = Reader(_properties(port, "disable"))
     with pytest.raises(HeadraceError, match=r"postgresql\.not_allowed"):
-        reader.open().validate()
+        reader.open().validate(None)
     reader.stop()

@@ -80,12 +80,18 @@ class PostgresConnector:
 
     # -- the contract ---------------------------------------------------------------------------
 
-    def validate(self) -> None:
+    def validate(self, stored: OffsetObject | None) -> None:
         """Server, role, tables, slot and publication, as far as a look tells; see the contract."""
+        offset = None if stored is None else Offset.from_json(stored, self.config.topic_prefix)
         connection, tables = self._prepare()
         try:
             with connect(self.config, replication=True) as replication:
-                system_identifier(replication)
+                system = system_identifier(replication)
+            if offset is not None and not offset.is_initial:
+                self._check_system(offset, system)
+                # A snapshot that was interrupted may begin again, with another slot.
+                if offset.snapshot is None:
+                    self._find_slot(connection, offset)
             state = find_slot(connection, self.config.slot_name)
             if state is not None:
                 check_slot(state, self.config)
@@ -370,37 +376,46 @@ class PostgresConnector:
         try:
             with connect(self.config, replication=True) as replication:
                 self._system = system_identifier(replication)
-            if stored.system and stored.system != self._system:
-                raise HeadraceError(
-                    "postgresql.other_server",
-                    f"The checkpoint belongs to the PostgreSQL cluster {stored.system}, this is "
-                    f"{self._system}",
-                    "Point database.hostname to that cluster, or start with a new checkpoint.",
-                )
+            self._check_system(stored, self._system)
             if goes_on and stored.snapshot is not None:
                 # Before its slot is asked for: the next attempt may have dropped it already.
                 self._continued().resumed(stored.snapshot)
-            state = find_slot(connection, self.config.slot_name)
-            if state is None:
-                done = stored.snapshot is None or stored.snapshot.done
-                if str(self.config.snapshot_mode) == "initial_only" and done:
-                    self._checked = True
-                    return
-                raise HeadraceError(
-                    "postgresql.slot_missing",
-                    f"The slot {self.config.slot_name} does not exist any more, but the "
-                    f"checkpoint is at {position_text(stored)}",
-                    "The changes since then are gone: start with a new checkpoint (a new "
-                    "snapshot).",
-                )
-            check_slot(state, self.config)
-            check_position(state, stored, self.config)
+            if not self._find_slot(connection, stored):
+                self._checked = True
+                return
             names = [(t.schema, t.table) for t in tables]
             ensure_publication(connection, self.config, names)
             self._check_published(connection, tables, first=False)
             self._checked = True
         finally:
             connection.close()
+
+    def _check_system(self, stored: Offset, system: str) -> None:
+        if stored.system and stored.system != system:
+            raise HeadraceError(
+                "postgresql.other_server",
+                f"The checkpoint belongs to the PostgreSQL cluster {stored.system}, this is "
+                f"{system}",
+                "Point database.hostname to that cluster, or start with a new checkpoint.",
+            )
+
+    def _find_slot(self, connection: psycopg.Connection, stored: Offset) -> bool:
+        """Whether the slot is there; it then fits `stored`. Raises HeadraceError when it does
+        not, or is needed and gone."""
+        state = find_slot(connection, self.config.slot_name)
+        if state is not None:
+            check_slot(state, self.config)
+            check_position(state, stored, self.config)
+            return True
+        done = stored.snapshot is None or stored.snapshot.done
+        if str(self.config.snapshot_mode) == "initial_only" and done:
+            return False
+        raise HeadraceError(
+            "postgresql.slot_missing",
+            f"The slot {self.config.slot_name} does not exist any more, but the checkpoint is at "
+            f"{position_text(stored)}",
+            "The changes since then are gone: start with a new checkpoint (a new snapshot).",
+        )
 
     # -- the two phases -------------------------------------------------------------------------
 

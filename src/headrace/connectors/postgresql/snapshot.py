@@ -112,8 +112,8 @@ class Snapshot:
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
 
     def _tables(self) -> list[SnapshotTable]:
-        """Captured tables with rows, in the order of the include list and by name; but large
-        ones without key first, because they cannot be resumed."""
+        """Captured tables with rows, in the order of the include list and by name; but those that
+        cannot be resumed first: the ones without any key, and large ones without a usable one."""
         assert self._keeper is not None
         order = self._capture.order
         found = []
@@ -136,7 +136,12 @@ class Snapshot:
 
     def _resumes(self, table: SnapshotTable) -> bool:
         pages = sum(leaf[3] for leaf in table.leaves)
-        return table.kind == "key" or pages * PAGE_BYTES <= self._chunk_bytes()
+        small = pages * PAGE_BYTES <= self._chunk_bytes()
+        return table.kind == "key" or (small and self._has_key(table))
+
+    def _has_key(self, table: SnapshotTable) -> bool:
+        found = self.describe(table)
+        return found is not None and bool(found[1].key)
 
     def poll(self, after: Offset) -> Offset:
         """The end of the next range of chunks; behind the last one, the position without snapshot,
@@ -190,8 +195,13 @@ class Snapshot:
         """Where to go on after the snapshot was lost. Raises KeylessUnfinished.
 
         The chunks of the range that ends at `progress` count as being read: nobody knows whether
-        they were read on the lost snapshot or again on a later one.
+        they were read on the lost snapshot or again on a later one. A table without key must not
+        be read on a later one at all: what was inserted since would come twice.
         """
+        tables = [SnapshotTable.from_json(data) for data in progress.tables or ()]
+        first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
+        if any(t.kind != "key" and not self._has_key(t) for t in tables[first:]):
+            raise KeylessUnfinished
         place = progress.after
         if place is None:
             return progress
@@ -202,11 +212,7 @@ class Snapshot:
         if touched and str(self._config.snapshot_resume) == "restart":
             return replace(progress, table=0, after=again, reread=True, done=False)
         for number in sorted(touched):
-            table = SnapshotTable.from_json((progress.tables or ())[number])
-            if table.kind != "key":
-                found = self.describe(table)
-                if found is None or not found[1].key:
-                    raise KeylessUnfinished
+            if tables[number].kind != "key":
                 return replace(progress, table=number, after=again, reread=True, done=False)
         return progress
 
