@@ -112,8 +112,9 @@ class Snapshot:
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
 
     def _tables(self) -> list[SnapshotTable]:
-        """Captured tables with rows, in the order of the include list and by name; but those that
-        cannot be resumed first: the ones without any key, and large ones without a usable one."""
+        """Captured tables with rows, in the order of the include list and by name; but where they
+        are more than one chunk, those first that cannot be resumed: without any key, or large
+        and without a usable one."""
         assert self._keeper is not None
         order = self._capture.order
         found = []
@@ -132,11 +133,12 @@ class Snapshot:
                 found.append(
                     SnapshotTable(table.oid, table.schema, table.table, kind, leaves, number == 0)
                 )
-        return sorted(found, key=self._resumes)
+        if sum(map(_bytes, found)) > self._chunk_bytes():
+            found.sort(key=self._resumes)
+        return found
 
     def _resumes(self, table: SnapshotTable) -> bool:
-        pages = sum(leaf[3] for leaf in table.leaves)
-        small = pages * PAGE_BYTES <= self._chunk_bytes()
+        small = _bytes(table) <= self._chunk_bytes()
         return table.kind == "key" or (small and self._has_key(table))
 
     def _has_key(self, table: SnapshotTable) -> bool:
@@ -290,6 +292,10 @@ class Snapshot:
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
+
+
+def _bytes(table: SnapshotTable) -> int:
+    return sum(leaf[3] for leaf in table.leaves) * PAGE_BYTES
 
 
 def _position(keeper: Keeper) -> int:
