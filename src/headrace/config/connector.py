@@ -155,7 +155,7 @@ class ConnectorConfig(ExecutionConfig):
         "adaptive",
         Group.VALUES,
         "Representation of dates and times.",
-        planned=tuple(m for m in TimePrecisionMode if m != "adaptive"),
+        planned=("structured",),
     )
     decimal_handling_mode = Property(
         "decimal.handling.mode",
@@ -170,7 +170,6 @@ class ConnectorConfig(ExecutionConfig):
         "bytes",
         Group.VALUES,
         "Representation of binary columns.",
-        planned=tuple(m for m in BinaryHandlingMode if m != "bytes"),
     )
     unavailable_value_placeholder = Property(
         "unavailable.value.placeholder",

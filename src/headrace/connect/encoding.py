@@ -51,3 +51,15 @@ class Encoding(IntEnum):
     """Time of day in UTC, ending in Z."""
     BIT1 = 18
     """`0` or `1` as a boolean."""
+    TIME_NS = 19
+    """Nanoseconds since midnight."""
+    TIMESTAMP_NS = 20
+    """Nanoseconds since 1970-01-01, no time zone."""
+    ISO_DATE = 21
+    """ISO 8601 date, ending in Z."""
+    ISO_TIME = 22
+    """ISO 8601 time of day, ending in Z, with as many fraction digits as needed."""
+    ISO_TIMESTAMP = 23
+    """ISO 8601 date and time, ending in Z, with as many fraction digits as needed."""
+    HEX = 24
+    r"""`\x…` text as its hexadecimal digits in quotes."""

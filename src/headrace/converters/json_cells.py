@@ -42,6 +42,9 @@ from headrace.converters.json_numbers import (
 from headrace.converters.json_times import (
     NO_TIME,
     date_days,
+    put_date,
+    put_time,
+    put_timestamp,
     put_timestamptz,
     time_micros,
     timestamp_micros,
@@ -78,6 +81,10 @@ _DOUBLE, _FLOAT, _BYTES_HEX = int(Encoding.DOUBLE), int(Encoding.FLOAT), int(Enc
 _DATE, _TIME_MS, _TIME_US = int(Encoding.DATE), int(Encoding.TIME_MS), int(Encoding.TIME_US)
 _TIMESTAMP_MS, _TIMESTAMP_US = int(Encoding.TIMESTAMP_MS), int(Encoding.TIMESTAMP_US)
 _TIMESTAMPTZ, _BIT1 = int(Encoding.TIMESTAMPTZ), int(Encoding.BIT1)
+_TIME_NS, _TIMESTAMP_NS = int(Encoding.TIME_NS), int(Encoding.TIMESTAMP_NS)
+_ISO_DATE, _ISO_TIME = int(Encoding.ISO_DATE), int(Encoding.ISO_TIME)
+_ISO_TIMESTAMP, _HEX = int(Encoding.ISO_TIMESTAMP), int(Encoding.HEX)
+_MOST_NANOS_IN_MICROS = (2**63 - 1) // 1000
 _NUMERIC_DOUBLE = int(Encoding.NUMERIC_DOUBLE)
 _VARIABLE_DECIMAL = int(Encoding.VARIABLE_DECIMAL)
 
@@ -239,6 +246,44 @@ def _put_hex(address, length, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _put_hex_digits(address, length, out):  # type: ignore[no-untyped-def]
+    r"""The digits of `\x…` in quotes."""
+    if length < 2 or length & 1 or load8(address) != _BACKSLASH or load8(address + 1) != 120:
+        return np.int64(-1)
+    place = np.int64(2)
+    while place < length:
+        left = length - place
+        text = load64(address + place)
+        if left < 8:
+            text = (text & ((1 << (8 * left)) - 1)) | 0x3030303030303030 << (8 * left)
+        if _hex_bytes(text) < 0:
+            return np.int64(-1)
+        place += 8
+    return put_string(address + 2, length - 2, out)
+
+
+@kernel
+def _encode_rare(address, length, code, out):  # type: ignore[no-untyped-def]
+    """What the less usual modes ask for."""
+    if code == _HEX:
+        return _put_hex_digits(address, length, out)
+    if code == _ISO_TIMESTAMP:
+        return put_timestamp(address, length, 0, out)
+    if code == _ISO_DATE:
+        return put_date(address, length, out)
+    if code == _ISO_TIME:
+        return put_time(address, length, out)
+    value = np.int64(NO_TIME)
+    if code == _TIMESTAMP_NS:
+        value = timestamp_micros(address, length)
+    elif code == _TIME_NS:
+        value = time_micros(address, length)
+    if value == NO_TIME or value > _MOST_NANOS_IN_MICROS or value < -_MOST_NANOS_IN_MICROS:
+        return np.int64(-1)
+    return put_int(value * 1000, out)
+
+
+@kernel
 def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-def]
     """Write the JSON value of a text cell that is not null.
 
@@ -274,6 +319,8 @@ def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-de
         return _put_hex(address, length, out)
     if code == _VARIABLE_DECIMAL:
         return put_variable_decimal(address, length, out)
+    if code >= _TIME_NS:
+        return _encode_rare(address, length, code, out)
     value = np.int64(NO_TIME)
     if code in (_TIMESTAMP_US, _TIMESTAMP_MS):
         value = timestamp_micros(address, length)

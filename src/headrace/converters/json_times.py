@@ -150,9 +150,15 @@ def put_timestamptz(address, length, digits, out):  # type: ignore[no-untyped-de
     `digits` are the digits of the fraction, 0: as many as the value needs.
     """
     length -= 3
-    if length < 19 or length > 26 or digits < 0 or digits > 6:
+    if length < 19 or (load32(address + length) & 0xFFFFFF) != _UTC:
         return np.int64(-1)
-    if (load32(address + length) & 0xFFFFFF) != _UTC:
+    return put_timestamp(address, length, digits, out)
+
+
+@kernel
+def put_timestamp(address, length, digits, out):  # type: ignore[no-untyped-def]
+    """The same of `YYYY-MM-DD HH:MM:SS[.ffffff]`, which is in UTC."""
+    if length < 19 or length > 26 or digits < 0 or digits > 6:
         return np.int64(-1)
     if timestamp_micros(address, length) == NO_TIME:
         return np.int64(-1)
@@ -178,3 +184,33 @@ def put_timestamptz(address, length, digits, out):  # type: ignore[no-untyped-de
     store8(out, _ZULU)
     store8(out + 1, _QUOTE)
     return out + 2
+
+
+@kernel
+def put_date(address, length, out):  # type: ignore[no-untyped-def]
+    """`YYYY-MM-DD` in quotes, with a Z."""
+    if length != 10 or date_days(address, length) == NO_TIME:
+        return np.int64(-1)
+    store8(out, _QUOTE)
+    copy16(out + 1, address)
+    store8(out + 11, _ZULU)
+    store8(out + 12, _QUOTE)
+    return out + 13
+
+
+@kernel
+def put_time(address, length, out):  # type: ignore[no-untyped-def]
+    """`HH:MM:SS[.ffffff]` in quotes, with a Z and without needless zeros."""
+    micros = time_micros(address, length)
+    if micros == NO_TIME or micros == 86400000000:
+        return np.int64(-1)
+    if length > 8:
+        while load8(address + length - 1) == 48:
+            length -= 1
+        if length == 9:
+            length = 8
+    store8(out, _QUOTE)
+    copy16(out + 1, address)
+    store8(out + 1 + length, _ZULU)
+    store8(out + 2 + length, _QUOTE)
+    return out + 3 + length

@@ -19,11 +19,23 @@ NEGATIVE_INFINITY_MICROS = -9_223_372_036_832_400_000
 POSITIVE_INFINITY_DAYS = -2_147_472_692
 NEGATIVE_INFINITY_DAYS = -2_147_472_691
 
+# What PostgreSQL's timestamps can be: from 4714-11-24 BC to the end of the year 294276.
+LEAST_MICROS = -210_866_803_200_000_000
+LARGEST_MICROS = 9_224_318_015_999_999_999
+
 DATE = Schema(Type.INT32, name="io.debezium.time.Date", version=1)
 TIME = Schema(Type.INT32, name="io.debezium.time.Time", version=1)
 MICRO_TIME = Schema(Type.INT64, name="io.debezium.time.MicroTime", version=1)
 TIMESTAMP = Schema(Type.INT64, name="io.debezium.time.Timestamp", version=1)
 MICRO_TIMESTAMP = Schema(Type.INT64, name="io.debezium.time.MicroTimestamp", version=1)
+NANO_TIME = Schema(Type.INT64, name="io.debezium.time.NanoTime", version=1)
+NANO_TIMESTAMP = Schema(Type.INT64, name="io.debezium.time.NanoTimestamp", version=1)
+ISO_DATE = Schema(Type.STRING, name="io.debezium.time.IsoDate", version=1)
+ISO_TIME = Schema(Type.STRING, name="io.debezium.time.IsoTime", version=1)
+ISO_TIMESTAMP = Schema(Type.STRING, name="io.debezium.time.IsoTimestamp", version=1)
+CONNECT_DATE = Schema(Type.INT32, name="org.apache.kafka.connect.data.Date", version=1)
+CONNECT_TIME = Schema(Type.INT32, name="org.apache.kafka.connect.data.Time", version=1)
+CONNECT_TIMESTAMP = Schema(Type.INT64, name="org.apache.kafka.connect.data.Timestamp", version=1)
 ZONED_TIME = Schema(Type.STRING, name="io.debezium.time.ZonedTime", version=1)
 ZONED_TIMESTAMP = Schema(Type.STRING, name="io.debezium.time.ZonedTimestamp", version=1)
 
@@ -31,14 +43,9 @@ MILLIS_PRECISION = 3
 """The largest declared precision that adaptive mode renders in milliseconds."""
 
 
-def time_schema(precision: int) -> Schema:
-    """The schema of a time of day in adaptive mode; `precision` is in fraction digits."""
-    return TIME if precision <= MILLIS_PRECISION else MICRO_TIME
-
-
-def timestamp_schema(precision: int) -> Schema:
-    """The schema of a timestamp without time zone in adaptive mode."""
-    return TIMESTAMP if precision <= MILLIS_PRECISION else MICRO_TIMESTAMP
+def in_millis(precision: int) -> bool:
+    """Whether adaptive mode renders a declared precision (fraction digits) in milliseconds."""
+    return precision <= MILLIS_PRECISION
 
 
 def epoch_day(year: int, month: int, day: int) -> int:
@@ -82,6 +89,11 @@ def zoned_timestamp(micros: int, digits: int) -> str:
     plus, years before 1 BC a minus (`DateTimeFormatter.ISO_LOCAL_DATE`).
     """
     days, of_day = divmod(micros, MICROS_PER_DAY)
+    return f"{iso_date(days)}T{_clock(of_day, digits)}Z"
+
+
+def iso_date(days: int) -> str:
+    """ISO 8601 text of a day number, without a zone."""
     year, month, day = civil_date(days)
     if year > 9999:
         year_text = f"+{year}"
@@ -89,7 +101,7 @@ def zoned_timestamp(micros: int, digits: int) -> str:
         year_text = f"-{-year:04}"
     else:
         year_text = f"{year:04}"
-    return f"{year_text}-{month:02}-{day:02}T{_clock(of_day, digits)}Z"
+    return f"{year_text}-{month:02}-{day:02}"
 
 
 def zoned_time(micros: int) -> str:

@@ -201,16 +201,6 @@ def test_a_domain_is_what_it_is_made_over() -> None:
     assert kind.parameter == 2
 
 
-@pytest.mark.parametrize("name", ["money", "interval", "point", "circle", "varbit"])
-def test_a_type_that_is_not_there_yet_is_refused_by_name(name: str) -> None:
-    with pytest.raises(
-        HeadraceError, match=f"column c of public.t has the type .*{name}"
-    ) as raised:
-        resolve(facts(name), column=Column("public.t", "c"))
-    assert raised.value.code == "postgresql.type_not_supported"
-    assert r"column.exclude.list=public\.t\.c" in raised.value.remedy
-
-
 @pytest.mark.parametrize(
     "unknown",
     [

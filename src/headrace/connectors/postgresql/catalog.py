@@ -64,10 +64,12 @@ WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_t%%'
 """
 _COLUMNS = """
-SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, a.attnotnull,
+SELECT a.attname, a.attnum, a.atttypid, a.atttypmod,
+       a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
        CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END,
        a.attgenerated <> ''
-FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 _KEY = """
@@ -96,7 +98,8 @@ SELECT t.oid, t.typname, n.nspname, t.typtype::text,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 AND t.typcategory = 'A' THEN t.typelem END,
        CASE WHEN t.typtype = 'd' THEN t.typbasetype END, t.typtypmod,
        ARRAY(SELECT e.enumlabel::text FROM pg_enum e WHERE e.enumtypid = t.oid
-             ORDER BY e.enumsortorder)
+             ORDER BY e.enumsortorder),
+       t.typdelim::text
 FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.oid = %s
 """
 
@@ -176,7 +179,7 @@ class Catalog:
         found = self._rows(_TYPE, (oid,))
         if not found:
             return TypeFacts(oid, f"type {oid}", "", "p")
-        _, name, schema, kind, element, base, typmod, labels = found[0]
+        _, name, schema, kind, element, base, typmod, labels, delimiter = found[0]
         facts = TypeFacts(
             oid,
             str(name),
@@ -186,6 +189,7 @@ class Catalog:
             self.type_facts(int(base)) if base is not None else None,
             tuple(labels),
             int(typmod) if kind == "d" else NO_TYPMOD,
+            str(delimiter),
         )
         if not _has_labels(facts):
             self._types[oid] = facts

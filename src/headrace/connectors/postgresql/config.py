@@ -462,7 +462,6 @@ class PostgresConfig(ConnectorConfig):
         "json",
         Group.VALUES,
         "Representation of hstore columns.",
-        planned=("map",),
     )
     interval_handling_mode = Property(
         "interval.handling.mode",
@@ -470,7 +469,6 @@ class PostgresConfig(ConnectorConfig):
         "numeric",
         Group.VALUES,
         "Representation of interval columns.",
-        planned=("string",),
     )
     money_fraction_digits = Property(
         "money.fraction.digits",
@@ -478,7 +476,6 @@ class PostgresConfig(ConnectorConfig):
         "2",
         Group.VALUES,
         "Scale of money columns.",
-        status=planned("the money type comes later"),
     )
 
     snapshot_mode = Property(

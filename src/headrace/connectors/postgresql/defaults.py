@@ -11,7 +11,7 @@ import math
 import re
 import uuid
 
-from headrace.connectors.postgresql.declarations import Declaration
+from headrace.connectors.postgresql.declaration import Declaration
 from headrace.connectors.postgresql.type_facts import SYSTEM_SCHEMA, TypeFacts
 from headrace.errors import HeadraceError
 
@@ -45,6 +45,7 @@ _PLACEHOLDERS = {
     "time": "00:00:00",
     "timestamp": "1970-01-01 00:00:00",
     "timestamptz": "1970-01-01 00:00:00+00",
+    "interval": "00:00:00",
 }
 """Types with defaults, and the text of their value when a function makes it."""
 

@@ -18,7 +18,8 @@ class TypeFacts:
 
     `kind` is typtype (`b` base, `c` composite, `d` domain, `e` enum, `m` multirange, `p` pseudo,
     `r` range); `element` is set for arrays only, `base` for domains only; `labels` are an enum's
-    in enumsortorder; `typmod` is a domain's typtypmod, else -1.
+    in enumsortorder; `typmod` is a domain's typtypmod, else -1; `delimiter` stands between the
+    elements of arrays of this type.
     """
 
     oid: int
@@ -29,13 +30,24 @@ class TypeFacts:
     base: TypeFacts | None = None
     labels: tuple[str, ...] = ()
     typmod: int = NO_TYPMOD
+    delimiter: str = ","
 
 
 class ConfigurationLike(Protocol):
     """The properties of the configuration that decide how values are rendered."""
 
     @property
+    def time_precision_mode(self) -> str: ...
+    @property
     def decimal_handling_mode(self) -> str: ...
+    @property
+    def binary_handling_mode(self) -> str: ...
+    @property
+    def hstore_handling_mode(self) -> str: ...
+    @property
+    def interval_handling_mode(self) -> str: ...
+    @property
+    def money_fraction_digits(self) -> int: ...
     @property
     def unavailable_value_placeholder(self) -> str: ...
     @property
@@ -49,6 +61,11 @@ class TypeOptions:
     decimal_handling_mode: str = "precise"
     unavailable_value_placeholder: str = "__debezium_unavailable_value"
     include_unknown_datatypes: bool = False
+    time_precision_mode: str = "adaptive"
+    binary_handling_mode: str = "bytes"
+    hstore_handling_mode: str = "json"
+    interval_handling_mode: str = "numeric"
+    money_fraction_digits: int = 2
 
     @staticmethod
     def of(config: ConfigurationLike) -> TypeOptions:
@@ -57,6 +74,11 @@ class TypeOptions:
             str(config.decimal_handling_mode).lower(),
             config.unavailable_value_placeholder,
             config.include_unknown_datatypes,
+            str(config.time_precision_mode).lower(),
+            str(config.binary_handling_mode).lower(),
+            str(config.hstore_handling_mode).lower(),
+            str(config.interval_handling_mode).lower(),
+            config.money_fraction_digits,
         )
 
     @property

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
-from headrace.connectors.postgresql import declarations, values
-from headrace.connectors.postgresql.declarations import NO_PLACEHOLDER, Declaration
+from headrace.connectors.postgresql import binary_types, declarations, values
+from headrace.connectors.postgresql.declaration import NO_PLACEHOLDER, Declaration
 from headrace.connectors.postgresql.defaults import default_value
 from headrace.connectors.postgresql.type_facts import (
     DEFAULT_OPTIONS,
@@ -109,14 +109,12 @@ def resolve(
     `typmod` is the column's type modifier, from the catalogue or the Relation message;
     `optional` is whether the column accepts null; `default` is `pg_get_expr` of its default,
     None for generated columns. Domains are rendered as what they are made over. A type that
-    Debezium does not know is left out; one that it knows and this version does not raises
-    HeadraceError `postgresql.type_not_supported`.
+    Debezium does not know is left out, or, with `include.unknown.datatypes`, given as the bytes
+    of its text.
     """
     base, modifier = _undomained(facts, typmod)
     made = _declaration(base, modifier, options)
     if made is None:
-        if options.include_unknown_datatypes or _is_planned(base):
-            raise _not_supported(facts, column)
         return None
     # Debezium knows the defaults of built-in types and enums by name; a domain has another name.
     value = None if default is None or facts.kind == "d" else default_value(facts, made, default)
@@ -149,14 +147,25 @@ def _fallback(schema: Schema, made: Declaration) -> object:
 
 
 def _declaration(facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration | None:
+    known = _known(facts, typmod, options)
+    if known is not None or not options.include_unknown_datatypes:
+        return known
+    if facts.element is None or _is_vector(facts):
+        return binary_types.unknown(options)
+    if facts.element.schema == SYSTEM_SCHEMA and facts.element.name in declarations.OMITTED_ARRAYS:
+        return None
+    return declarations.unknown_array(options, facts.element.delimiter.encode())
+
+
+def _known(facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration | None:
     if facts.element is not None:
-        if _is_omitted_array(facts.element):
+        inner = facts.element
+        if inner.kind == "d" or _is_vector(facts):
             return None
-        element = _declaration(facts.element, typmod, options)
-        # Arrays of bits have no sensible rendering in Debezium; they wait for the bit strings.
-        if element is None or element.encoding is Encoding.BIT1:
+        if inner.schema == SYSTEM_SCHEMA and inner.name in declarations.OMITTED_ARRAYS:
             return None
-        return declarations.array_of(element)
+        element = _known(inner, typmod, options)
+        return None if element is None else declarations.array_of(element, inner.delimiter.encode())
     if facts.kind == "e":
         return declarations.enum(facts)
     if facts.kind not in ("b", "r"):
@@ -167,25 +176,6 @@ def _declaration(facts: TypeFacts, typmod: int, options: TypeOptions) -> Declara
     return None if maker is None else maker(facts, typmod, options)
 
 
-def _is_omitted_array(element: TypeFacts) -> bool:
-    if element.kind == "d":
-        return True
-    return element.schema == SYSTEM_SCHEMA and element.name in declarations.OMITTED_ARRAYS
-
-
-def _is_planned(facts: TypeFacts) -> bool:
-    if facts.element is not None:
-        return not _is_omitted_array(facts.element) and _is_planned(facts.element)
-    if facts.kind != "b":
-        return False
-    if facts.schema == SYSTEM_SCHEMA:
-        return facts.name in declarations.PLANNED
-    return facts.name in declarations.PLANNED_EXTENSIONS
-
-
-def _not_supported(facts: TypeFacts, column: Column) -> HeadraceError:
-    return HeadraceError(
-        "postgresql.type_not_supported",
-        f"{column} has the type {facts.schema}.{facts.name}, which is not supported yet",
-        f"Exclude it: column.exclude.list={column.exclusion}.",
-    )
+def _is_vector(facts: TypeFacts) -> bool:
+    """int2vector and oidvector: arrays by the catalogue, but not by their text."""
+    return facts.schema == SYSTEM_SCHEMA and facts.name in ("int2vector", "oidvector")

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from headrace.debezium import decimals, temporal
+from headrace.debezium import decimals
 from headrace.errors import HeadraceError
 
 Decoder = Callable[[bytes], object]
@@ -52,11 +52,22 @@ def boolean(text: bytes) -> bool:
     return text == b"t"
 
 
-def bit(text: bytes) -> bool:
-    """A bit string of length one; an empty one (bit varying) is false."""
+def bit(text: bytes) -> bool | None:
+    """A bit string of length one; None for an empty one (bit varying)."""
     if text not in (b"0", b"1", b""):
         refuse("bit(1)")
-    return text == b"1"
+    return text == b"1" if text else None
+
+
+_BITS = re.compile(rb"[01]*")
+
+
+def bits(text: bytes) -> bytes:
+    """A bit string with its last bit first, as many bytes as the highest set bit needs."""
+    if not _BITS.fullmatch(text):
+        refuse("bit string")
+    number = int(text or b"0", 2)
+    return number.to_bytes((number.bit_length() + 7) // 8, "little")
 
 
 def string(text: bytes) -> str:
@@ -141,119 +152,6 @@ def bytea(text: bytes) -> bytes:
             "bytea", "Set bytea_output=hex for the connector's role; the connector relies on it."
         )
     return bytes.fromhex(found[1].decode())
-
-
-_DATE = re.compile(rb"([0-9]{4,7})-([0-9]{2})-([0-9]{2})( BC)?")
-_TIME = re.compile(rb"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
-_OFFSET = re.compile(rb"([+-])([0-9]{2})(?::([0-9]{2}))?(?::([0-9]{2}))?")
-_TIMESTAMP = re.compile(rb"([0-9]{4,7}-[0-9]{2}-[0-9]{2}) ([0-9:.]{8,15})([+-][0-9:]{2,8})?( BC)?")
-
-
-def date(text: bytes) -> int:
-    """Days since 1970-01-01; the infinities are Debezium's two constants."""
-    if text == b"infinity":
-        return temporal.POSITIVE_INFINITY_DAYS
-    if text == b"-infinity":
-        return temporal.NEGATIVE_INFINITY_DAYS
-    return _days(text)
-
-
-def _days(text: bytes) -> int:
-    found = _DATE.fullmatch(text)
-    if found is None:
-        refuse("date")
-    year, month, day = int(found[1]), int(found[2]), int(found[3])
-    if found[4]:
-        year = 1 - year
-    if not temporal.is_civil_date(year, month, day):
-        refuse("date")
-    return temporal.epoch_day(year, month, day)
-
-
-def time_micros(text: bytes) -> int:
-    """Microseconds since midnight, up to and including 24:00:00."""
-    found = _TIME.fullmatch(text)
-    if found is None:
-        refuse("time")
-    hour, minute, second = int(found[1]), int(found[2]), int(found[3])
-    fraction = int((found[4] or b"").ljust(6, b"0"))
-    micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
-    if minute > 59 or second > 59 or micros > temporal.MICROS_PER_DAY:
-        refuse("time")
-    return micros
-
-
-def time_millis(text: bytes) -> int:
-    """Milliseconds since midnight of a `time` with at most three fraction digits."""
-    return _exact_millis(time_micros(text), "time(3)")
-
-
-def timestamp_micros(text: bytes) -> int:
-    """Microseconds since 1970-01-01 of a timestamp without time zone."""
-    if text == b"infinity":
-        return temporal.POSITIVE_INFINITY_MICROS
-    if text == b"-infinity":
-        return temporal.NEGATIVE_INFINITY_MICROS
-    micros, offset = _timestamp(text)
-    if offset is not None:
-        refuse("timestamp")
-    return micros
-
-
-def timestamp_millis(text: bytes) -> int:
-    """Milliseconds since 1970-01-01 of a timestamp with at most three fraction digits."""
-    return _exact_millis(timestamp_micros(text), "timestamp(3)")
-
-
-def timestamp_with_zone(text: bytes, *, digits: int) -> str:
-    """ISO 8601 text in UTC with `digits` fraction digits (0: as needed), or an infinity."""
-    if text in (b"infinity", b"-infinity"):
-        return text.decode()
-    micros, offset = _timestamp(text)
-    if offset is None:
-        refuse("timestamp with time zone")
-    micros -= offset * 1_000_000
-    if digits and micros % 10 ** (6 - digits):
-        refuse(f"timestamp({digits}) with time zone")
-    return temporal.zoned_timestamp(micros, digits)
-
-
-def time_with_zone(text: bytes) -> str:
-    """ISO 8601 time of day in UTC. Only 24:00:00 at UTC itself stays 24:00:00."""
-    start = max(text.find(b"+"), text.find(b"-"))
-    if start < 0:
-        refuse("time with time zone")
-    micros = time_micros(text[:start])
-    offset = _offset_seconds(text[start:])
-    if offset or micros != temporal.MICROS_PER_DAY:
-        micros = (micros - offset * 1_000_000) % temporal.MICROS_PER_DAY
-    return temporal.zoned_time(micros)
-
-
-def _timestamp(text: bytes) -> tuple[int, int | None]:
-    found = _TIMESTAMP.fullmatch(text)
-    if found is None:
-        refuse("timestamp")
-    days = _days(found[1] + (found[4] or b""))
-    micros = days * temporal.MICROS_PER_DAY + time_micros(found[2])
-    if not temporal.NEGATIVE_INFINITY_MICROS < micros < temporal.POSITIVE_INFINITY_MICROS:
-        refuse("timestamp")
-    return micros, None if found[3] is None else _offset_seconds(found[3])
-
-
-def _offset_seconds(text: bytes) -> int:
-    found = _OFFSET.fullmatch(text)
-    if found is None:
-        refuse("time zone offset")
-    seconds = int(found[2]) * 3600 + int(found[3] or 0) * 60 + int(found[4] or 0)
-    return -seconds if found[1] == b"-" else seconds
-
-
-def _exact_millis(micros: int, type_name: str) -> int:
-    millis, rest = divmod(micros, 1000)
-    if rest:
-        refuse(type_name)
-    return millis
 
 
 # One item of an array: quoted with backslash escapes, or bare up to a separator.

@@ -1,0 +1,94 @@
+"""What one PostgreSQL type becomes: the form that every declaration has, and its common kinds."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.schema import Schema, Type
+from headrace.connectors.postgresql import values
+from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
+
+
+class _NoPlaceholder:
+    """The column's schema has no room for a placeholder: null, and the unavailable mark."""
+
+    def __repr__(self) -> str:
+        return "NO_PLACEHOLDER"
+
+    def __reduce__(self) -> str:
+        return "NO_PLACEHOLDER"
+
+
+NO_PLACEHOLDER: Final = _NoPlaceholder()
+
+
+def no_placeholder(_placeholder: bytes) -> object:
+    """What kinds without a placeholder answer."""
+    return NO_PLACEHOLDER
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What one type becomes, apart from nullability and defaults.
+
+    `zero` is the value of a required column that the log leaves out; `toasted` makes the
+    placeholder from its bytes, `toasted_array` that of an array of this type.
+    """
+
+    schema: Schema
+    encoding: Encoding
+    decoder: values.Decoder
+    zero: object
+    parameter: int = 0
+    toasted: Callable[[bytes], object] = field(default=no_placeholder)
+    toasted_array: Callable[[bytes], object] = field(default=no_placeholder)
+
+
+Maker = Callable[[TypeFacts, int, TypeOptions], Declaration | None]
+
+
+def text_of(placeholder: bytes) -> str:
+    """The placeholder as text."""
+    return placeholder.decode(errors="replace")
+
+
+def texts_of(placeholder: bytes) -> list[object]:
+    """The placeholder as an array of one text."""
+    return [text_of(placeholder)]
+
+
+def uuids_of(placeholder: bytes) -> list[object]:
+    """An array of Java's UUID.nameUUIDFromBytes: version 3 without a name space."""
+    digest = hashlib.md5(placeholder, usedforsecurity=False).digest()
+    return [str(uuid.UUID(bytes=digest, version=3))]
+
+
+def fixed(declaration: Declaration) -> Maker:
+    """The same declaration whatever the modifier and the options."""
+    return lambda _facts, _typmod, _options: declaration
+
+
+def text_declaration(
+    name: str | None = None,
+    *,
+    zero: object = "",
+    array: Callable[[bytes], object] = texts_of,
+    parameters: tuple[tuple[str, str], ...] = (),
+) -> Declaration:
+    """The server's text as a Connect string; `name` is its semantic type."""
+    schema = Schema(
+        Type.STRING, name=name, version=None if name is None else 1, parameters=parameters
+    )
+    return Declaration(
+        schema, Encoding.STRING, values.string, zero, toasted=text_of, toasted_array=array
+    )
+
+
+def textual(name: str | None = None, array: Callable[[bytes], object] = texts_of) -> Maker:
+    """`text_declaration` for every modifier."""
+    return fixed(text_declaration(name, array=array))

@@ -1,0 +1,81 @@
+"""interval: Debezium's MicroDuration or its ISO 8601 text, as `interval.handling.mode` says."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import NamedTuple
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.schema import Schema, Type
+from headrace.connectors.postgresql import values
+from headrace.connectors.postgresql.declaration import Declaration
+from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
+
+_MICRO_DURATION = Schema(Type.INT64, name="io.debezium.time.MicroDuration", version=1)
+_INTERVAL = Schema(Type.STRING, name="io.debezium.time.Interval", version=1)
+_DAYS_PER_MONTH = 365.25 / 12
+_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
+
+
+def interval(_facts: TypeFacts, _typmod: int, options: TypeOptions) -> Declaration:
+    """`interval` of any precision and fields."""
+    if options.interval_handling_mode == "string":
+        return Declaration(_INTERVAL, Encoding.PYTHON, interval_text, "P0Y0M0DT0H0M0S")
+    return Declaration(_MICRO_DURATION, Encoding.PYTHON, interval_micros, 0)
+
+
+class _Parts(NamedTuple):
+    years: int
+    months: int
+    days: int
+    hours: int
+    minutes: int
+    micros: int
+    """Of the seconds and their fraction."""
+
+
+# IntervalStyle=postgres.
+_TEXT = re.compile(
+    rb"(?:([+-]?[0-9]{1,10}) years?)? ?(?:([+-]?[0-9]{1,10}) mons?)? ?"
+    rb"(?:([+-]?[0-9]{1,10}) days?)? ?"
+    rb"(?:([+-]?)([0-9]{2,10}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?)?"
+)
+
+
+def _parts(text: bytes) -> _Parts:
+    found = _TEXT.fullmatch(text)
+    if found is None or not text:
+        values.refuse("interval")
+    years, months, days = (int(found[i] or 0) for i in (1, 2, 3))
+    sign = -1 if found[4] == b"-" else 1
+    hours, minutes, seconds = (sign * int(found[i] or 0) for i in (5, 6, 7))
+    fraction = sign * int((found[8] or b"").ljust(6, b"0"))
+    return _Parts(years, months, days, hours, minutes, seconds * 1_000_000 + fraction)
+
+
+def _is_infinite(text: bytes) -> bool:
+    return text in (b"infinity", b"-infinity")
+
+
+def interval_micros(text: bytes) -> int | None:
+    """Microseconds with months of 365.25/12 days; None for the infinities.
+
+    In doubles, as Debezium adds them up, cut to whole numbers; beyond 64 bits the largest.
+    """
+    if _is_infinite(text):
+        return None
+    parts = _parts(text)
+    days = (parts.years * 12 + parts.months) * _DAYS_PER_MONTH + parts.days
+    seconds = parts.micros / 1_000_000
+    micros = (((days * 24.0 + parts.hours) * 60.0 + parts.minutes) * 60.0 + seconds) * 1_000_000.0
+    return max(_LONG_MIN, min(_LONG_MAX, int(micros)))
+
+
+def interval_text(text: bytes) -> str | None:
+    """`P1Y2M3DT4H5M6.78S`, always with all parts; None for the infinities."""
+    if _is_infinite(text):
+        return None
+    parts = _parts(text)
+    seconds = Decimal(parts.micros).scaleb(-6).normalize()
+    return f"P{parts.years}Y{parts.months}M{parts.days}DT{parts.hours}H{parts.minutes}M{seconds:f}S"
