@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
+
+from headrace.connect.java_numbers import java_double, java_float
 
 
 class Type(StrEnum):
@@ -73,6 +76,7 @@ class Schema:
     def json(self) -> str:
         """The schema as JsonConverter prints it (compact, member order as in asJsonSchema)."""
         text = json.dumps(self._json_object(), ensure_ascii=False, separators=(",", ":"))
+        text = _NUMBER.sub(r"\1", text)
         return re.sub("[\U00010000-\U0010ffff]", _surrogates, text)
 
     def _json_object(self, member: str | None = None) -> dict[str, object]:
@@ -94,7 +98,7 @@ class Schema:
         if self.parameters:
             out["parameters"] = dict(self.parameters)
         if self.default is not None:
-            out["default"] = _json_value(self.default)
+            out["default"] = _json_value(self.default, self.type)
         if member is not None:
             out["field"] = member
         return out
@@ -106,7 +110,14 @@ def _surrogates(found: re.Match[str]) -> str:
     return f"\\u{0xD800 + (offset >> 10):04X}\\u{0xDC00 + (offset & 0x3FF):04X}"
 
 
-def _json_value(value: object) -> object:
+# Java's text of a number is marked with NULs, which no text of a schema holds, for `json`.
+_NUMBER = re.compile(r'"\\u0000([^"]*)\\u0000"')
+
+
+def _json_value(value: object, kind: Type) -> object:
+    if isinstance(value, float):
+        text = java_float(value) if kind is Type.FLOAT32 else java_double(value)
+        return f"\0{text}\0" if math.isfinite(value) else text
     if isinstance(value, Decimal):
         return base64.b64encode(unscaled_bytes(value)).decode()
     if isinstance(value, bytes):

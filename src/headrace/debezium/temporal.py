@@ -19,9 +19,9 @@ NEGATIVE_INFINITY_MICROS = -9_223_372_036_832_400_000
 POSITIVE_INFINITY_DAYS = -2_147_472_692
 NEGATIVE_INFINITY_DAYS = -2_147_472_691
 
-# What PostgreSQL's timestamps can be: from 4714-11-24 BC to the end of the year 294276.
+# What PostgreSQL's timestamps can be: from 4714-11-24 BC to the year 294277, by rounding.
 LEAST_MICROS = -210_866_803_200_000_000
-LARGEST_MICROS = 9_224_318_015_999_999_999
+LARGEST_MICROS = 9_224_318_016_000_000_000
 
 DATE = Schema(Type.INT32, name="io.debezium.time.Date", version=1)
 TIME = Schema(Type.INT32, name="io.debezium.time.Time", version=1)

@@ -12,7 +12,8 @@ import re
 import uuid
 
 from headrace.connectors.postgresql.declaration import Declaration
-from headrace.connectors.postgresql.type_facts import SYSTEM_SCHEMA, TypeFacts
+from headrace.connectors.postgresql.numeric_types import numeric
+from headrace.connectors.postgresql.type_facts import DEFAULT_OPTIONS, SYSTEM_SCHEMA, TypeFacts
 from headrace.errors import HeadraceError
 
 _FUNCTION = re.compile(r"\(?[A-Za-z0-9_.]+\(.*\)", re.DOTALL)
@@ -52,7 +53,9 @@ _PLACEHOLDERS = {
 _BOOLEANS = {"true": "t", "false": "f"}
 
 
-def default_value(facts: TypeFacts, declaration: Declaration, expression: str) -> object | None:
+def default_value(
+    facts: TypeFacts, typmod: int, declaration: Declaration, expression: str
+) -> object | None:
     """The Connect value of a default, or None when the schema shows none.
 
     `expression` is the output of `pg_get_expr`. Never raises: a default that cannot be read is
@@ -70,13 +73,16 @@ def default_value(facts: TypeFacts, declaration: Declaration, expression: str) -
     if facts.name == "bool":
         text = _BOOLEANS.get(text.lower(), text)
     try:
+        if facts.name == "numeric":
+            # In every mode a number with more digits than the column has no place.
+            numeric(facts, typmod, DEFAULT_OPTIONS).decoder(text.encode())
         value = declaration.decoder(text.encode())
     except (HeadraceError, UnicodeEncodeError):
         return None
-    # Connect allows no struct as a default, and JSON no NaN without quotes.
-    if isinstance(value, dict) or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    return value
+    if isinstance(value, float) and math.isnan(value):
+        return math.nan  # one object, so that equal schemas are equal
+    # Connect allows no struct as a default.
+    return None if isinstance(value, dict) else value
 
 
 def _literal(expression: str, placeholder: str | None) -> str | None:

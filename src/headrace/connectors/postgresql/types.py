@@ -117,7 +117,11 @@ def resolve(
     if made is None:
         return None
     # Debezium knows the defaults of built-in types and enums by name; a domain has another name.
-    value = None if default is None or facts.kind == "d" else default_value(facts, made, default)
+    value = (
+        None
+        if default is None or facts.kind == "d"
+        else default_value(facts, typmod, made, default)
+    )
     schema = replace(made.schema, optional=optional, default=value)
     unavailable = made.toasted(options.placeholder)
     return ColumnType(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import NoReturn
 
 import numpy as np
@@ -154,10 +155,15 @@ def bytea(text: bytes) -> bytes:
     return bytes.fromhex(found[1].decode())
 
 
-# One item of an array: quoted with backslash escapes, or bare up to a separator.
-_ITEM = re.compile(
-    rb'"([^"\\]*(?:\\.[^"\\]*)*)"|([^"{},\\\s][^"{},\\]*(?:\\.[^"{},\\]*)*)', re.DOTALL
-)
+@lru_cache
+def _item(separator: bytes) -> re.Pattern[bytes]:
+    """One item of an array: quoted with backslash escapes, or bare up to a separator."""
+    bare = rb'[^"{}\\%s]' % re.escape(separator)
+    return re.compile(
+        rb'"([^"\\]*(?:\\.[^"\\]*)*)"|(?!\s)(%s+(?:\\.%s*)*)' % (bare, bare), re.DOTALL
+    )
+
+
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
 _BOUNDS = re.compile(rb"(?:\[-?[0-9]{1,10}:-?[0-9]{1,10}\])+=")
 
@@ -177,10 +183,11 @@ def array(text: bytes, *, element: Decoder, separator: bytes = b",") -> list[obj
         return []
     if text[1:2] == b"{":
         return None
+    item_text = _item(separator)
     items: list[object] = []
     position, end = 1, len(text) - 1
     while True:
-        found = _ITEM.match(text, position, end)
+        found = item_text.match(text, position, end)
         if found is None:
             refuse("array")
         quoted, bare = found[1], found[2]
