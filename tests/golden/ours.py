@@ -29,6 +29,7 @@ def run(path: Path, server: PostgresServer) -> list[str]:
                 "database.user": server.user,
                 "database.dbname": DATABASE,
                 "slot.name": "golden",
+                "headrace.compatibility": "debezium-3.6",
                 **properties,
             },
             offsets=[{"v": 1, "server": PREFIX}],

@@ -37,7 +37,8 @@ class Declaration:
     """What one type becomes, apart from nullability and defaults.
 
     `zero` is the value of a required column that the log leaves out; `toasted` makes the
-    placeholder from its bytes, `toasted_array` that of an array of this type.
+    placeholder from its bytes, `toasted_array` that of an array of this type. `nullable`: the
+    schema is optional even where the column is not.
     """
 
     schema: Schema
@@ -47,6 +48,7 @@ class Declaration:
     parameter: int = 0
     toasted: Callable[[bytes], object] = field(default=no_placeholder)
     toasted_array: Callable[[bytes], object] = field(default=no_placeholder)
+    nullable: bool = False
 
 
 Maker = Callable[[TypeFacts, int, TypeOptions], Declaration | None]

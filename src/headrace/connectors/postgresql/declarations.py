@@ -111,6 +111,9 @@ BUILT_IN: Mapping[str, Maker] = {
 }
 """Types of pg_catalog by typname."""
 
+SHAPES = frozenset({"box", "lseg", "path", "polygon", "circle", "line"})
+"""Types of pg_catalog that Debezium 3.6 leaves out."""
+
 EXTENSIONS: Mapping[str, Maker] = {
     "citext": _LONE_TEXT,
     "ltree": textual("io.debezium.data.Ltree", array=no_placeholder),
@@ -140,18 +143,31 @@ def array_of(element: Declaration, separator: bytes = b",") -> Declaration:
     )
 
 
+def array_without_nulls(element: Declaration, separator: bytes) -> Declaration:
+    """The declaration of an array that is null when one of its elements is."""
+    made = array_of(element, separator)
+    decoder = partial(values.array, element=element.decoder, separator=separator, nulls=False)
+    return replace(made, schema=Schema(Type.ARRAY, values=element.schema), decoder=decoder)
+
+
 def unknown_array(options: TypeOptions, separator: bytes) -> Declaration:
     """The declaration of an array whose elements are of an unknown type."""
-    element = binary_types.unknown(options)
-    return array_of(replace(element, toasted_array=no_placeholder), separator)
+    element = replace(binary_types.unknown(options), toasted_array=no_placeholder)
+    made = array_of(element, separator)
+    if options.quirks:
+        decoder = array_without_nulls(element, separator).decoder
+        made = replace(made, decoder=decoder)
+    return made
 
 
 __all__ = [
     "BUILT_IN",
     "EXTENSIONS",
     "OMITTED_ARRAYS",
+    "SHAPES",
     "Declaration",
     "array_of",
+    "array_without_nulls",
     "enum",
     "texts_of",
     "unknown_array",

@@ -13,9 +13,15 @@ import uuid
 
 from headrace.connectors.postgresql.declaration import Declaration
 from headrace.connectors.postgresql.numeric_types import numeric
-from headrace.connectors.postgresql.type_facts import DEFAULT_OPTIONS, SYSTEM_SCHEMA, TypeFacts
+from headrace.connectors.postgresql.type_facts import (
+    DEFAULT_OPTIONS,
+    SYSTEM_SCHEMA,
+    TypeFacts,
+    TypeOptions,
+)
 from headrace.errors import HeadraceError
 
+_ANY_QUOTED = re.compile(r"'(.*?)'", re.DOTALL)
 _FUNCTION = re.compile(r"\(?[A-Za-z0-9_.]+\(.*\)", re.DOTALL)
 _KEYWORDS = frozenset(
     {"current_timestamp", "current_time", "current_date", "localtime", "localtimestamp"}
@@ -54,7 +60,11 @@ _BOOLEANS = {"true": "t", "false": "f"}
 
 
 def default_value(
-    facts: TypeFacts, typmod: int, declaration: Declaration, expression: str
+    facts: TypeFacts,
+    typmod: int,
+    declaration: Declaration,
+    expression: str,
+    options: TypeOptions,
 ) -> object | None:
     """The Connect value of a default, or None when the schema shows none.
 
@@ -68,6 +78,9 @@ def default_value(
             return None
         placeholder = _PLACEHOLDERS[facts.name]
     text = _literal(expression, placeholder)
+    if text is None and options.quirks and not _NULL.fullmatch(expression):
+        quoted = _ANY_QUOTED.search(expression)
+        text = expression if quoted is None else quoted[1]
     if text is None or (facts.kind == "e" and text not in facts.labels):
         return None
     if facts.name == "bool":

@@ -24,6 +24,7 @@ from headrace.connect.records import (
     TransactionField,
 )
 from headrace.connect.schema import Schema
+from headrace.connectors.postgresql import binary_types
 from headrace.connectors.postgresql.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import NO_PLACEHOLDER, ColumnType, resolve
 from headrace.debezium import source_info
@@ -150,7 +151,7 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
         headers = context_headers(settings.server, settings.task, CONNECTOR, settings.run)
     source = _source(facts, settings)
     if facts.kind == "message":
-        return _message_shape(facts, source, headers)
+        return _message_shape(facts, source, headers, settings.types)
     found: dict[str, ColumnCells] = {}
     for index, column in enumerate(facts.columns):
         if not column.captured and column.name not in facts.key:
@@ -163,8 +164,11 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
     return change_event(facts.topic, captured, key, source, headers)
 
 
-def _message_shape(facts: RelationFacts, source: Struct, headers: tuple[Header, ...]) -> Shape:
-    value = message_value_schema()
+def _message_shape(
+    facts: RelationFacts, source: Struct, headers: tuple[Header, ...], types: TypeOptions
+) -> Shape:
+    shown = binary_types.unknown(types)
+    value = message_value_schema(shown.schema.type)
 
     def of(schema: Schema, name: str) -> Schema:
         found = schema.field_named(name)
@@ -177,7 +181,7 @@ def _message_shape(facts: RelationFacts, source: Struct, headers: tuple[Header, 
     def text(image: Image) -> Cell:
         return Cell(prefix, image, 0, Encoding.STRING, 0, lambda raw: raw.decode())
 
-    content = Cell(of(message, "content"), Image.NEW, 1, Encoding.PYTHON, 0, bytes)
+    content = Cell(of(message, "content"), Image.NEW, 1, Encoding.PYTHON, 0, shown.decoder)
     return Shape(
         facts.topic,
         Struct(MESSAGE_KEY, (text(Image.KEY),), Image.KEY),

@@ -190,5 +190,7 @@ PATH = _declared(_SHAPE, path, path(b"[(0,0)]"))
 POLYGON = _declared(_SHAPE, polygon, polygon(b"((0,0))"))
 CIRCLE = _declared(_CIRCLE, circle, circle(b"<(0,0),0>"))
 LINE = _declared(_LINE, line, line(b"{0,0,0}"))
-GEOMETRY = _declared(_GEOMETRY, partial(ewkb, type_name="geometry"), _EMPTY)
+GEOMETRY = Declaration(
+    _GEOMETRY, Encoding.PYTHON, partial(ewkb, type_name="geometry"), _EMPTY, nullable=True
+)
 GEOGRAPHY = _declared(_GEOGRAPHY, partial(ewkb, type_name="geography"), _EMPTY)

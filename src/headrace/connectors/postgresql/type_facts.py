@@ -52,6 +52,8 @@ class ConfigurationLike(Protocol):
     def unavailable_value_placeholder(self) -> str: ...
     @property
     def include_unknown_datatypes(self) -> bool: ...
+    @property
+    def headrace_compatibility(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,12 @@ class TypeOptions:
     hstore_handling_mode: str = "json"
     interval_handling_mode: str = "numeric"
     money_fraction_digits: int = 2
+    compatibility: str = "none"
+
+    @property
+    def quirks(self) -> bool:
+        """Whether what Debezium 3.6 does is reproduced where headrace would render better."""
+        return self.compatibility == "debezium-3.6"
 
     @staticmethod
     def of(config: ConfigurationLike) -> TypeOptions:
@@ -79,6 +87,7 @@ class TypeOptions:
             str(config.hstore_handling_mode).lower(),
             str(config.interval_handling_mode).lower(),
             config.money_fraction_digits,
+            str(config.headrace_compatibility),
         )
 
     @property

@@ -120,16 +120,16 @@ def resolve(
     value = (
         None
         if default is None or facts.kind == "d"
-        else default_value(facts, typmod, made, default)
+        else default_value(facts, typmod, made, default, options)
     )
-    schema = replace(made.schema, optional=optional, default=value)
+    schema = replace(made.schema, optional=optional or made.nullable, default=value)
     unavailable = made.toasted(options.placeholder)
     return ColumnType(
         schema=schema,
         encoding=made.encoding,
         parameter=made.parameter,
         decoder=made.decoder,
-        fallback=_fallback(schema, made),
+        fallback=None if optional else _fallback(schema, made),
         unavailable=unavailable,
         type_name=facts.name,
         column=column,
@@ -145,8 +145,6 @@ def _undomained(facts: TypeFacts, typmod: int) -> tuple[TypeFacts, int]:
 
 
 def _fallback(schema: Schema, made: Declaration) -> object:
-    if schema.optional:
-        return None
     return made.zero if schema.default is None else schema.default
 
 
@@ -169,10 +167,17 @@ def _known(facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration |
         if inner.schema == SYSTEM_SCHEMA and inner.name in declarations.OMITTED_ARRAYS:
             return None
         element = _known(inner, typmod, options)
-        return None if element is None else declarations.array_of(element, inner.delimiter.encode())
+        if element is None:
+            return None
+        separator = inner.delimiter.encode()
+        if inner.kind == "e" and options.quirks:
+            return declarations.array_without_nulls(element, separator)
+        return declarations.array_of(element, separator)
     if facts.kind == "e":
         return declarations.enum(facts)
     if facts.kind not in ("b", "r"):
+        return None
+    if options.quirks and facts.schema == SYSTEM_SCHEMA and facts.name in declarations.SHAPES:
         return None
     maker = declarations.EXTENSIONS.get(facts.name)
     if facts.schema == SYSTEM_SCHEMA:

@@ -168,9 +168,11 @@ _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
 _BOUNDS = re.compile(rb"(?:\[-?[0-9]{1,10}:-?[0-9]{1,10}\])+=")
 
 
-def array(text: bytes, *, element: Decoder, separator: bytes = b",") -> list[object] | None:
+def array(
+    text: bytes, *, element: Decoder, separator: bytes = b",", nulls: bool = True
+) -> list[object] | None:
     """A one-dimensional array; None for one of more dimensions, which the schema cannot hold,
-    and when an element's type cannot hold its value.
+    when an element's type cannot hold its value, and for null elements without `nulls`.
 
     Lower bounds other than 1 (`[0:1]={a,b}`) are not part of the value.
     """
@@ -192,6 +194,8 @@ def array(text: bytes, *, element: Decoder, separator: bytes = b",") -> list[obj
             refuse("array")
         quoted, bare = found[1], found[2]
         if bare == b"NULL":
+            if not nulls:
+                return None
             items.append(None)
         else:
             item = element(_ESCAPE.sub(rb"\1", bare if quoted is None else quoted))
