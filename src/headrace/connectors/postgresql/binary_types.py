@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql import values
-from headrace.connectors.postgresql.declaration import Declaration, text_of, texts_of
+from headrace.connectors.postgresql.declaration import Declaration, no_placeholder, text_of
 from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
 
 
@@ -45,6 +45,9 @@ _FORMS = {
     "base64-url-safe": _Form(Type.STRING, Encoding.PYTHON, _base64_url_safe),
     "hex": _Form(Type.STRING, Encoding.HEX, bytes.hex),
 }
+
+
+_PLACEHOLDERS: dict[str, Callable[[bytes], object]] = {"bytes": _same, "hex": text_of}
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,6 @@ def _declared(mode: str, read: Callable[[bytes], bytes]) -> Declaration:
         form.encoding,
         Shown(mode, read),
         b"" if plain else "",
-        toasted=_same if plain else text_of,
-        toasted_array=_bytes_array if plain else texts_of,
+        toasted=_PLACEHOLDERS.get(mode, no_placeholder),
+        toasted_array=_bytes_array if plain else no_placeholder,
     )

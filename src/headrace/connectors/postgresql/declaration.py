@@ -64,6 +64,11 @@ def texts_of(placeholder: bytes) -> list[object]:
     return [text_of(placeholder)]
 
 
+def signed_bytes(placeholder: bytes) -> list[object]:
+    """The placeholder as an array of Java's bytes."""
+    return [byte - 256 if byte > 127 else byte for byte in placeholder]
+
+
 def uuids_of(placeholder: bytes) -> list[object]:
     """An array of Java's UUID.nameUUIDFromBytes: version 3 without a name space."""
     digest = hashlib.md5(placeholder, usedforsecurity=False).digest()

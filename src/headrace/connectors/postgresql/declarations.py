@@ -22,6 +22,7 @@ from headrace.connectors.postgresql.declaration import (
     Maker,
     fixed,
     no_placeholder,
+    signed_bytes,
     text_declaration,
     texts_of,
     textual,
@@ -65,8 +66,8 @@ _JSON = textual("io.debezium.data.Json")
 BUILT_IN: Mapping[str, Maker] = {
     "bool": fixed(Declaration(Schema(Type.BOOLEAN), Encoding.BOOLEAN, values.boolean, False)),
     "int2": _integral(Type.INT16, -(2**15), 2**15 - 1),
-    "int4": _integral(Type.INT32, -(2**31), 2**31 - 1, array=list),
-    "int8": _integral(Type.INT64, -(2**63), 2**63 - 1, array=list),
+    "int4": _integral(Type.INT32, -(2**31), 2**31 - 1, array=signed_bytes),
+    "int8": _integral(Type.INT64, -(2**63), 2**63 - 1, array=signed_bytes),
     "oid": _integral(Type.INT64, 0, 2**32 - 1),
     "float4": fixed(Declaration(Schema(Type.FLOAT32), Encoding.FLOAT, values.single, 0.0)),
     "float8": fixed(Declaration(Schema(Type.FLOAT64), Encoding.DOUBLE, values.double, 0.0)),

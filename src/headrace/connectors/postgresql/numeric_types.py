@@ -9,7 +9,7 @@ from functools import partial
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql import values
-from headrace.connectors.postgresql.declaration import Declaration, text_of, texts_of
+from headrace.connectors.postgresql.declaration import Declaration, text_of
 from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
 from headrace.debezium import decimals
 
@@ -44,7 +44,6 @@ def numeric(_facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration
             values.numeric_string(b"0", scale=scale),
             parameter=-1 if scale is None else scale,
             toasted=text_of,
-            toasted_array=texts_of,
         )
     if modifier is None:
         return Declaration(

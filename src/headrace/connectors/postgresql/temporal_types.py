@@ -6,7 +6,7 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connectors.postgresql import temporal_values
-from headrace.connectors.postgresql.declaration import Declaration, text_of
+from headrace.connectors.postgresql.declaration import Declaration, signed_bytes, text_of
 from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
 from headrace.debezium import temporal
 
@@ -20,14 +20,14 @@ _TIMESTAMP_US = Declaration(
 )
 
 _DATES = {
-    "connect": Declaration(
-        temporal.CONNECT_DATE, Encoding.DATE, temporal_values.date, 0, toasted_array=list
-    ),
+    "connect": Declaration(temporal.CONNECT_DATE, Encoding.DATE, temporal_values.date, 0),
     "isostring": Declaration(
         temporal.ISO_DATE, Encoding.ISO_DATE, temporal_values.date_text, "1970-01-01Z"
     ),
 }
-_DATE = Declaration(temporal.DATE, Encoding.DATE, temporal_values.date, 0, toasted_array=list)
+_DATE = Declaration(
+    temporal.DATE, Encoding.DATE, temporal_values.date, 0, toasted_array=signed_bytes
+)
 
 _TIMES = {
     "adaptive_time_microseconds": _TIME_US,
