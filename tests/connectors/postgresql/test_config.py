@@ -116,10 +116,6 @@ def test_all_problems_are_told_at_once() -> None:
     [
         ("snapshot.mode", "always"),
         ("snapshot.mode", "when_needed"),
-        ("time.precision.mode", "connect"),
-        ("binary.handling.mode", "hex"),
-        ("hstore.handling.mode", "map"),
-        ("interval.handling.mode", "string"),
         ("schema.name.adjustment.mode", "avro"),
         ("field.name.adjustment.mode", "avro"),
         ("provide.transaction.metadata", "true"),

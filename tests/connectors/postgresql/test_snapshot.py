@@ -252,19 +252,6 @@ def test_a_start_that_fails_is_named_and_leaves_nothing_behind(
     assert database.execute(slots, (database.name,)) == [(0,)]
 
 
-@pytest.mark.postgres
-def test_a_type_that_is_not_supported_is_named_before_anything_is_made(
-    database: Database,
-) -> None:
-    database.execute("CREATE TABLE t (id int PRIMARY KEY, price money)")
-    reader = Reader(properties(database))
-    with pytest.raises(HeadraceError, match=r"price.*postgresql\.type_not_supported"):
-        reader.step()
-    reader.stop()
-    slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
-    assert database.execute(slots, (database.name,)) == [(0,)]
-
-
 @given(st.sets(st.integers(1, 30)), st.sets(st.integers(1, 30)), st.integers(1, 31))
 def test_a_snapshot_covers_another_when_it_misses_nothing_that_the_other_sees(
     old_running: set[int], new_running: set[int], old_end: int

@@ -6,7 +6,7 @@ from headrace.config.filters import NameFilter
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.messages import RelationMessage
-from headrace.connectors.postgresql.relations import TableCatalog, check_types, relation_facts
+from headrace.connectors.postgresql.relations import TableCatalog, relation_facts
 from headrace.connectors.postgresql.type_facts import TypeOptions
 from headrace.debezium.keys import KeyRules
 from headrace.debezium.topics import TopicNames
@@ -41,14 +41,11 @@ class Capture:
         return self._columns.accepts(column)
 
     def relation(self, message: RelationMessage, catalog: TableCatalog) -> RelationFacts:
-        """Facts of a relation version; those of tables that are not captured stay empty.
-
-        Raises HeadraceError("postgresql.type_not_supported").
-        """
+        """Facts of a relation version; those of tables that are not captured stay empty."""
         name = f"{message.schema}.{message.table}"
         if not self.takes(name):
             return RelationFacts(message.schema, message.table, "", (), ())
-        facts = relation_facts(
+        return relation_facts(
             message,
             catalog.describe(message.oid),
             catalog,
@@ -56,5 +53,3 @@ class Capture:
             self.keys,
             self.takes_column,
         )
-        check_types(facts, self.types)
-        return facts

@@ -287,17 +287,12 @@ class _Checks:
     def _type(self, table: CatalogTable, name: str, oid: int, typmod: int) -> None:
         facts = self._catalog.type_facts(oid)
         place = Column(table.name, name)
-        try:
-            found = resolve(facts, typmod, options=self._capture.types, column=place)
-        except HeadraceError as error:
-            self._error(error)
-            return
-        if found is None:
+        if resolve(facts, typmod, options=self._capture.types, column=place) is None:
             self._add(
                 "postgresql.type_left_out",
                 "warning",
                 f"{place} has the type {facts.schema}.{facts.name}, which events leave out",
-                "Nothing, if that is well; otherwise cast it to text in a generated column.",
+                "Nothing, if that is well; otherwise set include.unknown.datatypes=true.",
             )
 
     def _relation(self, table: CatalogTable) -> None:

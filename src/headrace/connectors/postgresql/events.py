@@ -81,10 +81,7 @@ class EventSettings:
 def column_type(
     facts: RelationFacts, column: ColumnFacts, options: TypeOptions
 ) -> ColumnType | None:
-    """How the column is rendered; None when Debezium leaves its type out.
-
-    Raises HeadraceError("postgresql.type_not_supported").
-    """
+    """How the column is rendered; None when Debezium leaves its type out."""
     return resolve(
         column.type,
         column.typmod,

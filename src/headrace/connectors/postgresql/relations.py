@@ -9,9 +9,9 @@ import numpy as np
 
 from headrace.connect.memory import address_of
 from headrace.connectors.postgresql import decoder
-from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts, column_type
+from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
 from headrace.connectors.postgresql.messages import RelationMessage
-from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
+from headrace.connectors.postgresql.type_facts import TypeFacts
 from headrace.debezium.keys import KeyRules
 from headrace.debezium.topics import TopicNames
 from headrace.errors import HeadraceError
@@ -193,11 +193,3 @@ def _refuse_case_twins(message: RelationMessage) -> None:
                 "which differ by case only",
                 "Rename one of them, or exclude the table.",
             )
-
-
-def check_types(facts: RelationFacts, options: TypeOptions) -> None:
-    """Resolve every captured column now, so that a type that is not supported is named before
-    anything is read. Raises HeadraceError("postgresql.type_not_supported")."""
-    for column in facts.columns:
-        if column.captured or column.name in facts.key:
-            column_type(facts, column, options)
