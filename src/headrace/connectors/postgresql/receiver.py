@@ -107,6 +107,9 @@ class Receiver:
             state[decoder.CHECK_ORDINAL] = start.txn_index - 1
             state[decoder.CHECK_LSN] = start.lsn
             state[decoder.CHECKED] = 0
+        # The compiled pass moves positions before the rows behind them can be seen: others look
+        # at this copy, made when the rows are published.
+        self.published = state.copy()
         self._piece: Piece | None = None
         self._thread = threading.Thread(target=self._run, name="headrace-receiver", daemon=True)
 
@@ -128,15 +131,23 @@ class Receiver:
 
     def complete(self) -> int:
         """Position up to which everything was received. Call under `spool.lock`."""
-        return int(self.state[decoder.COMPLETE])
+        return int(self.published[decoder.COMPLETE])
 
     def is_open(self) -> bool:
         """Whether a transaction is being received. Call under `spool.lock`."""
-        return bool(self.state[decoder.OPEN])
+        return bool(self.published[decoder.OPEN])
+
+    def in_transaction(self, final_lsn: int) -> int:
+        """Messages received of the open transaction that ends at `final_lsn`; 0: another one is
+        open, or none. Call under `spool.lock`."""
+        if not self.is_open() or int(self.published[decoder.FINAL_LSN]) != final_lsn:
+            return 0
+        return int(self.published[decoder.ORDINAL])
 
     def after_complete(self, offset: Offset) -> Offset:
         """`offset` moved to the boundary at `complete()`. Call under `spool.lock`."""
-        last, time_us = int(self.state[decoder.LAST_COMMIT]), int(self.state[decoder.COMMIT_US])
+        seen = self.published
+        last, time_us = int(seen[decoder.LAST_COMMIT]), int(seen[decoder.COMMIT_US])
         return offset.at_boundary(self.complete(), None if last == NULL else last, time_us or None)
 
     def _run(self) -> None:
@@ -305,6 +316,7 @@ class Receiver:
             index.row_count = int(self.state[decoder.ROWS])
             index.transaction_count = int(self.state[decoder.TRANSACTIONS])
             index.end_count = int(self.state[decoder.ENDS])
+            self.published = self.state.copy()
             self.spool.lock.notify_all()
 
     def _relation(self, piece: Piece, frame: bytes) -> None:

@@ -235,14 +235,7 @@ class Streaming:
             return True
         if end.txn is None:
             return False
-        state = self.receiver.state
-        if complete > end.txn:
-            return True
-        return (
-            int(state[decoder.FINAL_LSN]) == end.txn
-            and bool(state[decoder.OPEN])
-            and int(state[decoder.ORDINAL]) >= end.txn_index
-        )
+        return complete > end.txn or self.receiver.in_transaction(end.txn) >= end.txn_index
 
     def acknowledge(self, lsn: int) -> None:
         """Tell the server that everything up to `lsn` may be forgotten (Invariant 1)."""

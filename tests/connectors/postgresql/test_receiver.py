@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.receiver import Receiver
+from headrace.spool.spool import Spool
+from tests.connectors.postgresql.pgoutput import begin, commit, insert
+from tests.connectors.postgresql.test_decoder import ROW_1
+
+
+class Tables:
+    """One captured table without key: relation 0, oid 0, two columns."""
+
+    table = np.array([(1, 2, 77, 0, 0, 0)[: decoder.RELATION_WORDS]], np.int64)
+    oids = np.array([0, 0, -1, -1], np.int64)
+
+
+def no_stream() -> NoReturn:
+    raise AssertionError
+
+
+def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
+    start = Offset("headrace", 1, lsn_commit=50)
+    spool = Spool(decoder.END, 64 << 20)
+    receiver = Receiver(
+        no_stream,
+        spool,
+        Tables(),  # type: ignore[arg-type]
+        start,
+        options=0,
+        skip_truncate=True,
+        status_seconds=10,
+        orphaned=lambda: False,
+    )
+    raw = begin(100) + insert(0, ROW_1, 60) + commit(100, 110) + begin(200) + insert(0, ROW_1, 120)
+    target = receiver._room()
+    assert target is not None
+    target[: len(raw)] = raw
+    piece = spool.pieces[0]
+    piece.written = len(raw)
+    seen = []
+    publish = receiver._publish
+
+    def looks_first(piece: object) -> None:
+        # What another thread sees while the compiled pass is done and its rows are not there yet.
+        seen.append((receiver.complete(), receiver.is_open(), receiver.in_transaction(200)))
+        publish(piece)  # type: ignore[arg-type]
+
+    receiver._publish = looks_first  # type: ignore[method-assign]
+    receiver._index()
+    assert seen == [(50, False, 0)]
+    assert piece.index.row_count == 2
+    assert (receiver.complete(), receiver.is_open()) == (110, True)
+    assert receiver.in_transaction(200) > 0
+    assert receiver.after_complete(start).lsn_commit == 110
+    spool.clear()
