@@ -131,7 +131,7 @@ def _kind(path: Path) -> str | None:
             return "sequence"
         case ("value", "source", "txId"):
             return "tx"
-        case ("value", "transaction", "id") | ("transaction",):
+        case ("value", "transaction", "id") | ("border", _):
             return "txlsn"
     return None
 
@@ -179,7 +179,7 @@ def _walk(line: str, leaf: Leaf) -> str:
                 ("key", "payload", "id"),
                 ("value", "payload", "id"),
             )
-            out.append(leaf(("transaction",) if border else path, token))
+            out.append(leaf(("border", path[0]) if border else path, token))
             place += 1
 
     value(())

@@ -38,7 +38,6 @@ _NO_SIGNALS = planned("signals come later")
 _ONLY_SIGNALS = not_needed("it only serves signals, which come later")
 _ONLY_NOTIFICATIONS = not_needed("it only serves notifications, which come later")
 _ONLY_HEARTBEATS = not_needed("it only serves heartbeat records, which come later")
-_ONLY_TRANSACTIONS = not_needed("it only serves transaction metadata, which comes later")
 _MICRO_BATCHES = not_needed(
     "micro-batches are limited by headrace.range.max.bytes and headrace.range.max.rows"
 )
@@ -446,7 +445,6 @@ class ConnectorConfig(ExecutionConfig):
         "transaction",
         Group.TOPICS,
         "Last part of the name of the transaction topic.",
-        status=_ONLY_TRANSACTIONS,
         formerly=("transaction.topic",),
     )
     topic_heartbeat_prefix = Property(
@@ -488,7 +486,6 @@ class ConnectorConfig(ExecutionConfig):
         "false",
         Group.TOPICS,
         "Transaction boundaries as records, and a transaction block in events.",
-        status=planned("transaction metadata comes later"),
     )
     transaction_metadata_factory = Property(
         "transaction.metadata.factory",

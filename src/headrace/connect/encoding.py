@@ -51,3 +51,5 @@ class Encoding(IntEnum):
     """Time of day in UTC, ending in Z."""
     BIT1 = 18
     """`0` or `1` as a boolean."""
+    JSON = 19
+    """JSON text of our own making, copied."""

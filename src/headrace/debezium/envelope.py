@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from headrace.connect.schema import Field, Schema, Type
+from headrace.debezium import transactions
 
 ENVELOPE_VERSION = 2
 
@@ -26,18 +27,6 @@ NEW_KEY_HEADER = "__debezium.newkey"
 """On the delete of a key change: the key the row has now."""
 OLD_KEY_HEADER = "__debezium.oldkey"
 """On the create of a key change: the key the row had."""
-
-TRANSACTION_BLOCK = Schema(
-    Type.STRUCT,
-    optional=True,
-    name="event.block",
-    version=1,
-    fields=(
-        Field("id", Schema(Type.STRING)),
-        Field("total_order", Schema(Type.INT64)),
-        Field("data_collection_order", Schema(Type.INT64)),
-    ),
-)
 
 
 def key_schema(topic: str, columns: Iterable[Field]) -> Schema:
@@ -62,7 +51,7 @@ def envelope_schema(topic: str, value: Schema, source: Schema) -> Schema:
             Field("before", row),
             Field("after", row),
             Field("source", replace(source, optional=False)),
-            Field("transaction", TRANSACTION_BLOCK),
+            Field("transaction", transactions.BLOCK),
             Field("op", Schema(Type.STRING)),
             Field("ts_ms", optional_int64),
             Field("ts_us", optional_int64),

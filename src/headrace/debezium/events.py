@@ -71,8 +71,10 @@ def change_event(
     key: Sequence[ColumnCells],
     source: Struct,
     headers: tuple[Header, ...],
+    transaction: Node,
 ) -> Shape:
-    """The shape of a table's change events. `key` is in key order; empty: no key."""
+    """The shape of a table's change events. `key` is in key order; empty: no key.
+    `transaction` is their transaction block (`headrace.debezium.transactions`)."""
     row = value_schema(topic, [Field(c.name, c.cell.schema) for c in columns]).as_optional()
     schema = envelope_schema(topic, row, source.schema)
     value = Struct(
@@ -81,6 +83,7 @@ def change_event(
             _row(columns, row, Image.OLD),
             _row(columns, row, Image.NEW),
             source,
+            transaction,
             *_tail(schema),
         ),
     )
@@ -101,7 +104,7 @@ def change_event(
 
 
 def _tail(envelope: Schema) -> tuple[Node, ...]:
-    """transaction, op, ts_ms, ts_us, ts_ns."""
+    """op, ts_ms, ts_us, ts_ns."""
 
     def schema(name: str) -> Schema:
         found = envelope.field_named(name)
@@ -109,7 +112,6 @@ def _tail(envelope: Schema) -> tuple[Node, ...]:
         return found
 
     return (
-        Constant(schema("transaction"), None),
         RowField(schema("op"), "operation", character=True),
         ProcessingTime(schema("ts_ms"), "ms"),
         ProcessingTime(schema("ts_us"), "us"),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from headrace.connect.schema import Field, Schema, Type
-from headrace.debezium import source_info
-from headrace.debezium.envelope import TRANSACTION_BLOCK
+from headrace.debezium import source_info, transactions
 
 _PREFIX = Field("prefix", Schema(Type.STRING, optional=True))
 
@@ -32,7 +31,7 @@ def message_value_schema(content: Type = Type.BYTES) -> Schema:
             Field("op", Schema(Type.STRING)),
             Field("ts_ms", Schema(Type.INT64, optional=True)),
             Field("source", source_info.POSTGRESQL),
-            Field("transaction", TRANSACTION_BLOCK),
+            Field("transaction", transactions.BLOCK),
             Field("message", message),
         ),
     )

@@ -40,6 +40,7 @@ from headrace.connectors.postgresql.slot import (
 )
 from headrace.connectors.postgresql.snapshot import KeylessUnfinished, Snapshot
 from headrace.connectors.postgresql.streaming import Streaming, position_text
+from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,11 @@ class PostgresConnector:
         self._catalog = Catalog(config)
         run = str(uuid.uuid4()) if config.extended_headers_enabled else ""
         self._settings = EventSettings(
-            config.topic_prefix, config.database_dbname, self._capture.types, run
+            config.topic_prefix,
+            config.database_dbname,
+            self._capture.types,
+            run,
+            counted=config.provide_transaction_metadata,
         )
         self._streaming: Streaming | None = None
         self._snapshot: Snapshot | None = None
@@ -467,6 +472,7 @@ class PostgresConnector:
             acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
             inline=self._inline,
             orphaned=self._orphaned,
+            counts=TransactionCounts() if config.provide_transaction_metadata else None,
         )
         return self._streaming
 

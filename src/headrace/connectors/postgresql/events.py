@@ -22,15 +22,17 @@ from headrace.connect.records import (
     Shape,
     Struct,
     TransactionField,
+    TransactionLsn,
 )
-from headrace.connect.schema import Schema
+from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import NO_PLACEHOLDER, ColumnType, resolve
-from headrace.debezium import source_info
+from headrace.debezium import source_info, transactions
 from headrace.debezium.events import VERSION, ColumnCells, change_event, context_headers
 from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
 
 CONNECTOR = "postgresql"
+_MESSAGES = ("message", "message outside")
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class RelationFacts:
-    """A table between two schema changes. `kind`: table, truncate (no key), message."""
+    """A table between two schema changes. `kind`: table, truncate (no key), message, message
+    outside a transaction, or the begin or end of a transaction."""
 
     schema: str
     table: str
@@ -65,6 +68,11 @@ class RelationFacts:
         """schema.table"""
         return f"{self.schema}.{self.table}"
 
+    @property
+    def collection(self) -> str:
+        """What transaction metadata calls it."""
+        return transactions.MESSAGES if self.kind.startswith("message") else self.name
+
 
 @dataclass(frozen=True)
 class EventSettings:
@@ -75,6 +83,7 @@ class EventSettings:
     types: TypeOptions = field(default_factory=TypeOptions)
     run: str = ""  # empty: no context headers
     task: str = "0"
+    counted: bool = False  # the rows know their order in their transaction
 
 
 def column_type(
@@ -145,12 +154,18 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
 @lru_cache(maxsize=4096)
 def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
     """The shape of a relation's events."""
+    identifier = TransactionLsn(Schema(Type.STRING))
+    if facts.kind in ("begin", "end"):
+        return transactions.border(facts.topic, identifier, begins=facts.kind == "begin")
+    block: Node = transactions.no_block()
+    if settings.counted and facts.kind != "message outside":
+        block = transactions.block(identifier)
     headers: tuple[Header, ...] = ()
-    if settings.run and facts.kind != "message":
+    if settings.run and facts.kind not in _MESSAGES:
         headers = context_headers(settings.server, settings.task, CONNECTOR, settings.run)
     source = _source(facts, settings)
-    if facts.kind == "message":
-        return _message_shape(facts, source, headers)
+    if facts.kind in _MESSAGES:
+        return _message_shape(facts, source, block)
     found: dict[str, ColumnCells] = {}
     for index, column in enumerate(facts.columns):
         if not column.captured and column.name not in facts.key:
@@ -160,10 +175,10 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
             found[column.name] = ColumnCells(column.name, _cell(index, kind))
     captured = [found[c.name] for c in facts.columns if c.captured and c.name in found]
     key = [found[name] for name in facts.key if name in found and facts.kind == "table"]
-    return change_event(facts.topic, captured, key, source, headers)
+    return change_event(facts.topic, captured, key, source, headers, block)
 
 
-def _message_shape(facts: RelationFacts, source: Struct, headers: tuple[Header, ...]) -> Shape:
+def _message_shape(facts: RelationFacts, source: Struct, block: Node) -> Shape:
     value = message_value_schema()
 
     def of(schema: Schema, name: str) -> Schema:
@@ -187,9 +202,8 @@ def _message_shape(facts: RelationFacts, source: Struct, headers: tuple[Header, 
                 RowField(of(value, "op"), "operation", character=True),
                 ProcessingTime(of(value, "ts_ms"), "ms"),
                 source,
-                Constant(of(value, "transaction"), None),
+                block,
                 Struct(message, (text(Image.NEW), content)),
             ),
         ),
-        headers,
     )

@@ -18,6 +18,7 @@ from headrace.connectors.postgresql.ranges import Limit, find_end, rows_until
 from headrace.connectors.postgresql.receiver import Receiver
 from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.slices import LogSlice
+from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
 from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate, write_plan
 from headrace.spool.segment import SEGMENT_BYTES, Segment
@@ -47,6 +48,7 @@ class Streaming:
         acknowledge_seconds: float,
         inline: bool,
         orphaned: Callable[[], bool],
+        counts: TransactionCounts | None = None,
     ) -> None:
         self.start = start
         self.relations = relations
@@ -70,7 +72,9 @@ class Streaming:
             skip_truncate=skip_truncate,
             status_seconds=status_seconds,
             orphaned=orphaned,
+            counts=counts,
         )
+        self._counts = counts
         self.receiver.start()
 
     def poll(self, after: Offset, seconds: float, target: int | None) -> Offset:
@@ -151,14 +155,20 @@ class Streaming:
         with self.spool.lock:
             pieces = list(self.spool.pieces)
             parts = []
+            orders = []
             for piece in pieces:
                 rows = piece.index.rows_now()
                 first, last = rows_until(rows, start), rows_until(rows, end)
                 if last > first:
                     parts.append((piece, rows[first:last], piece.index.transactions_now()))
+                    if self._counts is not None:
+                        orders.append(piece.index.orders_now()[first:last])
         if not parts:
             return []
         rows, transactions = _joined(parts)
+        segments = [piece.segment for piece, _, _ in parts]
+        if self._counts is not None:
+            segments += self._write_endings(self._counts, parts, rows, orders)
         relations = {int(i): self.relations.facts[int(i)] for i in np.unique(rows["relation"])}
         bounds = self._bounds(rows, end)
 
@@ -166,41 +176,69 @@ class Streaming:
             return LogSlice(data, first, last, count, number, end.epoch, relations, settings)
 
         if self._inline:
-            return self._inline_slices(parts, rows, transactions, bounds, end, made)
-        plan = write_plan([rows], [transactions])
+            return self._inline_slices(segments, rows, transactions, orders, bounds, end, made)
+        plan = write_plan([rows], [transactions], orders)
         self._plans.append(plan)
         data = InMemory(
             plan.path,
             len(rows),
             len(transactions),
-            tuple(SegmentPart(p.segment.path, p.segment.start, p.segment.end) for p, _, _ in parts),
+            tuple(SegmentPart(s.path, s.start, s.end) for s in segments),
+            counted=bool(orders),
         )
         if end.order == "position":
             return [made(data, a, b, 1, 0) for a, b in bounds]
         return [made(data, 0, len(rows), end.slices, i) for i in range(end.slices)]
 
-    def _inline_slices(
+    def _write_endings(
         self,
+        counts: TransactionCounts,
         parts: list[tuple[Piece, np.ndarray, np.ndarray]],
         rows: np.ndarray,
+        orders: list[np.ndarray],
+    ) -> list[Segment]:
+        """What the ENDs of transactions among `rows` say, in memory of their own."""
+        ends = np.cumsum([len(part) for _, part, _ in parts])
+        mine = [
+            (piece.index, rows[end - len(part) : end], order)
+            for (piece, part, _), order, end in zip(parts, orders, ends, strict=True)
+        ]
+        size = sum(counts.endings_size(index, part, order) for index, part, order in mine)
+        if size == 0:
+            return []
+        segment = self.spool.reserve(size)
+        self._plans.append(segment)
+        used = 0
+        for index, part, order in mine:
+            used = counts.write_endings(index, part, order, segment.array, segment.start, used)
+        return [segment]
+
+    def _inline_slices(
+        self,
+        segments: list[Segment],
+        rows: np.ndarray,
         transactions: np.ndarray,
+        orders: list[np.ndarray],
         bounds: list[tuple[int, int]],
         end: Offset,
         made: Callable[[Inline, int, int, int, int], Slice],
     ) -> list[Slice]:
-        for piece, _, _ in parts:
-            segment = piece.segment
+        for segment in segments:
             relocate(rows, segment.start, segment.end, segment.base - segment.start)
+        chosen: list[slice | np.ndarray]
         if end.order == "position":
-            chosen = [rows[a:b] for a, b in bounds]
+            chosen = [slice(a, b) for a, b in bounds]
         else:
             share = rows["hash"] % np.uint64(end.slices)
-            chosen = [rows[share == i] for i in range(end.slices)]
-        return [
-            made(pack_inline(part, transactions), 0, len(part), 1, 0)
-            for part in chosen
-            if len(part)
-        ]
+            chosen = [share == i for i in range(end.slices)]
+        order = np.concatenate(orders) if orders else None
+        found = []
+        for mine in chosen:
+            part = rows[mine]
+            if len(part):
+                counted = None if order is None else order[mine]
+                found.append(made(pack_inline(part, transactions, counted), 0, len(part), 1, 0))
+        return found
 
     def _bounds(self, rows: np.ndarray, end: Offset) -> list[tuple[int, int]]:
         """Contiguous pieces of about the same size."""
@@ -235,7 +273,7 @@ class Streaming:
             return True
         if end.txn is None:
             return False
-        return complete > end.txn or self.receiver.in_transaction(end.txn) >= end.txn_index
+        return complete > end.txn or self.receiver.in_transaction(end.txn) > end.txn_index
 
     def acknowledge(self, lsn: int) -> None:
         """Tell the server that everything up to `lsn` may be forgotten (Invariant 1)."""
