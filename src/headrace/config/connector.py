@@ -37,7 +37,6 @@ _JAVA = refused("Java classes cannot be loaded here")
 _NO_SIGNALS = planned("signals come later")
 _ONLY_SIGNALS = not_needed("it only serves signals, which come later")
 _ONLY_NOTIFICATIONS = not_needed("it only serves notifications, which come later")
-_ONLY_HEARTBEATS = not_needed("it only serves heartbeat records, which come later")
 _MICRO_BATCHES = not_needed(
     "micro-batches are limited by headrace.range.max.bytes and headrace.range.max.rows"
 )
@@ -453,7 +452,6 @@ class ConnectorConfig(ExecutionConfig):
         "__debezium-heartbeat",
         Group.TOPICS,
         "First part of the name of the heartbeat topic.",
-        status=_ONLY_HEARTBEATS,
         formerly=("heartbeat.topics.prefix",),
     )
     topic_heartbeat_name = Property(
@@ -462,7 +460,6 @@ class ConnectorConfig(ExecutionConfig):
         None,
         Group.TOPICS,
         "Whole name of the heartbeat topic.",
-        status=_ONLY_HEARTBEATS,
     )
     heartbeat_interval_ms = Property(
         "heartbeat.interval.ms",
@@ -470,15 +467,14 @@ class ConnectorConfig(ExecutionConfig):
         "0",
         Group.TOPICS,
         "Interval of heartbeat records; 0 is none. Positions move on idle tables without them.",
-        status=planned("heartbeat records come later; the position moves without them"),
     )
     heartbeat_action_query = Property(
         "heartbeat.action.query",
         TEXT,
         None,
         Group.TOPICS,
-        "SQL to run with each heartbeat.",
-        status=planned("heartbeat records come later"),
+        "SQL to run with each heartbeat. A table of it that is missing is an error; other failures "
+        "are warnings.",
     )
     provide_transaction_metadata = Property(
         "provide.transaction.metadata",

@@ -122,7 +122,6 @@ def test_all_problems_are_told_at_once() -> None:
         ("interval.handling.mode", "string"),
         ("schema.name.adjustment.mode", "avro"),
         ("field.name.adjustment.mode", "avro"),
-        ("heartbeat.interval.ms", "1000"),
         ("signal.data.collection", "public.signals"),
         ("notification.enabled.channels", "sink"),
         ("transforms", "unwrap"),

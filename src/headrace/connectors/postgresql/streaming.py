@@ -77,8 +77,11 @@ class Streaming:
         self._counts = counts
         self.receiver.start()
 
-    def poll(self, after: Offset, seconds: float, target: int | None) -> Offset:
-        """The end of the next range, or `after` when nothing comes within `seconds`.
+    def poll(
+        self, after: Offset, seconds: float, target: int | None, *, moves: bool = False
+    ) -> Offset:
+        """The end of the next range, or `after` when nothing comes within `seconds`; then the
+        position is moved to where the log is, if it `moves`.
 
         With a `target` LSN (availableNow), `after` is only returned when the stream has passed
         it (Invariant: a bounded query never ends before its target).
@@ -97,7 +100,7 @@ class Streaming:
                 now = time.monotonic()
                 if target is None:
                     if now >= deadline:
-                        return after
+                        return self._moved(after) if moves else after
                 elif complete >= target:
                     return after
                 elif now - asked > 0.5:
@@ -118,13 +121,19 @@ class Streaming:
                 moved = self.receiver.after_complete(end)
                 end = replace(moved, slices=end.slices)
             return end
-        if after.txn is not None or is_open or complete <= after.lsn_commit:
-            return None
-        # Nothing captured came, but the position moved: an empty range, now and then.
+        # Nothing captured came, but the position may have moved: an empty range, now and then.
         idle = time.monotonic() - self._idle_since >= self._acknowledge_seconds
         if idle or (target is not None and complete >= target):
-            return self._cut(self.receiver.after_complete(after), 0)
+            moved = self._moved(after)
+            return None if moved is after else moved
         return None
+
+    def _moved(self, after: Offset) -> Offset:
+        """`after`, behind which no row is, moved to where the log is; itself when it is there."""
+        complete, is_open = self.receiver.complete(), self.receiver.is_open()
+        if after.txn is not None or is_open or complete <= after.lsn_commit:
+            return after
+        return self._cut(self.receiver.after_complete(after), 0)
 
     def _cut(self, end: Offset, size: int) -> Offset:
         wanted = -(-size // SLICE_BYTES)
