@@ -9,7 +9,7 @@ to be remembered between two runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -53,8 +53,9 @@ def count_rows(
     """Count rows [first, last); returns how many are done (`room` int64 of `counts` may not be
     enough) and leaves in `state` what the next call needs.
 
-    `numbers` (int64) is the collection of each relation. An END's counts are one int64, how many
-    pairs, and pairs of collection and count, in the order of java.util.HashMap.
+    `numbers` (int64) is the collection of each relation, -1 where it does not count. An END's
+    counts are one int64, how many pairs, and pairs of collection and count, in the order of
+    java.util.HashMap.
     """
     total = load64(state + 8 * _TOTAL)
     touched_count = load64(state + 8 * _TOUCHED)
@@ -83,6 +84,9 @@ def count_rows(
             used += 1 + 2 * touched_count
         else:
             number = load64(numbers + 8 * load32_signed(row + _RELATION))
+            if number < 0:
+                done += 1
+                continue
             collection = collections + _COLLECTION_SIZE * number
             if load64(collection + 8 * _COUNTED_IN) != serial:
                 store64(collection + 8 * _COUNTED_IN, serial)
@@ -179,9 +183,11 @@ def write_endings(rows, count, orders, counts, collections, memory, virtual, use
 
 
 class TransactionCounts:
-    """The counters of one stream. One thread counts; another may write endings meanwhile."""
+    """The counters of one stream. One thread counts; another may write endings meanwhile.
+    Collections that are `left_out` do not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: Collection[str] = ()) -> None:
+        self._left_out = left_out
         self._numbers = np.zeros(0, np.int64)
         self._names: dict[str, int] = {}
         self._collections = np.zeros((16, _COLLECTION_WORDS), np.int64)
@@ -207,6 +213,8 @@ class TransactionCounts:
         self._numbers = np.append(self._numbers, np.array(new, np.int64))
 
     def _number(self, name: str) -> int:
+        if name in self._left_out:
+            return -1
         found = self._names.get(name)
         if found is not None:
             return found

@@ -43,6 +43,8 @@ from headrace.connectors.postgresql.slot import (
 from headrace.connectors.postgresql.snapshot import KeylessUnfinished, Snapshot
 from headrace.connectors.postgresql.streaming import Streaming, position_text
 from headrace.connectors.transaction_counts import TransactionCounts
+from headrace.debezium.event_format import FORMATS
+from headrace.debezium.transactions import MESSAGES
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
@@ -69,13 +71,16 @@ class PostgresConnector:
         self._orphaned = orphaned
         self._capture = Capture(config)
         self._catalog = Catalog(config)
-        run = str(uuid.uuid4()) if config.extended_headers_enabled else ""
+        self._format = FORMATS[str(config.event_format_version)]
+        with_context = config.extended_headers_enabled and self._format.context_headers
+        run = str(uuid.uuid4()) if with_context else ""
         self._settings = EventSettings(
             config.topic_prefix,
             config.database_dbname,
             self._capture.types,
             run,
             counted=config.provide_transaction_metadata,
+            format=self._format,
         )
         interval = config.heartbeat_interval_ms / 1000
         self._heartbeat = HeartbeatTimer(interval) if interval else None
@@ -500,9 +505,15 @@ class PostgresConnector:
             acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
             inline=self._inline,
             orphaned=self._orphaned,
-            counts=TransactionCounts() if config.provide_transaction_metadata else None,
+            counts=self._counts(),
         )
         return self._streaming
+
+    def _counts(self) -> TransactionCounts | None:
+        if not self.config.provide_transaction_metadata:
+            return None
+        left_out = () if self._format.counts_messages else (MESSAGES,)
+        return TransactionCounts(left_out)
 
     def _slices(self, start: Offset, end: Offset) -> list[Slice]:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:

@@ -28,7 +28,8 @@ from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import NO_PLACEHOLDER, ColumnType, resolve
 from headrace.debezium import source_info, transactions
-from headrace.debezium.events import VERSION, ColumnCells, change_event, context_headers
+from headrace.debezium.event_format import CURRENT, EventFormat
+from headrace.debezium.events import ColumnCells, change_event, context_headers
 from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
 
 CONNECTOR = "postgresql"
@@ -84,6 +85,7 @@ class EventSettings:
     run: str = ""  # empty: no context headers
     task: str = "0"
     counted: bool = False  # the rows know their order in their transaction
+    format: EventFormat = CURRENT
 
 
 def column_type(
@@ -117,7 +119,7 @@ def _cell(index: int, kind: ColumnType) -> Cell:
 
 
 def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
-    schema = source_info.POSTGRESQL
+    schema = source_info.postgresql_source(settings.format)
     by_name: dict[str, Node] = {}
     for described in schema.fields:
         by_name[described.name] = _source_node(described.name, described.schema, facts, settings)
@@ -127,7 +129,7 @@ def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
 def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: EventSettings) -> Node:
     match name:
         case "version":
-            return Constant(schema, VERSION)
+            return Constant(schema, settings.format.release)
         case "connector":
             return Constant(schema, CONNECTOR)
         case "name":
@@ -165,7 +167,7 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
         headers = context_headers(settings.server, settings.task, CONNECTOR, settings.run)
     source = _source(facts, settings)
     if facts.kind in _MESSAGES:
-        return _message_shape(facts, source, block)
+        return _message_shape(facts, source, block, settings.format)
     found: dict[str, ColumnCells] = {}
     for index, column in enumerate(facts.columns):
         if not column.captured and column.name not in facts.key:
@@ -175,11 +177,13 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
             found[column.name] = ColumnCells(column.name, _cell(index, kind))
     captured = [found[c.name] for c in facts.columns if c.captured and c.name in found]
     key = [found[name] for name in facts.key if name in found and facts.kind == "table"]
-    return change_event(facts.topic, captured, key, source, headers, block)
+    return change_event(facts.topic, captured, key, source, headers, block, settings.format)
 
 
-def _message_shape(facts: RelationFacts, source: Struct, block: Node) -> Shape:
-    value = message_value_schema()
+def _message_shape(
+    facts: RelationFacts, source: Struct, block: Node, event_format: EventFormat
+) -> Shape:
+    value = message_value_schema(event_format=event_format)
 
     def of(schema: Schema, name: str) -> Schema:
         found = schema.field_named(name)
@@ -202,7 +206,7 @@ def _message_shape(facts: RelationFacts, source: Struct, block: Node) -> Shape:
                 RowField(of(value, "op"), "operation", character=True),
                 ProcessingTime(of(value, "ts_ms"), "ms"),
                 source,
-                block,
+                *((block,) if event_format.counts_messages else ()),
                 Struct(message, (text(Image.NEW), content)),
             ),
         ),
