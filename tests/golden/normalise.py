@@ -23,6 +23,7 @@ def normalise(lines: Iterable[str]) -> list[str]:
     """The lines with tokens such as `"<lsn 3>"` in place of what differs from run to run."""
     kept = [line.strip() for line in lines if line.strip()]
     found: dict[str, set[int]] = {"lsn": set(), "tx": set(), "time": set()}
+    milliseconds: set[int] = set()
 
     def collect(path: Path, raw: str) -> str:
         kind = _kind(path)
@@ -36,10 +37,14 @@ def normalise(lines: Iterable[str]) -> list[str]:
             found["lsn"].add(lsn)
         elif kind == "time" and path[-1] == "ts_us" and raw != "null":
             found["time"].add(int(raw))
+        elif kind == "time" and path[-1] == "ts_ms":
+            milliseconds.add(int(raw))
         return raw
 
     for line in kept:
         _walk(line, collect)
+    if not found["time"]:  # older events have milliseconds only
+        found["time"] = {1000 * value for value in milliseconds}
     rank = {
         kind: {value: place for place, value in enumerate(sorted(values))}
         for kind, values in found.items()
@@ -131,7 +136,7 @@ def _kind(path: Path) -> str | None:
             return "sequence"
         case ("value", "source", "txId"):
             return "tx"
-        case ("value", "transaction", "id") | ("transaction",):
+        case ("value", "transaction", "id") | ("border", _):
             return "txlsn"
     return None
 
@@ -179,7 +184,7 @@ def _walk(line: str, leaf: Leaf) -> str:
                 ("key", "payload", "id"),
                 ("value", "payload", "id"),
             )
-            out.append(leaf(("transaction",) if border else path, token))
+            out.append(leaf(("border", path[0]) if border else path, token))
             place += 1
 
     value(())

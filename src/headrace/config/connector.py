@@ -37,8 +37,6 @@ _JAVA = refused("Java classes cannot be loaded here")
 _NO_SIGNALS = planned("signals come later")
 _ONLY_SIGNALS = not_needed("it only serves signals, which come later")
 _ONLY_NOTIFICATIONS = not_needed("it only serves notifications, which come later")
-_ONLY_HEARTBEATS = not_needed("it only serves heartbeat records, which come later")
-_ONLY_TRANSACTIONS = not_needed("it only serves transaction metadata, which comes later")
 _MICRO_BATCHES = not_needed(
     "micro-batches are limited by headrace.range.max.bytes and headrace.range.max.rows"
 )
@@ -445,7 +443,6 @@ class ConnectorConfig(ExecutionConfig):
         "transaction",
         Group.TOPICS,
         "Last part of the name of the transaction topic.",
-        status=_ONLY_TRANSACTIONS,
         formerly=("transaction.topic",),
     )
     topic_heartbeat_prefix = Property(
@@ -454,7 +451,6 @@ class ConnectorConfig(ExecutionConfig):
         "__debezium-heartbeat",
         Group.TOPICS,
         "First part of the name of the heartbeat topic.",
-        status=_ONLY_HEARTBEATS,
         formerly=("heartbeat.topics.prefix",),
     )
     topic_heartbeat_name = Property(
@@ -463,7 +459,6 @@ class ConnectorConfig(ExecutionConfig):
         None,
         Group.TOPICS,
         "Whole name of the heartbeat topic.",
-        status=_ONLY_HEARTBEATS,
     )
     heartbeat_interval_ms = Property(
         "heartbeat.interval.ms",
@@ -471,15 +466,14 @@ class ConnectorConfig(ExecutionConfig):
         "0",
         Group.TOPICS,
         "Interval of heartbeat records; 0 is none. Positions move on idle tables without them.",
-        status=planned("heartbeat records come later; the position moves without them"),
     )
     heartbeat_action_query = Property(
         "heartbeat.action.query",
         TEXT,
         None,
         Group.TOPICS,
-        "SQL to run with each heartbeat.",
-        status=planned("heartbeat records come later"),
+        "SQL to run with each heartbeat. A table of it that is missing is an error; other failures "
+        "are warnings.",
     )
     provide_transaction_metadata = Property(
         "provide.transaction.metadata",
@@ -487,7 +481,6 @@ class ConnectorConfig(ExecutionConfig):
         "false",
         Group.TOPICS,
         "Transaction boundaries as records, and a transaction block in events.",
-        status=planned("transaction metadata comes later"),
     )
     transaction_metadata_factory = Property(
         "transaction.metadata.factory",

@@ -135,10 +135,11 @@ class ExecutionConfig(Configuration):
     )
     event_format_version = Property(
         "event.format.version",
-        one_of("current"),
+        one_of("current", "2.5"),
         "current",
         Group.HEADRACE,
-        "Version of the event format.",
+        "Version of the event format: `2.5` is the envelope and source block of Debezium 2.3 to "
+        "2.5, without context headers.",
     )
     headrace_sink_type = Property(
         "headrace.sink.type",

@@ -63,3 +63,5 @@ class Encoding(IntEnum):
     """ISO 8601 date and time, ending in Z, with as many fraction digits as needed."""
     HEX = 24
     r"""`\x…` text as its hexadecimal digits in quotes."""
+    JSON = 25
+    """JSON text of our own making, copied."""

@@ -64,6 +64,21 @@ class TransactionField:
 
 
 @dataclass(frozen=True, eq=False)
+class OrderField:
+    """A field of the row's order in its transaction (rows of a counted table only)."""
+
+    schema: Schema
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class TransactionLsn:
+    """The transaction's number and the row's LSN, as in `771:23803690`."""
+
+    schema: Schema
+
+
+@dataclass(frozen=True, eq=False)
 class Marker:
     """`source.snapshot`: the row's marker."""
 
@@ -109,7 +124,18 @@ class Struct:
         return None
 
 
-Node = Cell | RowField | TransactionField | Marker | LsnPair | ProcessingTime | Constant | Struct
+Node = (
+    Cell
+    | RowField
+    | TransactionField
+    | OrderField
+    | TransactionLsn
+    | Marker
+    | LsnPair
+    | ProcessingTime
+    | Constant
+    | Struct
+)
 
 
 def struct_of(name: str | None, members: dict[str, Node], **schema: object) -> Struct:

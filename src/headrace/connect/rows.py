@@ -22,7 +22,7 @@ ROW = np.dtype(
         ("other", "<i8"),  # a key change: the image that belongs to the other half
         ("position", "<i8"),  # final LSN of the transaction, or the message's own LSN
         ("lsn", "<i8"),  # of the change
-        ("ordinal", "<i8"),  # of the change in its transaction; of the chunk in a snapshot
+        ("ordinal", "<i8"),  # of the message in its transaction (BEGIN 0); of a snapshot's chunk
         ("part", "<i8"),  # of the record in its change (delete 0, tombstone 1, create 2)
         ("hash", "<u8"),  # of topic and key: which slice the record belongs to
         ("size", "<i8"),  # bytes of log behind the record
@@ -47,6 +47,9 @@ TRANSACTION = np.dtype(
     ]
 )
 
+BEGIN, ENDING = ord("B"), ord("E")
+"""Operations of a transaction's border records; no envelope shows them."""
+
 MARKERS = (
     "false",
     "true",
@@ -57,6 +60,11 @@ MARKERS = (
     "incremental",
 )
 """Values of `source.snapshot`; a row's `marker` is the index."""
+
+
+ORDER = np.dtype([("total", "<i8"), ("collection", "<i8")])
+"""The how manieth event of its transaction a row is, and of its table in it. At an END: how many
+events there were, and where their counts by table begin."""
 
 
 class Flag(IntEnum):
@@ -84,12 +92,14 @@ def offset_in_transaction(name: str) -> int:
 class RowTable:
     """The rows of one slice in total order, and the memory that their addresses point into.
 
-    `rows` has dtype ROW, `transactions` dtype TRANSACTION; both are contiguous.
+    `rows` has dtype ROW, `transactions` dtype TRANSACTION, `orders`, where transactions are
+    counted, dtype ORDER, one per row; all are contiguous.
     """
 
     rows: np.ndarray
     transactions: np.ndarray
     memory: tuple[object, ...] = field(default=(), repr=False)
+    orders: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -158,6 +158,8 @@ class JsonConverter:
     ) -> tuple[pa.RecordBatch, int]:
         state = self._state
         state[code.PATCHES] = 0
+        state[code.FIRST_ROW] = address_of(table.rows)
+        state[code.FIRST_ORDER] = 0 if table.orders is None else address_of(table.orders)
         now = time.time_ns()
         state[code.CLOCK_MS], state[code.CLOCK_US], state[code.CLOCK_NS] = (
             now // 1_000_000,

@@ -76,6 +76,7 @@ def _escape(byte: int) -> int:
 _ESCAPES = np.array([_escape(byte) for byte in range(_BACKSLASH + 1)], np.int64)
 
 _RAW, _STRING, _BOOLEAN = int(Encoding.RAW), int(Encoding.STRING), int(Encoding.BOOLEAN)
+_JSON = int(Encoding.JSON)
 _DECIMAL, _DECIMAL_STRING = int(Encoding.DECIMAL), int(Encoding.DECIMAL_STRING)
 _DOUBLE, _FLOAT, _BYTES_HEX = int(Encoding.DOUBLE), int(Encoding.FLOAT), int(Encoding.BYTES_HEX)
 _DATE, _TIME_MS, _TIME_US = int(Encoding.DATE), int(Encoding.TIME_MS), int(Encoding.TIME_US)
@@ -296,6 +297,8 @@ def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-de
         return put_raw_int(address, length, out)
     if code == _STRING:
         return put_string(address, length, out)
+    if code == _JSON:
+        return copy(address, length, out)
     if code in (_BOOLEAN, _BIT1):
         byte = load8(address)
         true = ord("t") if code == _BOOLEAN else ord("1")

@@ -35,17 +35,38 @@ PREFIX, PREFIX_LENGTH = 32, 40
 NULL_TEXT, NULL_LENGTH = 48, 56
 UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
 
-END, NOTHING, ROW_INT, ROW_CHARACTER, TRANSACTION_INT, LSN_PAIR, CHOICE, CLOCK, CELL, STRUCT = (
-    range(10)
-)
+(
+    END,
+    NOTHING,
+    ROW_INT,
+    ROW_CHARACTER,
+    TRANSACTION_INT,
+    LSN_PAIR,
+    CHOICE,
+    CLOCK,
+    CELL,
+    STRUCT,
+    ORDER_INT,
+    TRANSACTION_LSN,
+) = range(12)
 
 # Why `emit` came back.
 DONE, FULL, UNUSUAL = range(3)
 
 # Words of `state` (int64).
-NEXT, STATUS, CELL_ADDRESS, CELL_LENGTH, INSTRUCTION, CLOCK_MS, CLOCK_US, CLOCK_NS, PATCHES = range(
-    9
-)
+(
+    NEXT,
+    STATUS,
+    CELL_ADDRESS,
+    CELL_LENGTH,
+    INSTRUCTION,
+    CLOCK_MS,
+    CLOCK_US,
+    CLOCK_NS,
+    PATCHES,
+    FIRST_ROW,  # address of the table's rows, and of their orders
+    FIRST_ORDER,
+) = range(11)
 STATE_WORDS = 16
 
 MOST_COLUMNS = 1664  # PostgreSQL's limit of columns in a table
@@ -217,6 +238,17 @@ def _run(program, row, texts, state, old, new, other, patches, out):
             store8(out + 2, 93)
             store8(out + 3, 34)
             out += 4
+        elif code == ORDER_INT:
+            index = (row - load64(state + 8 * FIRST_ROW)) // _ROW_SIZE
+            order = load64(state + 8 * FIRST_ORDER) + 16 * index
+            out = put_int(load64(order + load64(at + A)), out)
+        elif code == TRANSACTION_LSN:
+            store8(out, 34)
+            out = copy(texts + 8, load64(texts), out + 1)  # the first text is the xid
+            store8(out, 58)
+            out = put_int(load64(row + _LSN), out + 1)
+            store8(out, 34)
+            out += 1
         elif code == STRUCT:
             image = load64(at + A)
             present = new_image

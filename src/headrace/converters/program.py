@@ -16,12 +16,14 @@ from headrace.connect.records import (
     LsnPair,
     Marker,
     Node,
+    OrderField,
     ProcessingTime,
     RowField,
     Struct,
     TransactionField,
+    TransactionLsn,
 )
-from headrace.connect.rows import MARKERS, offset_in_row, offset_in_transaction
+from headrace.connect.rows import MARKERS, ORDER, offset_in_row, offset_in_transaction
 from headrace.connect.schema import Schema
 from headrace.converters import json_kernel as code
 from headrace.converters.json_values import JsonOptions, quote, render
@@ -136,6 +138,12 @@ class _Compiler:
                     offset_in_transaction(node.name),
                     null=self.absent(node.schema, None),
                 )
+            case OrderField():
+                fields = ORDER.fields
+                assert fields is not None
+                self.add(code.ORDER_INT, int(fields[node.name][1]))
+            case TransactionLsn():
+                self.add(code.TRANSACTION_LSN)
             case Marker():
                 at = self.add(code.CHOICE, offset_in_row("marker"))
                 texts = [self.fragments.place(json.dumps(m).encode()) for m in MARKERS]

@@ -7,8 +7,8 @@ from dataclasses import replace
 from enum import StrEnum
 
 from headrace.connect.schema import Field, Schema, Type
-
-ENVELOPE_VERSION = 2
+from headrace.debezium import transactions
+from headrace.debezium.event_format import EventFormat
 
 
 class Operation(StrEnum):
@@ -27,18 +27,6 @@ NEW_KEY_HEADER = "__debezium.newkey"
 OLD_KEY_HEADER = "__debezium.oldkey"
 """On the create of a key change: the key the row had."""
 
-TRANSACTION_BLOCK = Schema(
-    Type.STRUCT,
-    optional=True,
-    name="event.block",
-    version=1,
-    fields=(
-        Field("id", Schema(Type.STRING)),
-        Field("total_order", Schema(Type.INT64)),
-        Field("data_collection_order", Schema(Type.INT64)),
-    ),
-)
-
 
 def key_schema(topic: str, columns: Iterable[Field]) -> Schema:
     """The key struct of a table; `columns` are its key columns in key order."""
@@ -50,22 +38,25 @@ def value_schema(topic: str, columns: Iterable[Field]) -> Schema:
     return Schema(Type.STRUCT, optional=True, name=f"{topic}.Value", fields=tuple(columns))
 
 
-def envelope_schema(topic: str, value: Schema, source: Schema) -> Schema:
+def envelope_schema(topic: str, value: Schema, source: Schema, event_format: EventFormat) -> Schema:
     """The envelope of a table's events: `value` is its row struct, `source` the source block."""
     row = value.as_optional()
-    optional_int64 = Schema(Type.INT64, optional=True)
+    time = Schema(Type.INT64, optional=True)
+    known = {
+        "transaction": transactions.BLOCK,
+        "op": Schema(Type.STRING),
+        "ts_ms": time,
+        "ts_us": time,
+        "ts_ns": time,
+    }
     return Schema(
         Type.STRUCT,
         name=f"{topic}.Envelope",
-        version=ENVELOPE_VERSION,
+        version=event_format.envelope_version,
         fields=(
             Field("before", row),
             Field("after", row),
             Field("source", replace(source, optional=False)),
-            Field("transaction", TRANSACTION_BLOCK),
-            Field("op", Schema(Type.STRING)),
-            Field("ts_ms", optional_int64),
-            Field("ts_us", optional_int64),
-            Field("ts_ns", optional_int64),
+            *(Field(name, known[name]) for name in event_format.envelope),
         ),
     )

@@ -27,9 +27,7 @@ from headrace.debezium.envelope import (
     key_schema,
     value_schema,
 )
-
-VERSION = "3.6.3.Final"
-"""The Debezium release whose events these are; `source.version` says so."""
+from headrace.debezium.event_format import EventFormat
 
 CONTEXT_HEADER_PREFIX = "__debezium.context."
 
@@ -71,17 +69,21 @@ def change_event(
     key: Sequence[ColumnCells],
     source: Struct,
     headers: tuple[Header, ...],
+    transaction: Node,
+    event_format: EventFormat,
 ) -> Shape:
-    """The shape of a table's change events. `key` is in key order; empty: no key."""
+    """The shape of a table's change events. `key` is in key order; empty: no key.
+    `transaction` is their transaction block (`headrace.debezium.transactions`)."""
     row = value_schema(topic, [Field(c.name, c.cell.schema) for c in columns]).as_optional()
-    schema = envelope_schema(topic, row, source.schema)
+    schema = envelope_schema(topic, row, source.schema, event_format)
+    rest = _rest(schema, transaction)
     value = Struct(
         schema,
         (
             _row(columns, row, Image.OLD),
             _row(columns, row, Image.NEW),
             source,
-            *_tail(schema),
+            *(rest[name] for name in event_format.envelope),
         ),
     )
     if not key:
@@ -100,18 +102,13 @@ def change_event(
     )
 
 
-def _tail(envelope: Schema) -> tuple[Node, ...]:
-    """transaction, op, ts_ms, ts_us, ts_ns."""
-
-    def schema(name: str) -> Schema:
-        found = envelope.field_named(name)
-        assert found is not None
-        return found
-
-    return (
-        Constant(schema("transaction"), None),
-        RowField(schema("op"), "operation", character=True),
-        ProcessingTime(schema("ts_ms"), "ms"),
-        ProcessingTime(schema("ts_us"), "us"),
-        ProcessingTime(schema("ts_ns"), "ns"),
-    )
+def _rest(envelope: Schema, transaction: Node) -> dict[str, Node]:
+    """What stands behind before, after and source."""
+    found: dict[str, Node] = {"transaction": transaction}
+    for described in envelope.fields:
+        name = described.name
+        if name == "op":
+            found[name] = RowField(described.schema, "operation", character=True)
+        elif name.startswith("ts_"):
+            found[name] = ProcessingTime(described.schema, name[3:])
+    return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.connect.schema import Field, Schema, Type
-from headrace.debezium import source_info
-from headrace.debezium.envelope import TRANSACTION_BLOCK
+from headrace.debezium import source_info, transactions
+from headrace.debezium.event_format import CURRENT, EventFormat
 
 _PREFIX = Field("prefix", Schema(Type.STRING, optional=True))
 
@@ -16,7 +16,7 @@ MESSAGE_KEY = Schema(
 )
 
 
-def message_value_schema(content: Type = Type.BYTES) -> Schema:
+def message_value_schema(content: Type = Type.BYTES, event_format: EventFormat = CURRENT) -> Schema:
     """The value of a message event; `content` follows `binary.handling.mode` (bytes, string)."""
     message = Schema(
         Type.STRUCT,
@@ -24,6 +24,7 @@ def message_value_schema(content: Type = Type.BYTES) -> Schema:
         version=1,
         fields=(_PREFIX, Field("content", Schema(content, optional=True))),
     )
+    block = (Field("transaction", transactions.BLOCK),) if event_format.counts_messages else ()
     return Schema(
         Type.STRUCT,
         name="io.debezium.connector.postgresql.MessageValue",
@@ -31,8 +32,8 @@ def message_value_schema(content: Type = Type.BYTES) -> Schema:
         fields=(
             Field("op", Schema(Type.STRING)),
             Field("ts_ms", Schema(Type.INT64, optional=True)),
-            Field("source", source_info.POSTGRESQL),
-            Field("transaction", TRANSACTION_BLOCK),
+            Field("source", source_info.postgresql_source(event_format)),
+            *block,
             Field("message", message),
         ),
     )

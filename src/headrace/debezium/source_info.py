@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from functools import lru_cache
 
 from headrace.connect.schema import Field, Schema, Type
+from headrace.debezium.event_format import EventFormat, SnapshotMarker
 
 _STRING = Schema(Type.STRING)
 _INT64 = Schema(Type.INT64)
@@ -12,58 +13,51 @@ _OPTIONAL_STRING = Schema(Type.STRING, optional=True)
 _OPTIONAL_INT64 = Schema(Type.INT64, optional=True)
 
 
-class SnapshotMarker(StrEnum):
-    """The `snapshot` field: which part of a snapshot a record belongs to."""
-
-    TRUE = "true"
-    FIRST = "first"
-    FIRST_IN_DATA_COLLECTION = "first_in_data_collection"
-    LAST_IN_DATA_COLLECTION = "last_in_data_collection"
-    LAST = "last"
-    FALSE = "false"
-    INCREMENTAL = "incremental"
-
-
-SNAPSHOT = Schema(
-    Type.STRING,
-    optional=True,
-    name="io.debezium.data.Enum",
-    version=1,
-    parameters=(("allowed", ",".join(SnapshotMarker)),),
-    default=SnapshotMarker.FALSE.value,
-)
+def snapshot_schema(event_format: EventFormat) -> Schema:
+    """The schema of `snapshot`."""
+    return Schema(
+        Type.STRING,
+        optional=True,
+        name="io.debezium.data.Enum",
+        version=1,
+        parameters=(("allowed", ",".join(event_format.markers)),),
+        default=SnapshotMarker.FALSE.value,
+    )
 
 
-def source_schema(name: str, own: tuple[Field, ...], version: int = 1) -> Schema:
+def source_schema(name: str, own: tuple[Field, ...], event_format: EventFormat) -> Schema:
     """A connector's Source schema: the fields shared by all connectors, then its own.
 
     `name` is the schema's full name, e.g. `io.debezium.connector.postgresql.Source`. `ts_ms` is
     required; `ts_us` and `ts_ns`, younger, stand after `sequence`.
     """
+    precise = (Field("ts_us", _OPTIONAL_INT64), Field("ts_ns", _OPTIONAL_INT64))
     shared = (
         Field("version", _STRING),
         Field("connector", _STRING),
         Field("name", _STRING),
         Field("ts_ms", _INT64),
-        Field("snapshot", SNAPSHOT),
+        Field("snapshot", snapshot_schema(event_format)),
         Field("db", _STRING),
         Field("sequence", _OPTIONAL_STRING),
-        Field("ts_us", _OPTIONAL_INT64),
-        Field("ts_ns", _OPTIONAL_INT64),
+        *(precise if event_format.precise_times else ()),
     )
-    return Schema(Type.STRUCT, name=name, version=version, fields=shared + own)
+    return Schema(Type.STRUCT, name=name, version=event_format.source_version, fields=shared + own)
 
 
-POSTGRESQL = source_schema(
-    "io.debezium.connector.postgresql.Source",
-    (
-        Field("schema", _STRING),
-        Field("table", _STRING),
-        Field("txId", _OPTIONAL_INT64),
-        Field("lsn", _OPTIONAL_INT64),
-        Field("xmin", _OPTIONAL_INT64),
-        Field("origin", _OPTIONAL_STRING),
-        Field("origin_lsn", _OPTIONAL_INT64),
-    ),
-)
-"""PostgreSQL's source block."""
+@lru_cache
+def postgresql_source(event_format: EventFormat) -> Schema:
+    """PostgreSQL's source block."""
+    origins = (Field("origin", _OPTIONAL_STRING), Field("origin_lsn", _OPTIONAL_INT64))
+    return source_schema(
+        "io.debezium.connector.postgresql.Source",
+        (
+            Field("schema", _STRING),
+            Field("table", _STRING),
+            Field("txId", _OPTIONAL_INT64),
+            Field("lsn", _OPTIONAL_INT64),
+            Field("xmin", _OPTIONAL_INT64),
+            *(origins if event_format.origins else ()),
+        ),
+        event_format,
+    )

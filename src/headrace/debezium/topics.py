@@ -27,6 +27,7 @@ class TopicNames:
     delimiter: str = "."
     transaction: str = "transaction"
     heartbeat_prefix: str = "__debezium-heartbeat"
+    heartbeat_name: str | None = None
 
     def data(self, *path: str) -> str:
         """The topic of a table (schema, table) or collection (database, collection)."""
@@ -40,6 +41,8 @@ class TopicNames:
     @property
     def heartbeats(self) -> str:
         """The topic of heartbeats."""
+        if self.heartbeat_name:
+            return sanitized(self.heartbeat_name)
         return sanitized(self.delimiter.join((self.heartbeat_prefix, self.prefix)))
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.memory import PADDING, address_of, copy, kernel, load64, store64
-from headrace.connect.rows import ROW, TRANSACTION, RowTable, offset_in_row
+from headrace.connect.rows import ORDER, ROW, TRANSACTION, RowTable, offset_in_row
 from headrace.spool.segment import MappedSegment, Segment
 
 _OLD, _NEW, _OTHER = offset_in_row("old"), offset_in_row("new"), offset_in_row("other")
@@ -35,6 +35,7 @@ class InMemory:
     row_count: int
     transaction_count: int
     segments: tuple[SegmentPart, ...]
+    counted: bool = False
 
     def load(self, first: int, last: int) -> RowTable:
         """Rows [first, last) with real addresses. Raises HeadraceError("spool.segment_gone")."""
@@ -48,7 +49,11 @@ class InMemory:
                 segment = MappedSegment(part.path, part.start)
                 relocate(rows, part.start, part.end, segment.base - part.start)
                 kept.append(segment)
-        return RowTable(rows, transactions, tuple(kept))
+        orders = None
+        if self.counted:
+            at += self.transaction_count * TRANSACTION.itemsize + first * ORDER.itemsize
+            orders = np.frombuffer(planned.map, ORDER, last - first, at)
+        return RowTable(rows, transactions, tuple(kept), orders)
 
 
 @dataclass(frozen=True)
@@ -58,13 +63,15 @@ class Inline:
     rows: bytes
     transactions: bytes
     images: bytes
+    orders: bytes | None = None
 
     def load(self) -> RowTable:
         """The rows with real addresses."""
         rows = np.frombuffer(self.rows, ROW).copy()
         images = np.frombuffer(self.images + bytes(PADDING), np.uint8)
         relocate(rows, 1, len(images) + 1, address_of(images) - 1)
-        return RowTable(rows, np.frombuffer(self.transactions, TRANSACTION), (images,))
+        orders = None if self.orders is None else np.frombuffer(self.orders, ORDER)
+        return RowTable(rows, np.frombuffer(self.transactions, TRANSACTION), (images,), orders)
 
 
 def _touches(rows: np.ndarray, start: int, end: int) -> bool:
@@ -80,12 +87,16 @@ def relocate(rows: np.ndarray, start: int, end: int, delta: int) -> None:
         column[inside] += delta
 
 
-def write_plan(rows: Sequence[np.ndarray], transactions: Sequence[np.ndarray]) -> Segment:
-    """One segment that holds the rows of a range and their transactions, for InMemory."""
-    row_bytes = sum(part.nbytes for part in rows)
-    plan = Segment(0, row_bytes + sum(part.nbytes for part in transactions))
+def write_plan(
+    rows: Sequence[np.ndarray],
+    transactions: Sequence[np.ndarray],
+    orders: Sequence[np.ndarray] = (),
+) -> Segment:
+    """One segment that holds the rows of a range, their transactions and orders, for InMemory."""
+    parts = (*rows, *transactions, *orders)
+    plan = Segment(0, sum(part.nbytes for part in parts))
     at = 0
-    for part in (*rows, *transactions):
+    for part in parts:
         raw = np.ascontiguousarray(part).view(np.uint8).reshape(-1)
         plan.array[at : at + len(raw)] = raw
         at += len(raw)
@@ -123,7 +134,9 @@ def _gather(rows, count, images, capacity):
     return used
 
 
-def pack_inline(rows: np.ndarray, transactions: np.ndarray) -> Inline:
+def pack_inline(
+    rows: np.ndarray, transactions: np.ndarray, orders: np.ndarray | None = None
+) -> Inline:
     """Rows with real addresses → a slice that carries everything.
 
     `size` of a row bounds the bytes from its first image to the end of its last one.
@@ -133,4 +146,9 @@ def pack_inline(rows: np.ndarray, transactions: np.ndarray) -> Inline:
     used = _gather(address_of(rows), len(rows), address_of(images), len(images))
     assert used >= 0
     needed, rows["transaction"] = np.unique(rows["transaction"], return_inverse=True)
-    return Inline(rows.tobytes(), transactions[needed].tobytes(), images[:used].tobytes())
+    return Inline(
+        rows.tobytes(),
+        transactions[needed].tobytes(),
+        images[:used].tobytes(),
+        None if orders is None else orders.tobytes(),
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headrace.connect.rows import ROW, TRANSACTION
+from headrace.connect.rows import ORDER, ROW, TRANSACTION
 
 _FIRST_ROWS = 8192
 
@@ -28,6 +28,11 @@ class SegmentIndex:
     end_count: int = 0
     barriers: list[int] = field(default_factory=list)
     """Row counts at which a range must end: truncates and schema changes."""
+    orders: np.ndarray = field(default_factory=lambda: np.zeros(0, ORDER))
+    """Of the rows, where transactions are counted; else empty."""
+    counts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The counts by collection at the ends of transactions."""
+    count_words: int = 0
 
     def __post_init__(self) -> None:
         self.ends = np.zeros(1024, self.end_dtype)
@@ -44,6 +49,23 @@ class SegmentIndex:
                 larger = np.zeros(2 * len(table), table.dtype)
                 larger[: len(table)] = table
                 setattr(self, name, larger)
+
+    def grow_orders(self) -> None:
+        """Room in `orders` for every row there is room for."""
+        if len(self.orders) < len(self.rows):
+            larger = np.zeros(len(self.rows), ORDER)
+            larger[: len(self.orders)] = self.orders
+            self.orders = larger
+
+    def grow_counts(self, more: int) -> None:
+        """Room in `counts` for `more` words, and twice as many as now."""
+        larger = np.zeros(2 * len(self.counts) + more + 1024, np.int64)
+        larger[: self.count_words] = self.counts[: self.count_words]
+        self.counts = larger
+
+    def orders_now(self) -> np.ndarray:
+        """The orders of the valid rows."""
+        return self.orders[: self.row_count]
 
     def rows_now(self) -> np.ndarray:
         """The valid rows."""

@@ -54,11 +54,19 @@ class Spool:
         """A new segment of at least `size` bytes behind the last one."""
         size = max(size, SEGMENT_BYTES)
         on_disk = bool(self.pieces) and self.memory_bytes() + size > self.max_bytes
-        piece = Piece(Segment(self._next, size, on_disk=on_disk), SegmentIndex(self._end_dtype))
-        self._next = piece.segment.end
         with self.lock:
+            segment = Segment(self._next, size, on_disk=on_disk)
+            self._next = segment.end
+            piece = Piece(segment, SegmentIndex(self._end_dtype))
             self.pieces.append(piece)
         return piece
+
+    def reserve(self, size: int) -> Segment:
+        """Memory beside the log, at addresses of its own; the caller drops it."""
+        with self.lock:
+            segment = Segment(self._next, size)
+            self._next = segment.end
+        return segment
 
     def drop(self, is_done: Callable[[Piece], bool]) -> None:
         """Drop leading segments for which `is_done`, except the one being written."""

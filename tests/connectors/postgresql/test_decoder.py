@@ -39,7 +39,7 @@ def test_a_transaction_becomes_one_row_per_record() -> None:
     assert [chr(op) if op else "" for op in index.rows["operation"]] == [
         "c", "u", "d", "", "c", "d", "",
     ]  # fmt: skip
-    assert index.rows["ordinal"].tolist() == [0, 1, 2, 2, 2, 3, 3]
+    assert index.rows["ordinal"].tolist() == [1, 2, 3, 3, 3, 4, 4]
     assert index.rows["part"].tolist() == [2, 2, 0, 1, 2, 0, 1]
     assert set(index.rows["position"]) == {100}
     assert index.ends["end_lsn"].tolist() == [110]
@@ -66,7 +66,7 @@ def test_rows_of_tables_that_are_not_captured_still_count() -> None:
     raw = begin(9) + insert(0, ROW_1) + insert(0, ROW_2) + commit(9, 10)
     index = Index(raw, [2], options=decoder.SKIP_CREATE)
     assert len(index.rows) == 0
-    assert index.state[decoder.ORDINAL] == 2
+    assert index.state[decoder.ORDINAL] == 3  # BEGIN counts too
     assert index.state[decoder.COMPLETE] == 10
 
 

@@ -22,7 +22,13 @@ class Capture:
         self._tables = NameFilter(config.table_include_list, config.table_exclude_list)
         self._columns = NameFilter(config.column_include_list, config.column_exclude_list)
         self.keys = KeyRules.of(config.message_key_columns)
-        self.topics = TopicNames(config.topic_prefix, config.topic_delimiter)
+        self.topics = TopicNames(
+            config.topic_prefix,
+            config.topic_delimiter,
+            config.topic_transaction,
+            config.topic_heartbeat_prefix,
+            config.topic_heartbeat_name,
+        )
         self.types = TypeOptions.of(config)
 
     def takes(self, table: str) -> bool:

@@ -13,12 +13,14 @@ from typing import TypeVar
 import psycopg
 
 from headrace.connectors.connector import OffsetObject, Plan, Slice, Status
+from headrace.connectors.heartbeats import HeartbeatSlice, HeartbeatTimer
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import EventSettings
+from headrace.connectors.postgresql.heartbeat_query import HeartbeatQuery
 from headrace.connectors.postgresql.keeper import Keeper
 from headrace.connectors.postgresql.log import Stream, open_stream, start_command
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
@@ -40,11 +42,15 @@ from headrace.connectors.postgresql.slot import (
 )
 from headrace.connectors.postgresql.snapshot import KeylessUnfinished, Snapshot
 from headrace.connectors.postgresql.streaming import Streaming, position_text
+from headrace.connectors.transaction_counts import TransactionCounts
+from headrace.debezium.event_format import FORMATS
+from headrace.debezium.transactions import MESSAGES
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
+_HEARTBEAT_PART = 1 << 31
 
 
 class PostgresConnector:
@@ -65,10 +71,21 @@ class PostgresConnector:
         self._orphaned = orphaned
         self._capture = Capture(config)
         self._catalog = Catalog(config)
-        run = str(uuid.uuid4()) if config.extended_headers_enabled else ""
+        self._format = FORMATS[str(config.event_format_version)]
+        with_context = config.extended_headers_enabled and self._format.context_headers
+        run = str(uuid.uuid4()) if with_context else ""
         self._settings = EventSettings(
-            config.topic_prefix, config.database_dbname, self._capture.types, run
+            config.topic_prefix,
+            config.database_dbname,
+            self._capture.types,
+            run,
+            counted=config.provide_transaction_metadata,
+            format=self._format,
         )
+        interval = config.heartbeat_interval_ms / 1000
+        self._heartbeat = HeartbeatTimer(interval) if interval else None
+        query = config.heartbeat_action_query
+        self._heartbeat_query = HeartbeatQuery(config, query) if query and interval else None
         self._streaming: Streaming | None = None
         self._snapshot: Snapshot | None = None
         self._checked = False
@@ -143,6 +160,8 @@ class PostgresConnector:
 
     def close(self) -> None:
         """Close everything; never raises."""
+        if self._heartbeat_query is not None:
+            self._heartbeat_query.close()
         self._close_streaming()
         if self._snapshot is not None:
             self._snapshot.close()
@@ -201,7 +220,8 @@ class PostgresConnector:
         try:
             self._check(after, goes_on=True)
             if after.snapshot is not None:
-                return self._continued().poll(after)
+                end = self._continued().poll(after)
+                return end if end.snapshot is not None else self._beat(end)
         except KeylessUnfinished:
             return self._begin_again(after)
         if str(self.config.snapshot_mode) == "initial_only":
@@ -209,7 +229,25 @@ class PostgresConnector:
             return after
         self._end_snapshot()
         streaming = self._stream(after)
-        return streaming.poll(after, seconds, self._bound() if self._bounded else None)
+        if self._bounded:
+            end = streaming.poll(after, seconds, self._bound())
+            # Nothing new ends a bounded run: then no heartbeat may follow either.
+            return end if end == after or not self._beats() else self._beat(end)
+        due = float("inf") if self._heartbeat is None else self._heartbeat.remaining()
+        end = streaming.poll(after, min(seconds, due), None, moves=due <= seconds)
+        return self._beat(end) if self._beats() else end
+
+    def _beats(self) -> bool:
+        return self._heartbeat is not None and self._heartbeat.remaining() == 0
+
+    def _beat(self, end: Offset) -> Offset:
+        """`end` with a heartbeat before it, when there are any; runs their query."""
+        if self._heartbeat is None:
+            return end
+        self._heartbeat.restart()
+        if self._heartbeat_query is not None:
+            self._heartbeat_query.run()
+        return replace(end, heartbeat=end.heartbeat + 1)
 
     def _bound(self) -> int:
         """Where the log is now; fixed at the first call. Commits that are not flushed yet
@@ -467,8 +505,15 @@ class PostgresConnector:
             acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
             inline=self._inline,
             orphaned=self._orphaned,
+            counts=self._counts(),
         )
         return self._streaming
+
+    def _counts(self) -> TransactionCounts | None:
+        if not self.config.provide_transaction_metadata:
+            return None
+        left_out = () if self._format.counts_messages else (MESSAGES,)
+        return TransactionCounts(left_out)
 
     def _slices(self, start: Offset, end: Offset) -> list[Slice]:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:
@@ -476,11 +521,24 @@ class PostgresConnector:
         if end.snapshot is not None:
             self._check(start)
             return self._continued().slices(start, end, self._settings)
-        if start.same_position(replace(end, snapshot=start.snapshot, consistent=start.consistent)):
-            return []
-        self._check(start)
-        self._end_snapshot()
-        return self._stream(start).slices(start, end, self._settings)
+        found: list[Slice] = []
+        unmoved = replace(end, snapshot=start.snapshot, consistent=start.consistent)
+        if not start.same_position(unmoved):
+            self._check(start)
+            self._end_snapshot()
+            found += self._stream(start).slices(start, end, self._settings)
+        if end.heartbeat > start.heartbeat:
+            found.append(self._heartbeat_slice(end))
+        return found
+
+    def _heartbeat_slice(self, end: Offset) -> HeartbeatSlice:
+        """Behind the last row: between transactions as a message outside of one would be, whose
+        ordinal is 0; inside one as a part of its last message that no change has."""
+        place = (end.lsn_commit, 1, end.heartbeat, 0)
+        if end.txn is not None:
+            place = (end.txn, 2, end.txn_index, _HEARTBEAT_PART | end.heartbeat)
+        topic = self._capture.topics.heartbeats
+        return HeartbeatSlice(topic, self.config.topic_prefix, end.epoch, *place)
 
 
 def _options(config: PostgresConfig) -> int:

@@ -24,7 +24,7 @@ from headrace.connect.memory import (
     store32,
     store64,
 )
-from headrace.connect.rows import NULL, ROW, TRANSACTION, offset_in_row
+from headrace.connect.rows import BEGIN, ENDING, NULL, ROW, TRANSACTION, offset_in_row
 from headrace.converters.json_numbers import wrapping_multiply
 
 # Words of `state` (int64).
@@ -38,7 +38,7 @@ from headrace.converters.json_numbers import wrapping_multiply
     XID,
     COMMIT_US,
     FINAL_LSN,
-    ORDINAL,  # messages I U D T M of the open transaction so far
+    ORDINAL,  # messages B I U D T M of the open transaction so far
     LAST_COMMIT,  # end LSN of the last COMMIT, or NULL
     COMPLETE,  # everything up to this LSN was received
     WAL_END,  # the server's position as last told
@@ -50,7 +50,9 @@ from headrace.converters.json_numbers import wrapping_multiply
     CHECKED,  # 0 waiting, 1 right, 2 wrong
     CHANGES,  # row changes seen, captured or not
     TRANSACTION_HAS_ROWS,
-) = range(21)
+    BEGINS,  # relation of BEGIN records + 1; 0: transactions have no border records
+    ENDINGS,  # relation of END records + 1
+) = range(23)
 STATE_WORDS = 32
 
 # Statuses.
@@ -483,11 +485,21 @@ def index_frames(
             store64(state + 8 * ORDINAL, 0)
             store64(state + 8 * TRANSACTION_ROW, -1)
             store64(state + 8 * TRANSACTION_HAS_ROWS, 0)
+            borders = load64(state + 8 * BEGINS)
+            if borders:
+                open_transaction(transactions, state)
+                store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
+                _add_row(rows, state, 0, 0, 0, lsn, 0, 0, length, borders - 1, BEGIN, 0)
+            store64(state + 8 * ORDINAL, 1)
         elif operation == 67:  # COMMIT
             if length != 30 + 26 or load64(state + 8 * OPEN) == 0:
                 status = BROKEN
                 break
             end_lsn = load64_be(body + 10)
+            borders = load64(state + 8 * ENDINGS)
+            if borders:
+                open_transaction(transactions, state)
+                _add_row(rows, state, 0, 0, 0, lsn, 0, 0, length, borders - 1, ENDING, 0)
             if load64(state + 8 * TRANSACTION_HAS_ROWS):
                 entry = ends + _END_SIZE * load64(state + 8 * ENDS)
                 store64(entry, load64(state + 8 * ROWS))

@@ -22,16 +22,19 @@ from headrace.connect.records import (
     Shape,
     Struct,
     TransactionField,
+    TransactionLsn,
 )
-from headrace.connect.schema import Schema
+from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql import binary_types
 from headrace.connectors.postgresql.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import NO_PLACEHOLDER, ColumnType, resolve
-from headrace.debezium import source_info
-from headrace.debezium.events import VERSION, ColumnCells, change_event, context_headers
+from headrace.debezium import source_info, transactions
+from headrace.debezium.event_format import CURRENT, EventFormat
+from headrace.debezium.events import ColumnCells, change_event, context_headers
 from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
 
 CONNECTOR = "postgresql"
+_MESSAGES = ("message", "message outside")
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class RelationFacts:
-    """A table between two schema changes. `kind`: table, truncate (no key), message."""
+    """A table between two schema changes. `kind`: table, truncate (no key), message, message
+    outside a transaction, or the begin or end of a transaction."""
 
     schema: str
     table: str
@@ -66,6 +70,11 @@ class RelationFacts:
         """schema.table"""
         return f"{self.schema}.{self.table}"
 
+    @property
+    def collection(self) -> str:
+        """What transaction metadata calls it."""
+        return transactions.MESSAGES if self.kind.startswith("message") else self.name
+
 
 @dataclass(frozen=True)
 class EventSettings:
@@ -76,6 +85,8 @@ class EventSettings:
     types: TypeOptions = field(default_factory=TypeOptions)
     run: str = ""  # empty: no context headers
     task: str = "0"
+    counted: bool = False  # the rows know their order in their transaction
+    format: EventFormat = CURRENT
 
 
 def column_type(
@@ -106,7 +117,7 @@ def _cell(index: int, kind: ColumnType) -> Cell:
 
 
 def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
-    schema = source_info.POSTGRESQL
+    schema = source_info.postgresql_source(settings.format)
     by_name: dict[str, Node] = {}
     for described in schema.fields:
         by_name[described.name] = _source_node(described.name, described.schema, facts, settings)
@@ -116,7 +127,7 @@ def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
 def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: EventSettings) -> Node:
     match name:
         case "version":
-            return Constant(schema, VERSION)
+            return Constant(schema, settings.format.release)
         case "connector":
             return Constant(schema, CONNECTOR)
         case "name":
@@ -143,12 +154,18 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
 @lru_cache(maxsize=4096)
 def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
     """The shape of a relation's events."""
+    identifier = TransactionLsn(Schema(Type.STRING))
+    if facts.kind in ("begin", "end"):
+        return transactions.border(facts.topic, identifier, begins=facts.kind == "begin")
+    block: Node = transactions.no_block()
+    if settings.counted and facts.kind != "message outside":
+        block = transactions.block(identifier)
     headers: tuple[Header, ...] = ()
-    if settings.run and facts.kind != "message":
+    if settings.run and facts.kind not in _MESSAGES:
         headers = context_headers(settings.server, settings.task, CONNECTOR, settings.run)
     source = _source(facts, settings)
-    if facts.kind == "message":
-        return _message_shape(facts, source, headers, settings.types)
+    if facts.kind in _MESSAGES:
+        return _message_shape(facts, source, block, settings)
     found: dict[str, ColumnCells] = {}
     for index, column in enumerate(facts.columns):
         if not column.captured and column.name not in facts.key:
@@ -158,14 +175,14 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
             found[column.name] = ColumnCells(column.name, _cell(index, kind))
     captured = [found[c.name] for c in facts.columns if c.captured and c.name in found]
     key = [found[name] for name in facts.key if name in found and facts.kind == "table"]
-    return change_event(facts.topic, captured, key, source, headers)
+    return change_event(facts.topic, captured, key, source, headers, block, settings.format)
 
 
 def _message_shape(
-    facts: RelationFacts, source: Struct, headers: tuple[Header, ...], types: TypeOptions
+    facts: RelationFacts, source: Struct, block: Node, settings: EventSettings
 ) -> Shape:
-    shown = binary_types.unknown(types)
-    value = message_value_schema(shown.schema.type)
+    shown = binary_types.unknown(settings.types)
+    value = message_value_schema(shown.schema.type, settings.format)
 
     def of(schema: Schema, name: str) -> Schema:
         found = schema.field_named(name)
@@ -188,9 +205,8 @@ def _message_shape(
                 RowField(of(value, "op"), "operation", character=True),
                 ProcessingTime(of(value, "ts_ms"), "ms"),
                 source,
-                Constant(of(value, "transaction"), None),
+                *((block,) if settings.format.counts_messages else ()),
                 Struct(message, (text(Image.NEW), content)),
             ),
         ),
-        headers,
     )

@@ -77,7 +77,8 @@ class Offset:
     `source.sequence` shows, `ts_usec` its time, which a non-transactional message shows. Inside
     a transaction, `txn` is its final LSN, `txn_index` the number of its messages delivered and
     `lsn` the LSN of the last of them. `slices` and `order` say how the range that ends here is
-    cut. `consistent` is snapshot.consistent.lsn.
+    cut. `consistent` is snapshot.consistent.lsn. `heartbeat` counts heartbeats: a range whose end
+    has one more than its start has one as its last record.
     """
 
     server: str
@@ -92,6 +93,7 @@ class Offset:
     slices: int = 1
     order: str = "key"
     consistent: int | None = None
+    heartbeat: int = 0
     snapshot: SnapshotProgress | None = None
 
     @property
@@ -116,6 +118,8 @@ class Offset:
         out |= {"slices": self.slices, "order": self.order}
         if self.consistent is not None:
             out["consistent"] = self.consistent
+        if self.heartbeat:
+            out["heartbeat"] = self.heartbeat
         if self.snapshot is not None:
             out["snapshot"] = self.snapshot.to_json()
         return out
@@ -162,6 +166,7 @@ class Offset:
             slices=data.get("slices", 1),
             order=data.get("order", "key"),
             consistent=data.get("consistent"),
+            heartbeat=data.get("heartbeat", 0),
             snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
         )
 
@@ -185,7 +190,11 @@ class Offset:
 
     def same_position(self, other: Offset) -> bool:
         """Whether both name the same place, however their ranges are cut."""
-        return replace(self, slices=1, order="") == replace(other, slices=1, order="")
+
+        def place(offset: Offset) -> Offset:
+            return replace(offset, slices=1, order="", heartbeat=0)
+
+        return place(self) == place(other)
 
 
 def format_lsn(lsn: int) -> str:

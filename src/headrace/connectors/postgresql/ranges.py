@@ -40,7 +40,7 @@ def _delivered(rows: np.ndarray, offset: Offset) -> np.ndarray:
     if offset.txn is not None:
         done |= position < offset.txn
         done |= (position == offset.txn) & (
-            (rows["kind"] == 1) | (rows["ordinal"] < offset.txn_index)
+            (rows["kind"] == 1) | (rows["ordinal"] <= offset.txn_index)
         )
     return np.asarray(done)
 
@@ -70,7 +70,7 @@ def find_end(
         return RangeEnd(end, stretch.bytes_until(count), count)
     if stretch.count and (more or cut_open):
         count, row = stretch.cut(upto)
-        end = after.inside(int(row["position"]), int(row["ordinal"]) + 1, int(row["lsn"]))
+        end = after.inside(int(row["position"]), int(row["ordinal"]), int(row["lsn"]))
         return RangeEnd(end, stretch.bytes_until(count), count)
     return None
 

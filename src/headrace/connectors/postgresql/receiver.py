@@ -27,6 +27,7 @@ from headrace.connectors.postgresql.messages import (
     parse_truncate,
 )
 from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece, Spool
 
@@ -53,8 +54,15 @@ class RelationRegistry(Protocol):
         """Index of the version that truncate events use; None: not captured."""
         ...
 
-    def messages(self) -> tuple[int, int] | None:
+    collections: list[str]
+    """What transaction metadata calls each relation version."""
+
+    def messages(self, *, transactional: bool) -> tuple[int, int] | None:
         """Index and topic hash for logical messages; None: not captured."""
+        ...
+
+    def borders(self) -> tuple[int, int]:
+        """Indexes for the records at the borders of transactions."""
         ...
 
     def captures_message(self, prefix: str) -> bool:
@@ -79,6 +87,7 @@ class Receiver:
         skip_truncate: bool,
         status_seconds: float,
         orphaned: Callable[[], bool],
+        counts: TransactionCounts | None = None,
     ) -> None:
         self.spool = spool
         self.relations = relations
@@ -91,6 +100,7 @@ class Receiver:
         self._skip_truncate = skip_truncate
         self._status_seconds = status_seconds
         self._orphaned = orphaned
+        self._counts = counts
         self._stop = threading.Event()
         self._ask = threading.Event()
         self._scratch = np.empty(2 * 24 * 1664 + PADDING, np.uint8)
@@ -104,9 +114,12 @@ class Receiver:
         state[decoder.CHECKED] = 1
         if start.txn is not None and start.txn_index > 0:
             state[decoder.CHECK_FINAL] = start.txn
-            state[decoder.CHECK_ORDINAL] = start.txn_index - 1
+            state[decoder.CHECK_ORDINAL] = start.txn_index
             state[decoder.CHECK_LSN] = start.lsn
             state[decoder.CHECKED] = 0
+        if counts is not None:
+            begins, endings = relations.borders()
+            state[decoder.BEGINS], state[decoder.ENDINGS] = begins + 1, endings + 1
         # The compiled pass moves positions before the rows behind them can be seen: others look
         # at this copy, made when the rows are published.
         self.published = state.copy()
@@ -311,6 +324,9 @@ class Receiver:
             state[decoder.POSITION] = position + len(frame)
 
     def _publish(self, piece: Piece) -> None:
+        if self._counts is not None:
+            self._counts.know(self.relations.collections)
+            self._counts.count(piece.index, piece.index.row_count, int(self.state[decoder.ROWS]))
         with self.spool.lock:
             index = piece.index
             index.row_count = int(self.state[decoder.ROWS])
@@ -356,7 +372,7 @@ class Receiver:
 
     def _message(self, piece: Piece, position: int, message: LogicalMessage, lsn: int) -> None:
         state = self.state
-        known = self.relations.messages()
+        known = self.relations.messages(transactional=message.transactional)
         captured = known is not None and self.relations.captures_message(message.prefix)
         if captured and known is not None:
             image = _message_image(message)

@@ -60,7 +60,8 @@ class Relations:
         self._seen: dict[int, RelationMessage] = {}
         self._keys: list[np.ndarray] = []
         self._truncated: dict[int, int] = {}
-        self._messages: int | None = None
+        self._special: dict[str, int] = {}
+        self.collections: list[str] = []
 
     def add(self, message: RelationMessage) -> tuple[int, bool]:
         """The version that `message` describes. The same message again is the same version,
@@ -88,12 +89,22 @@ class Relations:
             self._truncated[index] = self._append(without, captured=True)
         return self._truncated[index]
 
-    def messages(self) -> tuple[int, int] | None:
+    def messages(self, *, transactional: bool) -> tuple[int, int] | None:
         """The version that logical messages use."""
-        if self._messages is None:
-            facts = RelationFacts("", "", f"{self._server}.message", (), ("prefix",), "message")
-            self._messages = self._append(facts, captured=True)
-        return self._messages, int(self.table[self._messages][decoder.TOPIC_HASH])
+        kind = "message" if transactional else "message outside"
+        index = self._named(kind, f"{self._server}.message", ("prefix",))
+        return index, int(self.table[index][decoder.TOPIC_HASH])
+
+    def borders(self) -> tuple[int, int]:
+        """The versions that BEGIN and END records use."""
+        topic = self._capture.topics.transactions
+        return self._named("begin", topic), self._named("end", topic)
+
+    def _named(self, kind: str, topic: str, key: tuple[str, ...] = ()) -> int:
+        if kind not in self._special:
+            facts = RelationFacts("", "", topic, (), key, kind)
+            self._special[kind] = self._append(facts, captured=True)
+        return self._special[kind]
 
     def captures_message(self, prefix: str) -> bool:
         """Every message is captured."""
@@ -116,6 +127,7 @@ class Relations:
             len(keys) if facts.kind == "table" else 0,
         )
         self.facts.append(facts)
+        self.collections.append(facts.collection)
         return index
 
     def _enter(self, oid: int, index: int) -> None:

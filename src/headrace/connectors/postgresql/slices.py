@@ -35,7 +35,8 @@ class LogSlice:
             table = self.rows.load(self.first, self.last)
             if self.slices > 1:
                 mine = table.rows["hash"] % np.uint64(self.slices) == self.number
-                table = RowTable(table.rows[mine], table.transactions, table.memory)
+                orders = None if table.orders is None else table.orders[mine]
+                table = RowTable(table.rows[mine], table.transactions, table.memory, orders)
         if len(table) == 0:
             return
         shapes = {

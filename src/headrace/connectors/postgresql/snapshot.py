@@ -281,7 +281,7 @@ class Snapshot:
                 progress.taken_us,
                 progress.txid,
                 end.epoch,
-                settings,
+                replace(settings, counted=False),
                 self._config,
             )
             for group in groups

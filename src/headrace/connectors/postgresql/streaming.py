@@ -18,6 +18,7 @@ from headrace.connectors.postgresql.ranges import Limit, find_end, rows_until
 from headrace.connectors.postgresql.receiver import Receiver
 from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.slices import LogSlice
+from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
 from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate, write_plan
 from headrace.spool.segment import SEGMENT_BYTES, Segment
@@ -47,6 +48,7 @@ class Streaming:
         acknowledge_seconds: float,
         inline: bool,
         orphaned: Callable[[], bool],
+        counts: TransactionCounts | None = None,
     ) -> None:
         self.start = start
         self.relations = relations
@@ -70,11 +72,16 @@ class Streaming:
             skip_truncate=skip_truncate,
             status_seconds=status_seconds,
             orphaned=orphaned,
+            counts=counts,
         )
+        self._counts = counts
         self.receiver.start()
 
-    def poll(self, after: Offset, seconds: float, target: int | None) -> Offset:
-        """The end of the next range, or `after` when nothing comes within `seconds`.
+    def poll(
+        self, after: Offset, seconds: float, target: int | None, *, moves: bool = False
+    ) -> Offset:
+        """The end of the next range, or `after` when nothing comes within `seconds`; then the
+        position is moved to where the log is, if it `moves`.
 
         With a `target` LSN (availableNow), `after` is only returned when the stream has passed
         it (Invariant: a bounded query never ends before its target).
@@ -93,7 +100,7 @@ class Streaming:
                 now = time.monotonic()
                 if target is None:
                     if now >= deadline:
-                        return after
+                        return self._moved(after) if moves else after
                 elif complete >= target:
                     return after
                 elif now - asked > 0.5:
@@ -114,13 +121,19 @@ class Streaming:
                 moved = self.receiver.after_complete(end)
                 end = replace(moved, slices=end.slices)
             return end
-        if after.txn is not None or is_open or complete <= after.lsn_commit:
-            return None
-        # Nothing captured came, but the position moved: an empty range, now and then.
+        # Nothing captured came, but the position may have moved: an empty range, now and then.
         idle = time.monotonic() - self._idle_since >= self._acknowledge_seconds
         if idle or (target is not None and complete >= target):
-            return self._cut(self.receiver.after_complete(after), 0)
+            moved = self._moved(after)
+            return None if moved is after else moved
         return None
+
+    def _moved(self, after: Offset) -> Offset:
+        """`after`, behind which no row is, moved to where the log is; itself when it is there."""
+        complete, is_open = self.receiver.complete(), self.receiver.is_open()
+        if after.txn is not None or is_open or complete <= after.lsn_commit:
+            return after
+        return self._cut(self.receiver.after_complete(after), 0)
 
     def _cut(self, end: Offset, size: int) -> Offset:
         wanted = -(-size // SLICE_BYTES)
@@ -151,14 +164,20 @@ class Streaming:
         with self.spool.lock:
             pieces = list(self.spool.pieces)
             parts = []
+            orders = []
             for piece in pieces:
                 rows = piece.index.rows_now()
                 first, last = rows_until(rows, start), rows_until(rows, end)
                 if last > first:
                     parts.append((piece, rows[first:last], piece.index.transactions_now()))
+                    if self._counts is not None:
+                        orders.append(piece.index.orders_now()[first:last])
         if not parts:
             return []
         rows, transactions = _joined(parts)
+        segments = [piece.segment for piece, _, _ in parts]
+        if self._counts is not None:
+            segments += self._write_endings(self._counts, parts, rows, orders)
         relations = {int(i): self.relations.facts[int(i)] for i in np.unique(rows["relation"])}
         bounds = self._bounds(rows, end)
 
@@ -166,41 +185,69 @@ class Streaming:
             return LogSlice(data, first, last, count, number, end.epoch, relations, settings)
 
         if self._inline:
-            return self._inline_slices(parts, rows, transactions, bounds, end, made)
-        plan = write_plan([rows], [transactions])
+            return self._inline_slices(segments, rows, transactions, orders, bounds, end, made)
+        plan = write_plan([rows], [transactions], orders)
         self._plans.append(plan)
         data = InMemory(
             plan.path,
             len(rows),
             len(transactions),
-            tuple(SegmentPart(p.segment.path, p.segment.start, p.segment.end) for p, _, _ in parts),
+            tuple(SegmentPart(s.path, s.start, s.end) for s in segments),
+            counted=bool(orders),
         )
         if end.order == "position":
             return [made(data, a, b, 1, 0) for a, b in bounds]
         return [made(data, 0, len(rows), end.slices, i) for i in range(end.slices)]
 
-    def _inline_slices(
+    def _write_endings(
         self,
+        counts: TransactionCounts,
         parts: list[tuple[Piece, np.ndarray, np.ndarray]],
         rows: np.ndarray,
+        orders: list[np.ndarray],
+    ) -> list[Segment]:
+        """What the ENDs of transactions among `rows` say, in memory of their own."""
+        ends = np.cumsum([len(part) for _, part, _ in parts])
+        mine = [
+            (piece.index, rows[end - len(part) : end], order)
+            for (piece, part, _), order, end in zip(parts, orders, ends, strict=True)
+        ]
+        size = sum(counts.endings_size(index, part, order) for index, part, order in mine)
+        if size == 0:
+            return []
+        segment = self.spool.reserve(size)
+        self._plans.append(segment)
+        used = 0
+        for index, part, order in mine:
+            used = counts.write_endings(index, part, order, segment.array, segment.start, used)
+        return [segment]
+
+    def _inline_slices(
+        self,
+        segments: list[Segment],
+        rows: np.ndarray,
         transactions: np.ndarray,
+        orders: list[np.ndarray],
         bounds: list[tuple[int, int]],
         end: Offset,
         made: Callable[[Inline, int, int, int, int], Slice],
     ) -> list[Slice]:
-        for piece, _, _ in parts:
-            segment = piece.segment
+        for segment in segments:
             relocate(rows, segment.start, segment.end, segment.base - segment.start)
+        chosen: list[slice | np.ndarray]
         if end.order == "position":
-            chosen = [rows[a:b] for a, b in bounds]
+            chosen = [slice(a, b) for a, b in bounds]
         else:
             share = rows["hash"] % np.uint64(end.slices)
-            chosen = [rows[share == i] for i in range(end.slices)]
-        return [
-            made(pack_inline(part, transactions), 0, len(part), 1, 0)
-            for part in chosen
-            if len(part)
-        ]
+            chosen = [share == i for i in range(end.slices)]
+        order = np.concatenate(orders) if orders else None
+        found = []
+        for mine in chosen:
+            part = rows[mine]
+            if len(part):
+                counted = None if order is None else order[mine]
+                found.append(made(pack_inline(part, transactions, counted), 0, len(part), 1, 0))
+        return found
 
     def _bounds(self, rows: np.ndarray, end: Offset) -> list[tuple[int, int]]:
         """Contiguous pieces of about the same size."""
@@ -235,7 +282,7 @@ class Streaming:
             return True
         if end.txn is None:
             return False
-        return complete > end.txn or self.receiver.in_transaction(end.txn) >= end.txn_index
+        return complete > end.txn or self.receiver.in_transaction(end.txn) > end.txn_index
 
     def acknowledge(self, lsn: int) -> None:
         """Tell the server that everything up to `lsn` may be forgotten (Invariant 1)."""

@@ -1,0 +1,77 @@
+"""`event.format.version`: which fields the envelope and the source block have.
+
+`2.5` is what Debezium 2.3 to 2.5 write, for consumers that were built on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SnapshotMarker(StrEnum):
+    """The `snapshot` field: which part of a snapshot a record belongs to."""
+
+    TRUE = "true"
+    FIRST = "first"
+    FIRST_IN_DATA_COLLECTION = "first_in_data_collection"
+    LAST_IN_DATA_COLLECTION = "last_in_data_collection"
+    LAST = "last"
+    FALSE = "false"
+    INCREMENTAL = "incremental"
+
+
+@dataclass(frozen=True)
+class EventFormat:
+    """One version of the event format. `release` is what `source.version` says."""
+
+    name: str
+    release: str
+    envelope: tuple[str, ...]
+    """The envelope's fields behind before, after and source."""
+    envelope_version: int
+    source_version: int | None
+    markers: tuple[SnapshotMarker, ...]
+    """What the schema of `snapshot` allows; the values may be others."""
+    precise_times: bool
+    """ts_us and ts_ns in the source block."""
+    origins: bool
+    """origin and origin_lsn in PostgreSQL's source block."""
+    counts_messages: bool
+    """Logical messages have a transaction block and count in their transaction."""
+    context_headers: bool
+
+
+CURRENT = EventFormat(
+    name="current",
+    release="3.6.3.Final",
+    envelope=("transaction", "op", "ts_ms", "ts_us", "ts_ns"),
+    envelope_version=2,
+    source_version=1,
+    markers=tuple(SnapshotMarker),
+    precise_times=True,
+    origins=True,
+    counts_messages=True,
+    context_headers=True,
+)
+
+VERSION_2_5 = EventFormat(
+    name="2.5",
+    release="2.5.4.Final",
+    envelope=("op", "ts_ms", "transaction"),
+    envelope_version=1,
+    source_version=None,
+    markers=(
+        SnapshotMarker.TRUE,
+        SnapshotMarker.LAST,
+        SnapshotMarker.FALSE,
+        SnapshotMarker.INCREMENTAL,
+    ),
+    precise_times=False,
+    origins=False,
+    counts_messages=False,
+    context_headers=False,
+)
+
+FORMATS = {known.name: known for known in (CURRENT, VERSION_2_5)}
+"""By the property's value."""
