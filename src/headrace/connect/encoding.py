@@ -51,3 +51,5 @@ class Encoding(IntEnum):
     """Time of day in UTC, ending in Z."""
     BIT1 = 18
     """`0` or `1` as a boolean."""
+    TRUNCATED_STRING = 40
+    """A JSON string of the first UTF-16 code units; parameter: how many."""

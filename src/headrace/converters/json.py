@@ -59,7 +59,8 @@ class Patches:
     """Cells of one row that Python renders because the compiled encoders gave up."""
 
     def __init__(self) -> None:
-        self.table = np.zeros((code.MOST_COLUMNS * 3, 3), np.int64)
+        # before, after and key
+        self.table = np.zeros((code.MOST_COLUMNS * 3, 4), np.int64)
         self._kept: list[np.ndarray] = []
 
     def add(self, state: np.ndarray, program: Program, options: JsonOptions) -> None:
@@ -67,12 +68,13 @@ class Patches:
         count = int(state[code.PATCHES])
         if count == 0:
             self._kept.clear()
-        cell = program.cells[int(state[code.INSTRUCTION])]
+        instruction = int(state[code.INSTRUCTION])
+        cell = program.cells[instruction]
         place, length = int(state[code.CELL_ADDRESS]), int(state[code.CELL_LENGTH])
         text = render_cell(cell, ctypes.string_at(place, length), options)
         memory = np.frombuffer(text + bytes(PADDING), np.uint8)
         self._kept.append(memory)
-        self.table[count] = (place, address_of(memory), len(text))
+        self.table[count] = (place, instruction, address_of(memory), len(text))
         state[code.PATCHES] = count + 1
 
     def bytes(self) -> int:

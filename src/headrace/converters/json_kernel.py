@@ -121,11 +121,13 @@ def _print_clock(state, texts):
 
 
 @kernel
-def _patch(patches, count, address, out):
-    """Copy what Python rendered for the cell at `address`; returns the new end, or -1."""
+def _patch(patches, count, address, instruction, out):
+    """Copy what Python rendered for the cell at `address`, which key and value may show in
+    different ways; returns the new end, or -1."""
     for i in range(count):
-        if load64(patches + 24 * i) == address:
-            return copy(load64(patches + 24 * i + 8), load64(patches + 24 * i + 16), out)
+        patch = patches + 32 * i
+        if load64(patch) == address and load64(patch + 8) == instruction:
+            return copy(load64(patch + 16), load64(patch + 24), out)
     return -1
 
 
@@ -161,7 +163,7 @@ def _run(program, row, texts, state, old, new, other, patches, out):
                 length = load64(cell + 16)
                 end = encode(address, length, load64(at + C) & 255, load64(at + C) >> 8, out)
                 if end < 0:
-                    end = _patch(patches, load64(state + 8 * PATCHES), address, out)
+                    end = _patch(patches, load64(state + 8 * PATCHES), address, at, out)
                     if end < 0:
                         store64(state + 8 * CELL_ADDRESS, address)
                         store64(state + 8 * CELL_LENGTH, length)

@@ -27,6 +27,8 @@ from headrace.debezium.envelope import (
     key_schema,
     value_schema,
 )
+from headrace.debezium.names import AS_NAMED, NameAdjustment
+from headrace.errors import HeadraceError
 
 VERSION = "3.6.3.Final"
 """The Debezium release whose events these are; `source.version` says so."""
@@ -36,14 +38,15 @@ CONTEXT_HEADER_PREFIX = "__debezium.context."
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """One captured column: its name, schema, and the cell behind it (of the new image)."""
+    """One captured column: its name, schema, and the cell behind it (of the new image), or the
+    constant that stands for it."""
 
     name: str
-    cell: Cell
+    cell: Cell | Constant
 
-    def of(self, image: Image) -> Cell:
+    def of(self, image: Image) -> Cell | Constant:
         """The same column in another image."""
-        return replace(self.cell, image=image)
+        return replace(self.cell, image=image) if isinstance(self.cell, Cell) else self.cell
 
 
 def context_headers(logical_name: str, task: str, connector: str, run: str) -> tuple[Header, ...]:
@@ -71,10 +74,15 @@ def change_event(
     key: Sequence[ColumnCells],
     source: Struct,
     headers: tuple[Header, ...],
+    names: NameAdjustment = AS_NAMED,
 ) -> Shape:
-    """The shape of a table's change events. `key` is in key order; empty: no key."""
-    row = value_schema(topic, [Field(c.name, c.cell.schema) for c in columns]).as_optional()
-    schema = envelope_schema(topic, row, source.schema)
+    """The shape of a table's change events. `key` is in key order; empty: no key.
+
+    Raises HeadraceError("debezium.field_name_twice") when two columns get the same field name.
+    """
+    name = names.schema(topic)
+    row = value_schema(name, _fields(topic, columns, names)).as_optional()
+    schema = envelope_schema(name, row, source.schema)
     value = Struct(
         schema,
         (
@@ -86,7 +94,7 @@ def change_event(
     )
     if not key:
         return Shape(topic, None, value, headers)
-    keys = key_schema(topic, [Field(c.name, c.cell.schema) for c in key])
+    keys = key_schema(name, _fields(topic, key, names))
     other = Struct(keys, tuple(column.of(Image.OTHER) for column in key))
     changed = (
         Header(NEW_KEY_HEADER, other, on="delete"),
@@ -98,6 +106,21 @@ def change_event(
         value,
         changed + headers,
     )
+
+
+def _fields(topic: str, columns: Sequence[ColumnCells], names: NameAdjustment) -> list[Field]:
+    fields: dict[str, Field] = {}
+    for column in columns:
+        name = names.field(column.name)
+        if name in fields:
+            raise HeadraceError(
+                "debezium.field_name_twice",
+                f"two columns of {topic} get the field name {name}; one is {column.name}",
+                "Rename one, exclude one, or set field.name.adjustment.mode=avro_unicode, which "
+                "keeps names distinct.",
+            )
+        fields[name] = Field(name, column.cell.schema)
+    return list(fields.values())
 
 
 def _tail(envelope: Schema) -> tuple[Node, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from headrace.config.filters import NameFilter
+from headrace.connectors.column_rules import column_rules
+from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.messages import RelationMessage
 from headrace.connectors.postgresql.relations import TableCatalog, check_types, relation_facts
 from headrace.connectors.postgresql.type_facts import TypeOptions
 from headrace.debezium.keys import KeyRules
-from headrace.debezium.topics import TopicNames
 
 _BUILT_IN = ("pg_catalog", "information_schema")
 
@@ -22,7 +23,10 @@ class Capture:
         self._tables = NameFilter(config.table_include_list, config.table_exclude_list)
         self._columns = NameFilter(config.column_include_list, config.column_exclude_list)
         self.keys = KeyRules.of(config.message_key_columns)
-        self.topics = TopicNames(config.topic_prefix, config.topic_delimiter)
+        self.topics = topic_names(config)
+        self.names = name_adjustment(config)
+        self._rules = column_rules(config)
+        self._comments = config.include_schema_comments
         self.types = TypeOptions.of(config)
 
     def takes(self, table: str) -> bool:
@@ -55,6 +59,8 @@ class Capture:
             self.topics,
             self.keys,
             self.takes_column,
+            self._rules,
+            comments=self._comments,
         )
         check_types(facts, self.types)
         return facts

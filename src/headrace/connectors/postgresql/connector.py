@@ -67,7 +67,11 @@ class PostgresConnector:
         self._catalog = Catalog(config)
         run = str(uuid.uuid4()) if config.extended_headers_enabled else ""
         self._settings = EventSettings(
-            config.topic_prefix, config.database_dbname, self._capture.types, run
+            config.topic_prefix,
+            config.database_dbname,
+            self._capture.types,
+            run,
+            names=self._capture.names,
         )
         self._streaming: Streaming | None = None
         self._snapshot: Snapshot | None = None

@@ -5,7 +5,7 @@ Facts are small and picklable; a task makes the shape once and keeps it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from headrace.connect.encoding import Encoding
@@ -23,12 +23,15 @@ from headrace.connect.records import (
     Struct,
     TransactionField,
 )
-from headrace.connect.schema import Schema
+from headrace.connect.schema import Schema, Type
+from headrace.connectors.postgresql.column_rendering import under_rule
 from headrace.connectors.postgresql.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import NO_PLACEHOLDER, ColumnType, resolve
 from headrace.debezium import source_info
+from headrace.debezium.column_rules import ColumnRule
 from headrace.debezium.events import VERSION, ColumnCells, change_event, context_headers
 from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
+from headrace.debezium.names import AS_NAMED, NameAdjustment
 
 CONNECTOR = "postgresql"
 
@@ -38,7 +41,8 @@ class ColumnFacts:
     """One column of a relation version, in the order of its images.
 
     `default` is pg_get_expr of its default (None: none); `captured` False keeps it out of
-    `before` and `after` (a key column stays in the key).
+    `before` and `after` (a key column stays in the key). `rule` is what the configuration asks for
+    the column, `comment` its comment in the database.
     """
 
     name: str
@@ -47,11 +51,14 @@ class ColumnFacts:
     nullable: bool
     default: str | None
     captured: bool = True
+    rule: ColumnRule | None = None
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
 class RelationFacts:
-    """A table between two schema changes. `kind`: table, truncate (no key), message."""
+    """A table between two schema changes. `kind`: table, truncate (no key), message. `key_fields`
+    are constants behind the key columns."""
 
     schema: str
     table: str
@@ -59,6 +66,7 @@ class RelationFacts:
     columns: tuple[ColumnFacts, ...]
     key: tuple[str, ...]
     kind: str = "table"
+    key_fields: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -75,6 +83,7 @@ class EventSettings:
     types: TypeOptions = field(default_factory=TypeOptions)
     run: str = ""  # empty: no context headers
     task: str = "0"
+    names: NameAdjustment = AS_NAMED
 
 
 def column_type(
@@ -94,9 +103,10 @@ def column_type(
     )
 
 
-def _cell(index: int, kind: ColumnType) -> Cell:
+def _cell(index: int, kind: ColumnType, comment: str | None) -> Cell:
+    schema = kind.schema if comment is None else replace(kind.schema, doc=comment)
     return Cell(
-        schema=kind.schema,
+        schema=schema,
         image=Image.NEW,
         column=index,
         encoding=kind.encoding,
@@ -151,16 +161,27 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
     source = _source(facts, settings)
     if facts.kind == "message":
         return _message_shape(facts, source, headers)
-    found: dict[str, ColumnCells] = {}
+    rows: list[ColumnCells] = []
+    keys: dict[str, ColumnCells] = {}
     for index, column in enumerate(facts.columns):
         if not column.captured and column.name not in facts.key:
             continue
         kind = column_type(facts, column, settings.types)
-        if kind is not None:
-            found[column.name] = ColumnCells(column.name, _cell(index, kind))
-    captured = [found[c.name] for c in facts.columns if c.captured and c.name in found]
-    key = [found[name] for name in facts.key if name in found and facts.kind == "table"]
-    return change_event(facts.topic, captured, key, source, headers)
+        if kind is None:
+            continue
+        name, cell = column.name, _cell(index, kind, column.comment)
+        keys[name] = ColumnCells(name, cell)
+        if column.captured:
+            ruled = under_rule(cell, column.rule, column.type, column.typmod, name, column.comment)
+            rows.append(ColumnCells(name, ruled))
+    key: list[ColumnCells] = []
+    if facts.kind == "table":
+        key = [keys[name] for name in facts.key if name in keys]
+        key += [
+            ColumnCells(name, Constant(Schema(Type.STRING), value))
+            for name, value in facts.key_fields
+        ]
+    return change_event(facts.topic, rows, key, source, headers, settings.names)
 
 
 def _message_shape(facts: RelationFacts, source: Struct, headers: tuple[Header, ...]) -> Shape:

@@ -12,6 +12,7 @@ from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts, column_type
 from headrace.connectors.postgresql.messages import RelationMessage
 from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
+from headrace.debezium.column_rules import NO_RULES, ColumnRules
 from headrace.debezium.keys import KeyRules
 from headrace.debezium.topics import TopicNames
 from headrace.errors import HeadraceError
@@ -39,6 +40,8 @@ class TableDescription(Protocol):
     def not_null(self) -> frozenset[str]: ...
     @property
     def defaults(self) -> dict[str, str]: ...
+    @property
+    def comments(self) -> dict[str, str]: ...
     @property
     def key(self) -> tuple[str, ...]: ...
 
@@ -145,9 +148,13 @@ def relation_facts(
     topics: TopicNames,
     keys: KeyRules,
     takes_column: ColumnFilter,
+    rules: ColumnRules = NO_RULES,
+    *,
+    comments: bool = False,
 ) -> RelationFacts:
     """Facts of a relation message and of the catalogue at this moment, which may be newer: what
-    the catalogue no longer knows is optional, what the message lacks is no key."""
+    the catalogue no longer knows is optional, what the message lacks is no key. `comments`:
+    include.schema.comments."""
     _refuse_case_twins(message)
     names = [column.name for column in message.columns]
     table = f"{message.schema}.{message.table}"
@@ -157,14 +164,20 @@ def relation_facts(
     for column in message.columns:
         known = description is not None and column.name in description.not_null
         default = None if description is None else description.defaults.get(column.name)
+        named = f"{table}.{column.name}"
+        facts = types.type_facts(column.type_oid)
         columns.append(
             ColumnFacts(
                 column.name,
-                types.type_facts(column.type_oid),
+                facts,
                 column.type_modifier,
                 nullable=not known,
                 default=default,
-                captured=takes_column(f"{table}.{column.name}"),
+                captured=takes_column(named),
+                rule=rules.rule_for(named, f"{table}.{facts.name}"),
+                comment=description.comments.get(column.name)
+                if comments and description is not None
+                else None,
             )
         )
     return RelationFacts(
@@ -173,6 +186,7 @@ def relation_facts(
         topics.data(message.schema, message.table),
         tuple(columns),
         keys.key_columns(table, names, primary),
+        key_fields=topics.key_fields(message.schema, message.table),
     )
 
 
