@@ -121,8 +121,7 @@ class ConnectorConfig(ExecutionConfig):
         BOOLEAN,
         "false",
         Group.CAPTURED,
-        "Drops updates of which no captured column changed.",
-        status=planned("filters come later"),
+        "Drops updates of which no captured column changed, under REPLICA IDENTITY FULL.",
     )
     tombstones_on_delete = Property(
         "tombstones.on.delete",
@@ -144,7 +143,6 @@ class ConnectorConfig(ExecutionConfig):
         "0",
         Group.CAPTURED,
         "Most tables that may be captured; 0 is no limit.",
-        status=planned("the guardrail comes later"),
     )
     guardrail_collections_limit_action = Property(
         "guardrail.collections.limit.action",
@@ -152,7 +150,6 @@ class ConnectorConfig(ExecutionConfig):
         "warn",
         Group.CAPTURED,
         "What to do above the limit.",
-        status=not_needed("it only serves guardrail.collections.max, which comes later"),
     )
     time_precision_mode = Property(
         "time.precision.mode",
@@ -213,7 +210,6 @@ class ConnectorConfig(ExecutionConfig):
         "fail",
         Group.VALUES,
         "What a change that cannot be processed gives.",
-        planned=("warn", "skip", "ignore"),
     )
     converters = Property(
         "converters",

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql import decoder
+from headrace.debezium.column_rules import truncated
 from tests.connectors.postgresql.pgoutput import (
     Index,
     begin,
@@ -110,3 +111,33 @@ def test_one_changed_byte_never_makes_an_image_leave_its_memory(place: int, byte
     for name in ("old", "new", "other"):
         for address in index.rows[name]:
             assert address == 0 or 0 <= address - (1 << 20) < len(raw)
+
+
+texts = st.none() | st.text("10.é😀", max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(texts, texts), min_size=4, max_size=4))
+def test_an_update_is_dropped_when_both_images_show_the_same(
+    pairs: list[tuple[str | None, str | None]],
+) -> None:
+    def shown(column: int, text: str | None) -> object:
+        way = column % 4
+        if text is None or way == decoder.EXACT:
+            return text
+        if way == decoder.TEXT_BEGINNING:
+            return truncated(text, column)
+        if way == decoder.BYTES_BEGINNING:
+            return text.encode()[:column]
+        return text.rstrip("0").removesuffix(".") if "." in text else text
+
+    def made(side: int) -> bytes:
+        cells = (pair[side] for pair in pairs)
+        key_and_columns = [b"1", *(None if c is None else c.encode() for c in cells)]
+        return image(*(b"n" if c is None else cell(c) for c in key_and_columns))
+
+    raw = begin(9) + update(0, made(1), made(0), b"O") + commit(9, 10)
+    index = Index(raw, [5], skip_unchanged=True)
+    assert index.status == decoder.MORE
+    same = all(shown(i, old) == shown(i, new) for i, (old, new) in enumerate(pairs, 1))
+    assert len(index.rows) == (0 if same else 1)

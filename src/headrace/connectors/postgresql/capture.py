@@ -22,6 +22,9 @@ class Capture:
         self._schemas = NameFilter(config.schema_include_list, config.schema_exclude_list)
         self._tables = NameFilter(config.table_include_list, config.table_exclude_list)
         self._columns = NameFilter(config.column_include_list, config.column_exclude_list)
+        self._messages = NameFilter(
+            config.message_prefix_include_list, config.message_prefix_exclude_list
+        )
         self.keys = KeyRules.of(config.message_key_columns)
         self.topics = topic_names(config)
         self.names = name_adjustment(config)
@@ -43,6 +46,10 @@ class Capture:
     def takes_column(self, column: str) -> bool:
         """Whether `schema.table.column` is captured."""
         return self._columns.accepts(column)
+
+    def takes_message(self, prefix: str) -> bool:
+        """Whether logical messages with this prefix are captured."""
+        return self._messages.accepts(prefix)
 
     def relation(self, message: RelationMessage, catalog: TableCatalog) -> RelationFacts:
         """Facts of a relation version; those of tables that are not captured stay empty.

@@ -53,11 +53,24 @@ from headrace.converters.json_numbers import wrapping_multiply
 ) = range(21)
 STATE_WORDS = 32
 
+# Ways to compare two texts of a column, see unchanged.py.
+EXACT, TEXT_BEGINNING, BYTES_BEGINNING, NUMERIC = range(4)
+
 # Statuses.
 MORE, ROWS_FULL, RELATION, RARE, BROKEN, SERVER_ERROR, COPY_DONE = range(7)
 
-# A relation version: six int64.
-CAPTURED, COLUMNS, TOPIC_HASH, KEYS, KEY_COUNT, RELATION_WORDS = range(6)
+# A relation version: eight int64.
+(
+    CAPTURED,
+    COLUMNS,
+    TOPIC_HASH,
+    KEYS,
+    KEY_COUNT,
+    COMPARED,  # see unchanged.py
+    COMPARED_COUNT,
+    SKIP_UNCHANGED,  # 1: updates of which no compared column changed are dropped
+    RELATION_WORDS,
+) = range(9)
 
 # Options word.
 TOMBSTONES, SKIP_CREATE, SKIP_UPDATE, SKIP_DELETE = 1, 2, 4, 8
@@ -163,6 +176,72 @@ def _same_key(relation, old, new):
         a = load64(old + column + 8)
         b = load64(new + column + 8)
         for j in range(length):
+            if load8(a + j) != load8(b + j):
+                return False
+    return True
+
+
+@kernel
+def _beginning(address, length, units):
+    """Bytes of the characters in the first `units` UTF-16 code units."""
+    if length <= units:
+        return length
+    for place in range(length):
+        byte = load8(address + place)
+        if byte & 0xC0 != 0x80:
+            units -= 2 if byte >= 0xF0 else 1
+            if units < 0:
+                return np.int64(place)
+    return length
+
+
+@kernel
+def _without_zeros(address, length):
+    """Length of a number's text without zeros at the end of its fraction."""
+    point = False
+    for place in range(length):
+        if load8(address + place) == 46:
+            point = True
+    if not point:
+        return length
+    while load8(address + length - 1) == 48:
+        length -= 1
+    if load8(address + length - 1) == 46:
+        length -= 1
+    return length
+
+
+@kernel
+def _is_unchanged(relation, old, new):
+    """Whether both images show the same row; an unavailable cell is as it was."""
+    compared = load64(relation + 8 * COMPARED)
+    for i in range(load64(relation + 8 * COMPARED_COUNT)):
+        column = 24 * load64(compared + 24 * i)
+        kind = load64(new + column)
+        if kind == 117:
+            continue
+        if kind != load64(old + column):
+            return False
+        if kind != 116:
+            continue
+        a = load64(old + column + 8)
+        b = load64(new + column + 8)
+        size_a = load64(old + column + 16)
+        size_b = load64(new + column + 16)
+        way = load64(compared + 24 * i + 8)
+        most = load64(compared + 24 * i + 16)
+        if way == TEXT_BEGINNING:
+            size_a = _beginning(a, size_a, most)
+            size_b = _beginning(b, size_b, most)
+        elif way == BYTES_BEGINNING:
+            size_a = min(size_a, most)
+            size_b = min(size_b, most)
+        elif way == NUMERIC:
+            size_a = _without_zeros(a, size_a)
+            size_b = _without_zeros(b, size_b)
+        if size_a != size_b:
+            return False
+        for j in range(size_a):
             if load8(a + j) != load8(b + j):
                 return False
     return True
@@ -357,6 +436,15 @@ def index_frames(
                 elif old_image == 0:
                     status = BROKEN
                     break
+                if (
+                    operation == 85
+                    and full
+                    and load64(relation + 8 * SKIP_UNCHANGED)
+                    and _same_key(relation, old_cells, new_cells)
+                    and _is_unchanged(relation, old_cells, new_cells)
+                ):
+                    skip = True
+            if not skip:
                 open_transaction(transactions, state)
                 store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
                 old_address = old_image + shift if old_image else np.int64(0)

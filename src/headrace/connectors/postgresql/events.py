@@ -5,6 +5,7 @@ Facts are small and picklable; a task makes the shape once and keeps it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -32,6 +33,7 @@ from headrace.debezium.column_rules import ColumnRule
 from headrace.debezium.events import VERSION, ColumnCells, change_event, context_headers
 from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
 from headrace.debezium.names import AS_NAMED, NameAdjustment
+from headrace.errors import HeadraceError
 
 CONNECTOR = "postgresql"
 
@@ -84,6 +86,7 @@ class EventSettings:
     run: str = ""  # empty: no context headers
     task: str = "0"
     names: NameAdjustment = AS_NAMED
+    converting: str = "warn"  # event.converting.failure.handling.mode
 
 
 def column_type(
@@ -103,15 +106,50 @@ def column_type(
     )
 
 
-def _cell(index: int, kind: ColumnType, comment: str | None) -> Cell:
-    schema = kind.schema if comment is None else replace(kind.schema, doc=comment)
+@dataclass(frozen=True)
+class _Strict:
+    """A decoder for which a value that cannot be converted is an error."""
+
+    kind: ColumnType
+
+    def __call__(self, text: bytes) -> object:
+        value = self.kind.decoder(text)
+        if value is None:
+            raise HeadraceError(
+                "postgresql.value_not_representable",
+                f"{self.kind.column} ({self.kind.type_name}) has a value that "
+                f"{self.kind.schema.name or self.kind.schema.type.value} cannot hold",
+                "Set event.converting.failure.handling.mode=warn to get null, or "
+                "decimal.handling.mode=double or string for NaN and infinite numerics.",
+            )
+        return value
+
+
+def _decoder(kind: ColumnType, converting: str) -> Callable[[bytes], object]:
+    if converting == "fail":
+        return _Strict(kind)
+    if converting != "warn" and kind.schema.optional:
+        return kind.decoder  # null without a word
+    return kind.decode
+
+
+def column_cell(facts: RelationFacts, index: int, settings: EventSettings) -> Cell | None:
+    """A column's cell in the key, and in rows unless it has a rule; None when Debezium leaves its
+    type out."""
+    column = facts.columns[index]
+    kind = column_type(facts, column, settings.types)
+    if kind is None:
+        return None
+    schema = kind.schema
+    if column.comment is not None:
+        schema = replace(schema, doc=column.comment)
     return Cell(
         schema=schema,
         image=Image.NEW,
         column=index,
         encoding=kind.encoding,
         parameter=kind.parameter,
-        decode=kind.decode,
+        decode=_decoder(kind, settings.converting),
         null=kind.fallback,
         unavailable=None if kind.unavailable is NO_PLACEHOLDER else kind.unavailable,
     )
@@ -166,10 +204,9 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
     for index, column in enumerate(facts.columns):
         if not column.captured and column.name not in facts.key:
             continue
-        kind = column_type(facts, column, settings.types)
-        if kind is None:
+        name, cell = column.name, column_cell(facts, index, settings)
+        if cell is None:
             continue
-        name, cell = column.name, _cell(index, kind, column.comment)
         keys[name] = ColumnCells(name, cell)
         if column.captured:
             ruled = under_rule(cell, column.rule, column.type, column.typmod, name, column.comment)

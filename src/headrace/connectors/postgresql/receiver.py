@@ -357,8 +357,9 @@ class Receiver:
                 self._outside_transaction(piece, message, known[0], lsn, len(image), address)
         if message.transactional:
             state[decoder.ORDINAL] += 1
-        elif message.lsn > int(state[decoder.COMPLETE]) and not captured:
-            state[decoder.COMPLETE] = message.lsn
+        elif not captured:
+            state[decoder.LAST_COMMIT] = lsn  # as for those that are captured
+            state[decoder.COMPLETE] = max(int(state[decoder.COMPLETE]), message.lsn)
         self._publish(piece)
 
     def _outside_transaction(

@@ -9,9 +9,15 @@ import numpy as np
 
 from headrace.connect.memory import address_of
 from headrace.connectors.postgresql import decoder
-from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts, column_type
+from headrace.connectors.postgresql.events import (
+    ColumnFacts,
+    EventSettings,
+    RelationFacts,
+    column_type,
+)
 from headrace.connectors.postgresql.messages import RelationMessage
 from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
+from headrace.connectors.postgresql.unchanged import compared_columns
 from headrace.debezium.column_rules import NO_RULES, ColumnRules
 from headrace.debezium.keys import KeyRules
 from headrace.debezium.topics import TopicNames
@@ -52,16 +58,26 @@ class Relations:
     The oid table grows by replacement: the kernel gets its address anew on every call.
     """
 
-    def __init__(self, capture: Capture, catalog: TableCatalog, server: str) -> None:
+    def __init__(
+        self,
+        capture: Capture,
+        catalog: TableCatalog,
+        server: str,
+        *,
+        compared: EventSettings | None = None,
+    ) -> None:
+        """`compared`: updates without change are dropped, by what events under these settings
+        show."""
         self.facts: list[RelationFacts] = []
         self.table = np.zeros((64, decoder.RELATION_WORDS), np.int64)
         self.oids = np.full(2 * 256, -1, np.int64)
         self._capture = capture
         self._catalog = catalog
         self._server = server
+        self._settings = compared
         self._by_oid: dict[int, int] = {}
         self._seen: dict[int, RelationMessage] = {}
-        self._keys: list[np.ndarray] = []
+        self._kept: list[np.ndarray] = []
         self._truncated: dict[int, int] = {}
         self._messages: int | None = None
 
@@ -99,8 +115,8 @@ class Relations:
         return self._messages, int(self.table[self._messages][decoder.TOPIC_HASH])
 
     def captures_message(self, prefix: str) -> bool:
-        """Every message is captured."""
-        return bool(prefix) or True
+        """By message.prefix.include.list and message.prefix.exclude.list."""
+        return self._capture.takes_message(prefix)
 
     def _append(self, facts: RelationFacts, *, captured: bool) -> int:
         index = len(self.facts)
@@ -110,13 +126,19 @@ class Relations:
             self.table = larger
         names = [column.name for column in facts.columns]
         keys = np.array([names.index(k) for k in facts.key if k in names], np.int64)
-        self._keys.append(keys)
+        compared = np.zeros((0, 3), np.int64)
+        if self._settings is not None and captured and facts.kind == "table":
+            compared = compared_columns(facts, self._settings)
+        self._kept += [keys, compared]
         self.table[index] = (
             int(captured),
             len(facts.columns),
             _topic_hash(facts.topic),
             address_of(keys),
             len(keys) if facts.kind == "table" else 0,
+            address_of(compared),
+            len(compared),
+            0 if self._settings is None else 1,
         )
         self.facts.append(facts)
         return index
