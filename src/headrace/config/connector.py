@@ -224,8 +224,8 @@ class ConnectorConfig(ExecutionConfig):
         COMMA_LIST,
         "",
         Group.VALUES,
-        "Aliases of post-processors.",
-        status=planned("post-processors come later"),
+        "Aliases of post-processors; `ALIAS.type` is ReselectColumnsPostProcessor, which reads "
+        "null and unavailable columns again.",
     )
     sourceinfo_struct_maker = Property(
         "sourceinfo.struct.maker",

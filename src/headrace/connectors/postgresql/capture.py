@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.config.filters import NameFilter
 from headrace.connectors.column_rules import column_rules
 from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.messages import RelationMessage
-from headrace.connectors.postgresql.relations import TableCatalog, check_types, relation_facts
+from headrace.connectors.postgresql.relations import (
+    TableCatalog,
+    TableDescription,
+    check_types,
+    relation_facts,
+)
+from headrace.connectors.postgresql.reselection import reselections
 from headrace.connectors.postgresql.type_facts import TypeOptions
 from headrace.debezium.keys import KeyRules
 
@@ -29,6 +37,7 @@ class Capture:
         self.topics = topic_names(config)
         self.names = name_adjustment(config)
         self._rules = column_rules(config)
+        self._reselections = reselections(config)
         self._comments = config.include_schema_comments
         self.types = TypeOptions.of(config)
 
@@ -70,4 +79,18 @@ class Capture:
             comments=self._comments,
         )
         check_types(facts, self.types)
+        return self._with_lookup(facts, catalog.describe(message.oid))
+
+    def _with_lookup(
+        self, facts: RelationFacts, described: TableDescription | None
+    ) -> RelationFacts:
+        if not self._reselections or described is None:
+            return facts
+        names = [column.name for column in facts.columns]
+        captured = [column.captured for column in facts.columns]
+        primary = [name for name in described.key if name in names]
+        for reselection in self._reselections:
+            lookup = reselection.lookup(facts.name, names, captured, facts.key, primary)
+            if lookup is not None:
+                return replace(facts, lookup=lookup)
         return facts

@@ -495,6 +495,7 @@ class PostgresConnector:
             acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
             inline=self._inline,
             orphaned=self._orphaned,
+            lookups=config if config.post_processors else None,
         )
         return self._streaming
 

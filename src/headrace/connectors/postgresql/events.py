@@ -26,6 +26,7 @@ from headrace.connect.records import (
 )
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql.column_rendering import under_rule
+from headrace.connectors.postgresql.reselection import Lookup
 from headrace.connectors.postgresql.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import NO_PLACEHOLDER, ColumnType, resolve
 from headrace.debezium import source_info
@@ -60,7 +61,7 @@ class ColumnFacts:
 @dataclass(frozen=True)
 class RelationFacts:
     """A table between two schema changes. `kind`: table, truncate (no key), message. `key_fields`
-    are constants behind the key columns."""
+    are constants behind the key columns; `lookup` says what of new rows is read again."""
 
     schema: str
     table: str
@@ -69,6 +70,7 @@ class RelationFacts:
     key: tuple[str, ...]
     kind: str = "table"
     key_fields: tuple[tuple[str, str], ...] = ()
+    lookup: Lookup | None = None
 
     @property
     def name(self) -> str:
