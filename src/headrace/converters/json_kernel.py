@@ -49,12 +49,12 @@ NEXT, STATUS, CELL_ADDRESS, CELL_LENGTH, INSTRUCTION, CLOCK_MS, CLOCK_US, CLOCK_
 STATE_WORDS = 16
 
 MOST_COLUMNS = 1664  # PostgreSQL's limit of columns in a table
-# Behind the cells: texts of the row's transaction (five integers) and of the clock (three). They
+# Behind the cells: texts of the row's transaction (six integers) and of the clock (three). They
 # repeat from row to row, so they are printed once. Each is an int64 length and 32 bytes.
 _TEXT_BYTES = 40
 _TEXTS = 3 * 24 * MOST_COLUMNS
-_TRANSACTION_TEXTS = 5
-SCRATCH = _TEXTS + 8 * _TEXT_BYTES
+_TRANSACTION_TEXTS = 6
+SCRATCH = _TEXTS + 9 * _TEXT_BYTES
 SEQUENCE_LENGTH = 41
 
 _ROW_SIZE = ROW.itemsize

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.messages import parse_origin
 from headrace.debezium.column_rules import truncated
+from headrace.errors import HeadraceError
 from tests.connectors.postgresql.pgoutput import (
     Index,
     begin,
@@ -141,3 +144,18 @@ def test_an_update_is_dropped_when_both_images_show_the_same(
     assert index.status == decoder.MORE
     same = all(shown(i, old) == shown(i, new) for i, (old, new) in enumerate(pairs, 1))
     assert len(index.rows) == (0 if same else 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=40))
+def test_any_bytes_of_an_origin_are_understood_or_refused(rest: bytes) -> None:
+    if len(rest) < 8 or not _is_text(rest[8:].partition(b"\0")):
+        with pytest.raises(HeadraceError, match="malformed origin"):
+            parse_origin(b"O" + rest)
+    else:
+        lsn, name = parse_origin(b"O" + rest)
+        assert rest.startswith(lsn.to_bytes(8, "big") + name.encode() + b"\0")
+
+
+def _is_text(parts: tuple[bytes, bytes, bytes]) -> bool:
+    return bool(parts[1]) and parts[0].decode(errors="replace").encode() == parts[0]

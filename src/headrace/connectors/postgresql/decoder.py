@@ -50,7 +50,10 @@ from headrace.converters.json_numbers import wrapping_multiply
     CHECKED,  # 0 waiting, 1 right, 2 wrong
     CHANGES,  # row changes seen, captured or not
     TRANSACTION_HAS_ROWS,
-) = range(21)
+    ORIGIN_MAP,  # address of int64 per relation: the version of this origin's rows; 0: no origin
+    ORIGIN_MAP_LENGTH,
+    ORIGIN_LSN,
+) = range(24)
 STATE_WORDS = 32
 
 # Ways to compare two texts of a column, see unchanged.py.
@@ -282,9 +285,19 @@ def open_transaction(transactions, state):
     store64(entry + 16, commit)
     store64(entry + 24, commit * 1000)
     store64(entry + 32, load64(state + 8 * LAST_COMMIT))
-    store64(entry + 40, load64(state + 8 * FINAL_LSN))
+    store64(entry + 40, load64(state + 8 * ORIGIN_LSN))
+    store64(entry + 48, load64(state + 8 * FINAL_LSN))
     store64(state + 8 * TRANSACTION_ROW, index)
     store64(state + 8 * TRANSACTIONS, index + 1)
+
+
+@kernel
+def _of_origin(state, relation):
+    """The version of `relation` for rows of the open transaction's origin."""
+    known = load64(state + 8 * ORIGIN_MAP)
+    if known == 0 or relation >= load64(state + 8 * ORIGIN_MAP_LENGTH):
+        return relation
+    return load64(known + 8 * relation)
 
 
 @kernel
@@ -445,6 +458,7 @@ def index_frames(
                 ):
                     skip = True
             if not skip:
+                shown = _of_origin(state, relation_index)
                 open_transaction(transactions, state)
                 store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
                 old_address = old_image + shift if old_image else np.int64(0)
@@ -461,7 +475,7 @@ def index_frames(
                         2,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         99,
                         0,
                     )
@@ -477,7 +491,7 @@ def index_frames(
                         0,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         100,
                         full,
                     )
@@ -492,7 +506,7 @@ def index_frames(
                             1,
                             value,
                             length,
-                            relation_index,
+                            shown,
                             0,
                             full,
                         )
@@ -508,7 +522,7 @@ def index_frames(
                         0,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         100,
                         2 | full,
                     )
@@ -523,7 +537,7 @@ def index_frames(
                             1,
                             value,
                             length,
-                            relation_index,
+                            shown,
                             0,
                             2 | full,
                         )
@@ -539,7 +553,7 @@ def index_frames(
                         2,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         99,
                         2 | full,
                     )
@@ -555,7 +569,7 @@ def index_frames(
                         2,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         117,
                         full,
                     )
@@ -571,6 +585,8 @@ def index_frames(
             store64(state + 8 * ORDINAL, 0)
             store64(state + 8 * TRANSACTION_ROW, -1)
             store64(state + 8 * TRANSACTION_HAS_ROWS, 0)
+            store64(state + 8 * ORIGIN_MAP, 0)
+            store64(state + 8 * ORIGIN_LSN, 0)
         elif operation == 67:  # COMMIT
             if length != 30 + 26 or load64(state + 8 * OPEN) == 0:
                 status = BROKEN
@@ -590,10 +606,10 @@ def index_frames(
         elif operation == 82:  # relation
             status = RELATION
             break
-        elif operation == 84 or operation == 77:  # truncate, logical message
-            status = RARE
+        elif operation == 84 or operation == 77 or operation == 79:
+            status = RARE  # truncate, logical message, origin
             break
-        elif operation != 89 and operation != 79:  # type, origin
+        elif operation != 89:  # type
             status = BROKEN
             break
         if lsn > load64(state + 8 * WAL_END):

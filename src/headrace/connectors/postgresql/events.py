@@ -61,7 +61,8 @@ class ColumnFacts:
 @dataclass(frozen=True)
 class RelationFacts:
     """A table between two schema changes. `kind`: table, truncate (no key), message. `key_fields`
-    are constants behind the key columns; `lookup` says what of new rows is read again."""
+    are constants behind the key columns; `lookup` says what of new rows is read again;
+    `origin` names where the transaction was replicated from."""
 
     schema: str
     table: str
@@ -71,6 +72,7 @@ class RelationFacts:
     kind: str = "table"
     key_fields: tuple[tuple[str, str], ...] = ()
     lookup: Lookup | None = None
+    origin: str | None = None
 
     @property
     def name(self) -> str:
@@ -189,6 +191,10 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
             return RowField(schema, "lsn")
         case "ts_ms" | "ts_us" | "ts_ns":
             return TransactionField(schema, "commit_" + name[3:])
+        case "origin":
+            return Constant(schema, facts.origin)
+        case "origin_lsn" if facts.origin is not None:
+            return TransactionField(schema, "origin_lsn")
     return Constant(schema, None)
 
 

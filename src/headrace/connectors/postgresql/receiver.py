@@ -23,6 +23,7 @@ from headrace.connectors.postgresql.messages import (
     LogicalMessage,
     RelationMessage,
     parse_message,
+    parse_origin,
     parse_relation,
     parse_truncate,
 )
@@ -55,6 +56,14 @@ class RelationRegistry(Protocol):
 
     def messages(self) -> tuple[int, int] | None:
         """Index and topic hash for logical messages; None: not captured."""
+        ...
+
+    def of_origin(self, origin: str) -> np.ndarray:
+        """Per relation version (int64) the one that rows replicated from `origin` use."""
+        ...
+
+    def version_of_origin(self, index: int, origin: str) -> int:
+        """The same for one version."""
         ...
 
     def captures_message(self, prefix: str) -> bool:
@@ -108,6 +117,7 @@ class Receiver:
             state[decoder.CHECK_LSN] = start.lsn
             state[decoder.CHECKED] = 0
         self._piece: Piece | None = None
+        self._origin: str | None = None
         self._thread = threading.Thread(target=self._run, name="headrace-receiver", daemon=True)
 
     def start(self) -> None:
@@ -309,6 +319,8 @@ class Receiver:
 
     def _relation(self, piece: Piece, frame: bytes) -> None:
         _index, replaced = self.relations.add(parse_relation(frame[30:]))
+        if self._origin is not None and self.state[decoder.ORIGIN_MAP]:
+            self._map_origin(self._origin)
         if replaced:
             self._barrier(piece)
 
@@ -320,10 +332,19 @@ class Receiver:
 
     def _rare(self, piece: Piece, position: int, frame: bytes) -> None:
         (lsn,) = struct.unpack_from("!Q", frame, 6)
-        if frame[30] == 84:
+        if frame[30] == 79:
+            self.state[decoder.ORIGIN_LSN], self._origin = parse_origin(frame[30:])
+            self._map_origin(self._origin)
+        elif frame[30] == 84:
             self._truncate(piece, frame, lsn)
         else:
             self._message(piece, position, parse_message(frame[30:]), lsn)
+
+    def _map_origin(self, origin: str) -> None:
+        """From here to the end of the transaction, rows are `origin`'s."""
+        known = self.relations.of_origin(origin)
+        self.state[decoder.ORIGIN_MAP] = address_of(known)
+        self.state[decoder.ORIGIN_MAP_LENGTH] = len(known)
 
     def _truncate(self, piece: Piece, frame: bytes, lsn: int) -> None:
         state = self.state
@@ -395,6 +416,8 @@ class Receiver:
         image: int,
     ) -> None:
         state, index = self.state, piece.index
+        if kind == 2 and self._origin is not None and state[decoder.ORIGIN_MAP]:
+            relation = self.relations.version_of_origin(relation, self._origin)
         self._publish(piece)
         index.grow()
         decoder.open_transaction(address_of(index.transactions), address_of(state))
@@ -438,4 +461,4 @@ def _broken(what: str) -> HeadraceError:
     )
 
 
-assert TRANSACTION.itemsize == 48
+assert TRANSACTION.itemsize == 56

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -79,6 +80,8 @@ class Relations:
         self._seen: dict[int, RelationMessage] = {}
         self._kept: list[np.ndarray] = []
         self._truncated: dict[int, int] = {}
+        self._of_origin: dict[str, dict[int, int]] = {}
+        self._origin_maps: dict[str, np.ndarray] = {}
         self._messages: int | None = None
 
     def add(self, message: RelationMessage) -> tuple[int, bool]:
@@ -113,6 +116,24 @@ class Relations:
             facts = RelationFacts("", "", f"{self._server}.message", (), ("prefix",), "message")
             self._messages = self._append(facts, captured=True)
         return self._messages, int(self.table[self._messages][decoder.TOPIC_HASH])
+
+    def of_origin(self, origin: str) -> np.ndarray:
+        """Per relation version the one that rows replicated from `origin` use."""
+        for index in list(self._by_oid.values()):
+            if self.table[index][decoder.CAPTURED]:
+                self.version_of_origin(index, origin)
+        known = np.arange(len(self.facts), dtype=np.int64)
+        for index, version in self._of_origin.setdefault(origin, {}).items():
+            known[index] = version
+        self._origin_maps[origin] = known  # the compiled pass holds its address
+        return known
+
+    def version_of_origin(self, index: int, origin: str) -> int:
+        """The same for one version."""
+        versions = self._of_origin.setdefault(origin, {})
+        if index not in versions:
+            versions[index] = self._append(replace(self.facts[index], origin=origin), captured=True)
+        return versions[index]
 
     def captures_message(self, prefix: str) -> bool:
         """By message.prefix.include.list and message.prefix.exclude.list."""

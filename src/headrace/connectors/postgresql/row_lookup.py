@@ -11,6 +11,7 @@ import ctypes
 import logging
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import psycopg
@@ -86,7 +87,7 @@ def read_again(
     finally:
         if connection is not None:
             connection.close()
-    return RowTable(rows, table.transactions, tuple(memory))
+    return replace(table, rows=rows, memory=tuple(memory))
 
 
 def _connected(config: PostgresConfig, lookup: Lookup) -> psycopg.Connection:
