@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from headrace.connect.encoding import Encoding
 from headrace.connect.memory import PADDING, address_of
 from headrace.converters import json_cells
+from headrace.debezium.column_rules import truncated
 
 CANARY = 0xA5
 
@@ -171,6 +172,16 @@ def test_every_character_is_escaped_as_jackson_does_at_every_place_of_a_block() 
         for place in range(18):
             text = "x" * place + chr(code) + "y" * 3
             assert encoded(text, Encoding.STRING) == jackson_string(text)
+
+
+@given(
+    st.text(st.characters(codec="utf-8")) | st.text("ab\u00e9\u20ac\U0001f600"), st.integers(0, 40)
+)
+def test_a_truncated_string_is_cut_at_utf16_units_and_never_inside_a_character(
+    text: str, units: int
+) -> None:
+    cut = encoded(text, Encoding.TRUNCATED_STRING, units)
+    assert cut == jackson_string(truncated(text, units))
 
 
 # Booleans and bits
@@ -540,7 +551,7 @@ def test_no_bytes_harm_any_encoder(data: bytes, parameter: int) -> None:
         results = {output_of(data, call, poison=poison) for poison in (0x39, 0x00, 0x2E, 0xFF)}
         assert len(results) == 1
         (result,) = results
-        if result is not None and code != Encoding.STRING:
+        if result is not None and code not in (Encoding.STRING, Encoding.TRUNCATED_STRING):
             json.loads(result)
 
 

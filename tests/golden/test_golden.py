@@ -74,6 +74,23 @@ ON_PURPOSE: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"type_toast.*", (r"(after|before)\.pg: expected",)),
     # Debezium prints a Java object for messages.
     (r"transactions_messages", (r'data_collection: .*, came "LOGICAL_DECODING_MESSAGE"$',)),
+    # A numeric without precision: the snapshot's, in the stream too.
+    (
+        r"(column|datatype)_propagate_schemas",
+        (r"fields\.7\.parameters\.__debezium\.source\.column\.(length|scale): expected",),
+    ),
+    (r"column_truncate_schemas", (r"fields\.7\.parameters\.truncateLength: expected",)),
+    # SERIAL, "OTHER"."MOOD" in the snapshot: names of the stream on both paths.
+    (
+        r"column_propagate_more_schemas",
+        (r"line 1 .*parameters\.__debezium\.source\.column\.type:",),
+    ),
+    # A hash is not lost because the type is propagated too.
+    (r"column_rule_order", (r"after\.d: expected \"(text|y+)\", came \"[0-9a-f]{32}\"",)),
+    # A key column that is not in column.include.list has its value in the snapshot's key.
+    (r"column_include_key", (r"line 1 .*key\.id: expected 0, came 1",)),
+    # Debezium for PostgreSQL ignores include.schema.comments.
+    (r"schema_comments", (r"\.(doc|__debezium\.source\.column\.comment): not expected",)),
     (r"type_texts", (r"after\.nm: expected null, came",)),
     (r"defaults_schemas", (r"fields\.34\.default: expected 1, came None",)),  # generated column
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import ClassVar
 
 from headrace.config.execution import ExecutionConfig
 from headrace.config.filters import NameFilter
+from headrace.config.finding import Finding
 from headrace.config.kinds import (
     BOOLEAN,
     COMMA_LIST,
@@ -14,6 +17,7 @@ from headrace.config.kinds import (
     LONG_MAX,
     OPERATIONS,
     PATH,
+    REGEX,
     REGEX_LIST,
     TEXT,
     choice,
@@ -24,14 +28,18 @@ from headrace.config.kinds import (
 )
 from headrace.config.modes import (
     CONVERTER_CLASSES,
+    TOPIC_NAMING_CLASSES,
     BinaryHandlingMode,
     ConverterName,
     DecimalFormat,
     DecimalHandlingMode,
     FailureHandlingMode,
+    NameAdjustmentMode,
     TimePrecisionMode,
+    TopicNamingStrategy,
 )
 from headrace.config.property import REQUIRED, Family, Group, Property, not_needed, planned, refused
+from headrace.config.regex import compile_java_regex
 
 _JAVA = refused("Java classes cannot be loaded here")
 _NO_SIGNALS = planned("signals come later")
@@ -41,8 +49,6 @@ _MICRO_BATCHES = not_needed(
     "micro-batches are limited by headrace.range.max.bytes and headrace.range.max.rows"
 )
 _NO_METRICS = not_needed("there are no JMX metrics here")
-_COLUMN_RULES = planned("column rules come later")
-_PARAMETERS = planned("schema parameters come later")
 _LATER_CONVERTERS = tuple(name for name in ConverterName if name != "json")
 
 
@@ -113,8 +119,7 @@ class ConnectorConfig(ExecutionConfig):
         BOOLEAN,
         "false",
         Group.CAPTURED,
-        "Drops updates of which no captured column changed.",
-        status=planned("filters come later"),
+        "Drops updates of which no captured column changed, under REPLICA IDENTITY FULL.",
     )
     tombstones_on_delete = Property(
         "tombstones.on.delete",
@@ -129,7 +134,6 @@ class ConnectorConfig(ExecutionConfig):
         "false",
         Group.CAPTURED,
         "Column comments become the schema's doc.",
-        status=planned("it comes with schema parameters"),
     )
     guardrail_collections_max = Property(
         "guardrail.collections.max",
@@ -137,7 +141,6 @@ class ConnectorConfig(ExecutionConfig):
         "0",
         Group.CAPTURED,
         "Most tables that may be captured; 0 is no limit.",
-        status=planned("the guardrail comes later"),
     )
     guardrail_collections_limit_action = Property(
         "guardrail.collections.limit.action",
@@ -145,7 +148,6 @@ class ConnectorConfig(ExecutionConfig):
         "warn",
         Group.CAPTURED,
         "What to do above the limit.",
-        status=not_needed("it only serves guardrail.collections.max, which comes later"),
     )
     time_precision_mode = Property(
         "time.precision.mode",
@@ -179,19 +181,17 @@ class ConnectorConfig(ExecutionConfig):
     )
     schema_name_adjustment_mode = Property(
         "schema.name.adjustment.mode",
-        one_of("none", "avro", "avro_unicode"),
+        choice(NameAdjustmentMode),
         "none",
         Group.VALUES,
-        "Adjusts schema names to a serialisation format.",
-        planned=("avro", "avro_unicode"),
+        "Adjusts schema names to Avro: other characters become `_`, or `_uXXXX` (avro_unicode).",
     )
     field_name_adjustment_mode = Property(
         "field.name.adjustment.mode",
-        one_of("none", "avro", "avro_unicode"),
+        choice(NameAdjustmentMode),
         "none",
         Group.VALUES,
-        "Adjusts field names to a serialisation format.",
-        planned=("avro", "avro_unicode"),
+        "Adjusts field names to Avro: other characters become `_`, or `_uXXXX` (avro_unicode).",
         formerly=("sanitize.field.names",),
     )
     event_converting_failure_handling_mode = Property(
@@ -207,7 +207,6 @@ class ConnectorConfig(ExecutionConfig):
         "fail",
         Group.VALUES,
         "What a change that cannot be processed gives.",
-        planned=("warn", "skip", "ignore"),
     )
     converters = Property(
         "converters",
@@ -222,8 +221,8 @@ class ConnectorConfig(ExecutionConfig):
         COMMA_LIST,
         "",
         Group.VALUES,
-        "Aliases of post-processors.",
-        status=planned("post-processors come later"),
+        "Aliases of post-processors; `ALIAS.type` is ReselectColumnsPostProcessor, which reads "
+        "null and unavailable columns again.",
     )
     sourceinfo_struct_maker = Property(
         "sourceinfo.struct.maker",
@@ -246,7 +245,6 @@ class ConnectorConfig(ExecutionConfig):
         Group.VALUES,
         "Cuts texts of these columns.",
         pattern=r"column\.truncate\.to\.(\d+)\.chars",
-        status=_COLUMN_RULES,
         case_matters=False,
     )
     column_mask = Family(
@@ -255,7 +253,6 @@ class ConnectorConfig(ExecutionConfig):
         Group.VALUES,
         "Replaces texts of these columns by asterisks.",
         pattern=r"column\.mask\.with\.(\d+)\.chars",
-        status=_COLUMN_RULES,
         case_matters=False,
     )
     column_mask_hash_v2 = Family(
@@ -264,7 +261,6 @@ class ConnectorConfig(ExecutionConfig):
         Group.VALUES,
         "Replaces texts of these columns by a salted hash.",
         pattern=r"column\.mask\.hash\.v2\.([^.]+)\.with\.salt\.(.+)",
-        status=_COLUMN_RULES,
     )
     column_mask_hash = Family(
         "column.mask.hash.ALGORITHM.with.salt.SALT",
@@ -272,7 +268,6 @@ class ConnectorConfig(ExecutionConfig):
         Group.VALUES,
         "As above with the hash of Java's serialised text.",
         pattern=r"column\.mask\.hash\.([^.]+)\.with\.salt\.(.+)",
-        status=_COLUMN_RULES,
     )
     column_propagate_source_type = Property(
         "column.propagate.source.type",
@@ -280,7 +275,6 @@ class ConnectorConfig(ExecutionConfig):
         "",
         Group.VALUES,
         "Columns whose schemas tell their type in the database.",
-        status=_PARAMETERS,
     )
     datatype_propagate_source_type = Property(
         "datatype.propagate.source.type",
@@ -288,7 +282,6 @@ class ConnectorConfig(ExecutionConfig):
         "",
         Group.VALUES,
         "Types whose columns' schemas tell their type in the database.",
-        status=_PARAMETERS,
     )
     alias_options = Family(
         "ALIAS.*",
@@ -420,11 +413,52 @@ class ConnectorConfig(ExecutionConfig):
     )
     topic_naming_strategy = Property(
         "topic.naming.strategy",
-        JAVA_CLASS,
+        choice(TopicNamingStrategy, aliases=TOPIC_NAMING_CLASSES),
         "io.debezium.schema.SchemaTopicNamingStrategy",
         Group.TOPICS,
-        "How topics are named.",
-        status=refused("only `<prefix>.<schema>.<table>` is there"),
+        "How topics are named: `<prefix>.<schema>.<table>` or, Default…, `<prefix>.<table>`.",
+    )
+    topic_regex = Property(
+        "topic.regex",
+        REGEX,
+        None,
+        Group.TOPICS,
+        "With a …RegexTopicNamingStrategy: topics that match get the name topic.replacement.",
+    )
+    topic_replacement = Property(
+        "topic.replacement",
+        TEXT,
+        None,
+        Group.TOPICS,
+        "That name; `$1` stands for the first group of topic.regex.",
+    )
+    topic_key_enforce_uniqueness = Property(
+        "topic.key.enforce.uniqueness",
+        BOOLEAN,
+        "true",
+        Group.TOPICS,
+        "With a …RegexTopicNamingStrategy: adds a field to keys that tells the tables apart.",
+    )
+    topic_key_field_name = Property(
+        "topic.key.field.name",
+        TEXT,
+        "__dbz__physicalTableIdentifier",
+        Group.TOPICS,
+        "That field's name.",
+    )
+    topic_key_field_regex = Property(
+        "topic.key.field.regex",
+        REGEX,
+        None,
+        Group.TOPICS,
+        "What is read from the topic's first name into that field; the whole name without it.",
+    )
+    topic_key_field_replacement = Property(
+        "topic.key.field.replacement",
+        TEXT,
+        None,
+        Group.TOPICS,
+        "What is written there; `$1` stands for the first group of topic.key.field.regex.",
     )
     topic_delimiter = Property(
         "topic.delimiter", TEXT, ".", Group.TOPICS, "Between the parts of a topic name."
@@ -713,6 +747,44 @@ class ConnectorConfig(ExecutionConfig):
         "OpenLineage.",
         status=planned("OpenLineage comes later"),
     )
+
+    def check(self) -> Iterator[Finding]:
+        yield from super().check()
+        yield from self._check_topics()
+
+    def _check_topics(self) -> Iterator[Finding]:
+        pairs = [
+            ("topic.key.field.regex", self.topic_key_field_regex, self.topic_key_field_replacement)
+        ]
+        if self.topic_naming_strategy.is_regex:
+            pairs.append(("topic.regex", self.topic_regex, self.topic_replacement))
+            if self.topic_regex is None:
+                yield Finding(
+                    "config.missing",
+                    "topic.regex",
+                    f"topic.naming.strategy={self.topic_naming_strategy} needs topic.regex",
+                    "Set topic.regex and topic.replacement.",
+                )
+        for name, regex, replacement in pairs:
+            other = name.removesuffix("regex") + "replacement"
+            if regex is None:
+                continue
+            if replacement is None:
+                yield Finding(
+                    "config.missing", other, f"{name} needs {other}", f"Set {other} as well."
+                )
+                continue
+            groups = compile_java_regex(regex, case_matters=True)
+            for found in re.finditer(r"(?<!\\)\$(?:(\d)|\{(\w+)\})", replacement):
+                if (found[1] and int(found[1]) > groups.groups) or (
+                    found[2] and found[2] not in groups.groupindex
+                ):
+                    yield Finding(
+                        "config.impossible_value",
+                        other,
+                        f"{other} names the group {found[0]}, which {name} does not have",
+                        "Count the parentheses of the expression; a literal $ is written \\$.",
+                    )
 
     def table_filter(self) -> NameFilter:
         """Accepts `schema.table`."""

@@ -171,6 +171,11 @@ def _parse_regex_list(text: str) -> tuple[str, ...]:
     return parts
 
 
+def _parse_regex(text: str) -> str:
+    compile_java_regex(text, case_matters=True)
+    return text
+
+
 def _parse_statements(text: str) -> tuple[str, ...]:
     parts = (part.replace("\0", ";").strip() for part in text.replace(";;", "\0").split(";"))
     return tuple(part for part in parts if part)
@@ -218,6 +223,7 @@ COMMA_LIST: Kind[tuple[str, ...]] = Kind("a comma-separated list", _parse_comma_
 REGEX_LIST: Kind[tuple[str, ...]] = Kind(
     "a comma-separated list of regular expressions", _parse_regex_list
 )
+REGEX: Kind[str] = Kind("a regular expression, in which case matters", _parse_regex)
 STATEMENTS: Kind[tuple[str, ...]] = Kind(
     "SQL statements separated by semicolons (two for a literal one)", _parse_statements
 )

@@ -18,14 +18,16 @@ _ONE_OF = {"h": r" \t\xa0", "v": r"\n\x0b\f\r\x85\u2028\u2029"}
 _LETTER = re.compile(r"[pP](?:\{(?:Is)?(?P<name>\w+)\}|(?P<letter>\w))")
 
 
-def compile_java_regex(text: str) -> re.Pattern[str]:
-    """`text` as `java.util.regex.Pattern` with CASE_INSENSITIVE would read it.
+def compile_java_regex(text: str, *, case_matters: bool = False) -> re.Pattern[str]:
+    """`text` as `java.util.regex.Pattern` with CASE_INSENSITIVE (unless `case_matters`) would
+    read it.
 
     Use `fullmatch`: Debezium's lists are anchored. Letters are compared in ASCII, as in Java.
     Raises ValueError, whose text names the expression and what is wrong with it.
     """
     try:
-        return re.compile(_translate(text), re.IGNORECASE | re.ASCII)
+        flags = re.ASCII if case_matters else re.IGNORECASE | re.ASCII
+        return re.compile(_translate(text), flags)
     except (ValueError, re.error, OverflowError, RecursionError) as error:
         problem = str(error) or type(error).__name__
         raise ValueError(f"{text!r} is not a regular expression ({problem})") from None

@@ -65,3 +65,5 @@ class Encoding(IntEnum):
     r"""`\x…` text as its hexadecimal digits in quotes."""
     JSON = 25
     """JSON text of our own making, copied."""
+    TRUNCATED_STRING = 40
+    """A JSON string of the first UTF-16 code units; parameter: how many."""

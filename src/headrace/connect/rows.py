@@ -43,6 +43,7 @@ TRANSACTION = np.dtype(
         ("commit_us", "<i8"),
         ("commit_ns", "<i8"),
         ("last_commit", "<i8"),  # end LSN of the commit before; NULL: none known
+        ("origin_lsn", "<i8"),  # of the commit on the server that it was replicated from
         ("final_lsn", "<i8"),
     ]
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from headrace.converters import json_kernel as code
 from headrace.converters.json_headers import ConvertedHeaders, HeaderColumn
 from headrace.converters.json_values import JsonOptions, render_cell
 from headrace.converters.program import Program, compile_program
+from headrace.errors import HeadraceError
 
 MOST_ROWS = 10_000
 MOST_BYTES = 32 << 20  # of values in a batch; Arrow's string offsets are int32
@@ -59,7 +60,8 @@ class Patches:
     """Cells of one row that Python renders because the compiled encoders gave up."""
 
     def __init__(self) -> None:
-        self.table = np.zeros((code.MOST_COLUMNS * 3, 3), np.int64)
+        # before, after and key
+        self.table = np.zeros((code.MOST_COLUMNS * 3, 4), np.int64)
         self._kept: list[np.ndarray] = []
 
     def add(self, state: np.ndarray, program: Program, options: JsonOptions) -> None:
@@ -67,12 +69,13 @@ class Patches:
         count = int(state[code.PATCHES])
         if count == 0:
             self._kept.clear()
-        cell = program.cells[int(state[code.INSTRUCTION])]
+        instruction = int(state[code.INSTRUCTION])
+        cell = program.cells[instruction]
         place, length = int(state[code.CELL_ADDRESS]), int(state[code.CELL_LENGTH])
         text = render_cell(cell, ctypes.string_at(place, length), options)
         memory = np.frombuffer(text + bytes(PADDING), np.uint8)
         self._kept.append(memory)
-        self.table[count] = (place, address_of(memory), len(text))
+        self.table[count] = (place, instruction, address_of(memory), len(text))
         state[code.PATCHES] = count + 1
 
     def bytes(self) -> int:
@@ -97,6 +100,20 @@ class _Compiled:
         )
 
 
+class _Failed(Exception):
+    """The record at `place` cannot be rendered. The batch is made again without it: rare."""
+
+    def __init__(self, place: int, error: HeadraceError) -> None:
+        super().__init__(place, error)
+        self.place, self.error = place, error
+
+
+_OF_ONE_RECORD = frozenset(
+    {"postgresql.value_not_representable", "postgresql.value_not_understood"}
+)
+"""Errors that concern one record: the next one may be right."""
+
+
 class JsonConverter:
     """Kafka Connect's JsonConverter over Records.
 
@@ -104,8 +121,18 @@ class JsonConverter:
     its output buffers.
     """
 
-    def __init__(self, key: JsonOptions, value: JsonOptions, header: JsonOptions) -> None:
+    def __init__(
+        self,
+        key: JsonOptions,
+        value: JsonOptions,
+        header: JsonOptions,
+        *,
+        failed: Callable[[str, HeadraceError], None] | None = None,
+    ) -> None:
+        """`failed` is told of a record that has no rendering (its topic, and why) and the record
+        is left out; without it the error is raised."""
         self.key, self.value = key, value
+        self._failed = failed
         self._compiled: dict[Shape, _Compiled] = {}
         self._buffers = (_Buffers(), _Buffers())
         self._scratch = np.empty(code.SCRATCH + PADDING, np.uint8)
@@ -130,9 +157,17 @@ class JsonConverter:
         while start < len(rows):
             buffers = self._buffers[turn]
             turn ^= 1
-            batch, start = self._batch(
-                table, rows, shapes, start, programs, compiled, topics, headers, buffers, epoch
-            )
+            try:
+                batch, start = self._batch(
+                    table, rows, shapes, start, programs, compiled, topics, headers, buffers, epoch
+                )
+            except _Failed as failure:
+                if self._failed is None or failure.error.code not in _OF_ONE_RECORD:
+                    raise failure.error from None
+                self._failed(slice_records[int(shapes[failure.place])].shape.topic, failure.error)
+                rows = np.delete(rows, failure.place)
+                shapes = np.delete(shapes, failure.place)
+                continue
             yield batch
 
     def _programs(self, shape: Shape) -> _Compiled:
@@ -201,7 +236,10 @@ class JsonConverter:
             start = int(state[code.NEXT])
             status = int(state[code.STATUS])
             if status == code.UNUSUAL:
-                self._patch(compiled[int(shapes[start])])
+                try:
+                    self._patch(compiled[int(shapes[start])])
+                except HeadraceError as error:
+                    raise _Failed(start, error) from None
             elif status == code.FULL and done == 0:
                 self._grow(buffers, table.rows[rows[start]], programs[shapes[start]])
             else:

@@ -88,6 +88,7 @@ _ISO_TIMESTAMP, _HEX = int(Encoding.ISO_TIMESTAMP), int(Encoding.HEX)
 _MOST_NANOS_IN_MICROS = (2**63 - 1) // 1000
 _NUMERIC_DOUBLE = int(Encoding.NUMERIC_DOUBLE)
 _VARIABLE_DECIMAL = int(Encoding.VARIABLE_DECIMAL)
+_TRUNCATED_STRING = int(Encoding.TRUNCATED_STRING)
 
 
 @kernel
@@ -153,6 +154,20 @@ def put_string(address, length, out):  # type: ignore[no-untyped-def]
         address += count
     store8(out, _QUOTE)
     return out + 1
+
+
+@kernel
+def _units_length(address, length, units):  # type: ignore[no-untyped-def]
+    """Bytes of the characters in the first `units` UTF-16 code units of a text."""
+    if length <= units:
+        return length
+    for place in range(length):
+        byte = load8(address + place)
+        if byte & 0xC0 != 0x80:  # a character begins here
+            units -= 2 if byte >= 0xF0 else 1
+            if units < 0:
+                return np.int64(place)
+    return length
 
 
 @kernel
@@ -322,6 +337,8 @@ def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-de
         return _put_hex(address, length, out)
     if code == _VARIABLE_DECIMAL:
         return put_variable_decimal(address, length, out)
+    if code == _TRUNCATED_STRING:
+        return put_string(address, _units_length(address, length, parameter), out)
     if code >= _TIME_NS:
         return _encode_rare(address, length, code, out)
     value = np.int64(NO_TIME)

@@ -70,12 +70,12 @@ DONE, FULL, UNUSUAL = range(3)
 STATE_WORDS = 16
 
 MOST_COLUMNS = 1664  # PostgreSQL's limit of columns in a table
-# Behind the cells: texts of the row's transaction (five integers) and of the clock (three). They
+# Behind the cells: texts of the row's transaction (six integers) and of the clock (three). They
 # repeat from row to row, so they are printed once. Each is an int64 length and 32 bytes.
 _TEXT_BYTES = 40
 _TEXTS = 3 * 24 * MOST_COLUMNS
-_TRANSACTION_TEXTS = 5
-SCRATCH = _TEXTS + 8 * _TEXT_BYTES
+_TRANSACTION_TEXTS = 6
+SCRATCH = _TEXTS + 9 * _TEXT_BYTES
 SEQUENCE_LENGTH = 41
 
 _ROW_SIZE = ROW.itemsize
@@ -142,11 +142,13 @@ def _print_clock(state, texts):
 
 
 @kernel
-def _patch(patches, count, address, out):
-    """Copy what Python rendered for the cell at `address`; returns the new end, or -1."""
+def _patch(patches, count, address, instruction, out):
+    """Copy what Python rendered for the cell at `address`, which key and value may show in
+    different ways; returns the new end, or -1."""
     for i in range(count):
-        if load64(patches + 24 * i) == address:
-            return copy(load64(patches + 24 * i + 8), load64(patches + 24 * i + 16), out)
+        patch = patches + 32 * i
+        if load64(patch) == address and load64(patch + 8) == instruction:
+            return copy(load64(patch + 16), load64(patch + 24), out)
     return -1
 
 
@@ -182,7 +184,7 @@ def _run(program, row, texts, state, old, new, other, patches, out):
                 length = load64(cell + 16)
                 end = encode(address, length, load64(at + C) & 255, load64(at + C) >> 8, out)
                 if end < 0:
-                    end = _patch(patches, load64(state + 8 * PATCHES), address, out)
+                    end = _patch(patches, load64(state + 8 * PATCHES), address, at, out)
                     if end < 0:
                         store64(state + 8 * CELL_ADDRESS, address)
                         store64(state + 8 * CELL_LENGTH, length)

@@ -28,20 +28,23 @@ from headrace.debezium.envelope import (
     value_schema,
 )
 from headrace.debezium.event_format import EventFormat
+from headrace.debezium.names import AS_NAMED, NameAdjustment
+from headrace.errors import HeadraceError
 
 CONTEXT_HEADER_PREFIX = "__debezium.context."
 
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """One captured column: its name, schema, and the cell behind it (of the new image)."""
+    """One captured column: its name, schema, and the cell behind it (of the new image), or the
+    constant that stands for it."""
 
     name: str
-    cell: Cell
+    cell: Cell | Constant
 
-    def of(self, image: Image) -> Cell:
+    def of(self, image: Image) -> Cell | Constant:
         """The same column in another image."""
-        return replace(self.cell, image=image)
+        return replace(self.cell, image=image) if isinstance(self.cell, Cell) else self.cell
 
 
 def context_headers(logical_name: str, task: str, connector: str, run: str) -> tuple[Header, ...]:
@@ -71,11 +74,16 @@ def change_event(
     headers: tuple[Header, ...],
     transaction: Node,
     event_format: EventFormat,
+    names: NameAdjustment = AS_NAMED,
 ) -> Shape:
     """The shape of a table's change events. `key` is in key order; empty: no key.
-    `transaction` is their transaction block (`headrace.debezium.transactions`)."""
-    row = value_schema(topic, [Field(c.name, c.cell.schema) for c in columns]).as_optional()
-    schema = envelope_schema(topic, row, source.schema, event_format)
+    `transaction` is their transaction block (`headrace.debezium.transactions`).
+
+    Raises HeadraceError("debezium.field_name_twice") when two columns get the same field name.
+    """
+    name = names.schema(topic)
+    row = value_schema(name, _fields(topic, columns, names)).as_optional()
+    schema = envelope_schema(name, row, source.schema, event_format)
     rest = _rest(schema, transaction)
     value = Struct(
         schema,
@@ -83,12 +91,12 @@ def change_event(
             _row(columns, row, Image.OLD),
             _row(columns, row, Image.NEW),
             source,
-            *(rest[name] for name in event_format.envelope),
+            *(rest[field] for field in event_format.envelope),
         ),
     )
     if not key:
         return Shape(topic, None, value, headers)
-    keys = key_schema(topic, [Field(c.name, c.cell.schema) for c in key])
+    keys = key_schema(name, _fields(topic, key, names))
     other = Struct(keys, tuple(column.of(Image.OTHER) for column in key))
     changed = (
         Header(NEW_KEY_HEADER, other, on="delete"),
@@ -112,3 +120,18 @@ def _rest(envelope: Schema, transaction: Node) -> dict[str, Node]:
         elif name.startswith("ts_"):
             found[name] = ProcessingTime(described.schema, name[3:])
     return found
+
+
+def _fields(topic: str, columns: Sequence[ColumnCells], names: NameAdjustment) -> list[Field]:
+    fields: dict[str, Field] = {}
+    for column in columns:
+        name = names.field(column.name)
+        if name in fields:
+            raise HeadraceError(
+                "debezium.field_name_twice",
+                f"two columns of {topic} get the field name {name}; one is {column.name}",
+                "Rename one, exclude one, or set field.name.adjustment.mode=avro_unicode, which "
+                "keeps names distinct.",
+            )
+        fields[name] = Field(name, column.cell.schema)
+    return list(fields.values())

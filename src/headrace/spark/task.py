@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -11,8 +12,23 @@ from headrace.config.connector import ConnectorConfig
 from headrace.connectors.connector import Slice
 from headrace.converters.json import JsonConverter
 from headrace.converters.json_values import JsonOptions
+from headrace.errors import HeadraceError
 
-_converters: dict[tuple[JsonOptions, ...], JsonConverter] = {}
+log = logging.getLogger(__name__)
+
+_converters: dict[tuple[object, ...], JsonConverter] = {}
+
+
+def _warned(topic: str, error: HeadraceError) -> None:
+    log.warning("A record of %s is left out: %s", topic, error)
+
+
+def _skipped(topic: str, error: HeadraceError) -> None:
+    log.debug("A record of %s is left out: %s", topic, error)
+
+
+_FAILED = {"fail": None, "warn": _warned, "skip": _skipped, "ignore": _skipped}
+"""event.processing.failure.handling.mode"""
 
 
 def _options(config: ConnectorConfig, role: str) -> JsonOptions:
@@ -25,13 +41,15 @@ def _options(config: ConnectorConfig, role: str) -> JsonOptions:
 
 def converter(config: ConnectorConfig) -> JsonConverter:
     """The converter of this process: it keeps compiled programs and output buffers."""
-    options = tuple(_options(config, role) for role in ("key", "value", "header"))
+    mode = str(config.event_processing_failure_handling_mode)
+    key, value, header = (_options(config, role) for role in ("key", "value", "header"))
+    options = (key, value, header, mode)
     if options not in _converters:
         if not _converters:
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
-        _converters[options] = JsonConverter(*options)
+        _converters[options] = JsonConverter(key, value, header, failed=_FAILED[mode])
     return _converters[options]
 
 

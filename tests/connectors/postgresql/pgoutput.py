@@ -58,20 +58,34 @@ def keep_alive(wal_end: int, *, reply: bool = False) -> bytes:
 class Index:
     """Frames and what the compiled pass makes of them. Relation oid n has index n."""
 
-    def __init__(self, raw: bytes, columns: list[int], *, options: int = 1) -> None:
+    def __init__(
+        self, raw: bytes, columns: list[int], *, options: int = 1, skip_unchanged: bool = False
+    ) -> None:
         self.memory = np.frombuffer(raw + bytes(PADDING), np.uint8).copy()
         most = 3 * (len(raw) // 31 + 2)
         self._rows = np.zeros(most, ROW)
         self._transactions = np.zeros(most, TRANSACTION)
         self._ends = np.zeros(most, decoder.END)
         self._keys = np.zeros(1, np.int64)
+        self._compared: list[np.ndarray] = []
         slots = 64
         while slots < 4 * len(columns):
             slots *= 2
         table = np.zeros((max(len(columns), 1), decoder.RELATION_WORDS), np.int64)
         oids = np.full(2 * slots, -1, np.int64)
         for index, count in enumerate(columns):
-            table[index] = (1, count, 1000 + index, address_of(self._keys), min(count, 1))
+            compared = np.array([(i, i % 4, i) for i in range(1, count)], np.int64).reshape(-1, 3)
+            self._compared.append(compared)
+            table[index] = (
+                1,
+                count,
+                1000 + index,
+                address_of(self._keys),
+                min(count, 1),
+                address_of(compared),
+                len(compared),
+                int(skip_unchanged),
+            )
             slot = (index * 2654435761) & (slots - 1)
             while oids[2 * slot] >= 0:
                 slot = (slot + 1) & (slots - 1)

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.messages import parse_origin
+from headrace.debezium.column_rules import truncated
+from headrace.errors import HeadraceError
 from tests.connectors.postgresql.pgoutput import (
     Index,
     begin,
@@ -110,3 +114,48 @@ def test_one_changed_byte_never_makes_an_image_leave_its_memory(place: int, byte
     for name in ("old", "new", "other"):
         for address in index.rows[name]:
             assert address == 0 or 0 <= address - (1 << 20) < len(raw)
+
+
+texts = st.none() | st.text("10.é😀", max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(texts, texts), min_size=4, max_size=4))
+def test_an_update_is_dropped_when_both_images_show_the_same(
+    pairs: list[tuple[str | None, str | None]],
+) -> None:
+    def shown(column: int, text: str | None) -> object:
+        way = column % 4
+        if text is None or way == decoder.EXACT:
+            return text
+        if way == decoder.TEXT_BEGINNING:
+            return truncated(text, column)
+        if way == decoder.BYTES_BEGINNING:
+            return text.encode()[:column]
+        return text.rstrip("0").removesuffix(".") if "." in text else text
+
+    def made(side: int) -> bytes:
+        cells = (pair[side] for pair in pairs)
+        key_and_columns = [b"1", *(None if c is None else c.encode() for c in cells)]
+        return image(*(b"n" if c is None else cell(c) for c in key_and_columns))
+
+    raw = begin(9) + update(0, made(1), made(0), b"O") + commit(9, 10)
+    index = Index(raw, [5], skip_unchanged=True)
+    assert index.status == decoder.MORE
+    same = all(shown(i, old) == shown(i, new) for i, (old, new) in enumerate(pairs, 1))
+    assert len(index.rows) == (0 if same else 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=40))
+def test_any_bytes_of_an_origin_are_understood_or_refused(rest: bytes) -> None:
+    if len(rest) < 8 or not _is_text(rest[8:].partition(b"\0")):
+        with pytest.raises(HeadraceError, match="malformed origin"):
+            parse_origin(b"O" + rest)
+    else:
+        lsn, name = parse_origin(b"O" + rest)
+        assert rest.startswith(lsn.to_bytes(8, "big") + name.encode() + b"\0")
+
+
+def _is_text(parts: tuple[bytes, bytes, bytes]) -> bool:
+    return bool(parts[1]) and parts[0].decode(errors="replace").encode() == parts[0]

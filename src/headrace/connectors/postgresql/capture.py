@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.config.filters import NameFilter
+from headrace.connectors.column_rules import column_rules
+from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.messages import RelationMessage
-from headrace.connectors.postgresql.relations import TableCatalog, relation_facts
+from headrace.connectors.postgresql.relations import (
+    TableCatalog,
+    TableDescription,
+    relation_facts,
+)
+from headrace.connectors.postgresql.reselection import reselections
 from headrace.connectors.postgresql.type_facts import TypeOptions
 from headrace.debezium.keys import KeyRules
-from headrace.debezium.topics import TopicNames
 
 _BUILT_IN = ("pg_catalog", "information_schema")
 
@@ -21,14 +29,15 @@ class Capture:
         self._schemas = NameFilter(config.schema_include_list, config.schema_exclude_list)
         self._tables = NameFilter(config.table_include_list, config.table_exclude_list)
         self._columns = NameFilter(config.column_include_list, config.column_exclude_list)
-        self.keys = KeyRules.of(config.message_key_columns)
-        self.topics = TopicNames(
-            config.topic_prefix,
-            config.topic_delimiter,
-            config.topic_transaction,
-            config.topic_heartbeat_prefix,
-            config.topic_heartbeat_name,
+        self._messages = NameFilter(
+            config.message_prefix_include_list, config.message_prefix_exclude_list
         )
+        self.keys = KeyRules.of(config.message_key_columns)
+        self.topics = topic_names(config)
+        self.names = name_adjustment(config)
+        self._rules = column_rules(config)
+        self._reselections = reselections(config)
+        self._comments = config.include_schema_comments
         self.types = TypeOptions.of(config)
 
     def takes(self, table: str) -> bool:
@@ -46,16 +55,37 @@ class Capture:
         """Whether `schema.table.column` is captured."""
         return self._columns.accepts(column)
 
+    def takes_message(self, prefix: str) -> bool:
+        """Whether logical messages with this prefix are captured."""
+        return self._messages.accepts(prefix)
+
     def relation(self, message: RelationMessage, catalog: TableCatalog) -> RelationFacts:
         """Facts of a relation version; those of tables that are not captured stay empty."""
         name = f"{message.schema}.{message.table}"
         if not self.takes(name):
             return RelationFacts(message.schema, message.table, "", (), ())
-        return relation_facts(
+        facts = relation_facts(
             message,
             catalog.describe(message.oid),
             catalog,
             self.topics,
             self.keys,
             self.takes_column,
+            self._rules,
+            comments=self._comments,
         )
+        return self._with_lookup(facts, catalog.describe(message.oid))
+
+    def _with_lookup(
+        self, facts: RelationFacts, described: TableDescription | None
+    ) -> RelationFacts:
+        if not self._reselections or described is None:
+            return facts
+        names = [column.name for column in facts.columns]
+        captured = [column.captured for column in facts.columns]
+        primary = [name for name in described.key if name in names]
+        for reselection in self._reselections:
+            lookup = reselection.lookup(facts.name, names, captured, facts.key, primary)
+            if lookup is not None:
+                return replace(facts, lookup=lookup)
+        return facts

@@ -24,6 +24,7 @@ class CatalogColumn:
     not_null: bool
     default: str | None
     generated: bool
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ class CatalogTable:
         """Default expressions by column."""
         return {c.name: c.default for c in self.columns if c.default is not None}
 
+    @property
+    def comments(self) -> dict[str, str]:
+        """Comments by column."""
+        return {c.name: c.comment for c in self.columns if c.comment is not None}
+
 
 _TABLES = """
 SELECT c.oid, n.nspname, c.relname, c.relkind = 'p', c.relreplident::text
@@ -67,7 +73,7 @@ _COLUMNS = """
 SELECT a.attname, a.attnum, a.atttypid, a.atttypmod,
        a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
        CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END,
-       a.attgenerated <> ''
+       a.attgenerated <> '', col_description(a.attrelid, a.attnum)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum

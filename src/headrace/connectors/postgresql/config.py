@@ -19,6 +19,7 @@ from headrace.config.kinds import (
     SECRET,
     STATEMENTS,
     TEXT,
+    Kind,
     choice,
     duration,
     integer,
@@ -36,6 +37,7 @@ from headrace.config.property import (
     planned,
     refused,
 )
+from headrace.connectors.postgresql.replica_identity import IdentityRule, parse_identity_rules
 
 
 class SnapshotMode(StrEnum):
@@ -89,7 +91,11 @@ _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connect
 _NO_BASE = not_needed("it only serves snapshot.mode=configuration_based, which comes later")
 _SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes on every core")
 _ONLY_INCREMENTAL = not_needed("it only serves incremental snapshots, which come later")
-_MESSAGES = planned("filters of logical messages come later")
+
+
+_IDENTITIES: Kind[tuple[IdentityRule, ...]] = Kind(
+    "schema.table:FULL,schema.table:INDEX name", parse_identity_rules
+)
 
 
 class PostgresConfig(ConnectorConfig):
@@ -298,11 +304,11 @@ class PostgresConfig(ConnectorConfig):
     )
     replica_identity_autoset_values = Property(
         "replica.identity.autoset.values",
-        COMMA_LIST,
+        _IDENTITIES,
         "",
         Group.REPLICATION,
-        "Replica identities to set: `regex:FULL`, ….",
-        status=planned("set it with ALTER TABLE … REPLICA IDENTITY"),
+        "Replica identities to set at start: `schema.table:FULL,…` (DEFAULT, FULL, NOTHING, "
+        "`INDEX name`).",
     )
     offset_mismatch_strategy = Property(
         "offset.mismatch.strategy",
@@ -429,8 +435,7 @@ class PostgresConfig(ConnectorConfig):
         REGEX_LIST,
         "",
         Group.CAPTURED,
-        "Expressions for prefixes of logical messages.",
-        status=_MESSAGES,
+        "Expressions for prefixes of logical messages; none takes every message.",
     )
     message_prefix_exclude_list = Property(
         "message.prefix.exclude.list",
@@ -438,7 +443,6 @@ class PostgresConfig(ConnectorConfig):
         "",
         Group.CAPTURED,
         "Expressions for prefixes of logical messages that are left out.",
-        status=_MESSAGES,
     )
     include_unknown_datatypes = Property(
         "include.unknown.datatypes",

@@ -31,6 +31,7 @@ from headrace.connectors.postgresql.publication import (
 )
 from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.relations import Relations
+from headrace.connectors.postgresql.replica_identity import set_identities
 from headrace.connectors.postgresql.slot import (
     check_position,
     check_slot,
@@ -81,6 +82,8 @@ class PostgresConnector:
             run,
             counted=config.provide_transaction_metadata,
             format=self._format,
+            names=self._capture.names,
+            converting=str(config.event_converting_failure_handling_mode),
         )
         interval = config.heartbeat_interval_ms / 1000
         self._heartbeat = HeartbeatTimer(interval) if interval else None
@@ -297,9 +300,22 @@ class PostgresConnector:
                 f"({', '.join(self.config.table_include_list)})",
                 "Check the names (schema.table, regular expressions that match the whole name).",
             )
+        self._check_number(connection, tables)
         for table in tables:
             self._check_table(connection, table)
         return connection, tables
+
+    def _check_number(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
+        """guardrail.collections.max"""
+        most = self.config.guardrail_collections_max
+        if most == 0 or len(tables) <= most:
+            return
+        message = f"{len(tables)} tables are captured; guardrail.collections.max is {most}"
+        remedy = "Narrow table.include.list, or raise guardrail.collections.max."
+        if self.config.guardrail_collections_limit_action == "fail":
+            connection.close()
+            raise HeadraceError("postgresql.too_many_tables", message, remedy)
+        log.warning("%s. %s", message, remedy)
 
     def _check_table(self, connection: psycopg.Connection, table: CatalogTable) -> None:
         row = connection.execute(
@@ -327,6 +343,10 @@ class PostgresConnector:
                 RelationMessage(table.oid, table.schema, table.table, "d", columns), self._catalog
             )
 
+    def _set_identities(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
+        rules = self.config.replica_identity_autoset_values
+        set_identities(connection, rules, tables, log.warning)
+
     def _check_published(
         self, connection: psycopg.Connection, tables: list[CatalogTable], *, first: bool
     ) -> None:
@@ -344,6 +364,7 @@ class PostgresConnector:
             replication = connect(self.config, replication=True, application="headrace")
             self._system = system_identifier(replication)
             names = [(t.schema, t.table) for t in tables]
+            self._set_identities(connection, tables)
             created_publication = ensure_publication(connection, self.config, names)
             self._check_published(connection, tables, first=True)
             start = Offset(self.config.topic_prefix, 1, self._system, order=self._plan.order)
@@ -422,6 +443,7 @@ class PostgresConnector:
                 self._checked = True
                 return
             names = [(t.schema, t.table) for t in tables]
+            self._set_identities(connection, tables)
             ensure_publication(connection, self.config, names)
             self._check_published(connection, tables, first=False)
             self._checked = True
@@ -491,7 +513,10 @@ class PostgresConnector:
             )
             return open_stream(replication.pgconn, command)
 
-        relations = Relations(self._capture, Catalog(config), config.topic_prefix)
+        compared = self._settings if config.skip_messages_without_change else None
+        relations = Relations(
+            self._capture, Catalog(config), config.topic_prefix, compared=compared
+        )
         self._streaming = Streaming(
             opened,
             relations,
@@ -506,6 +531,7 @@ class PostgresConnector:
             inline=self._inline,
             orphaned=self._orphaned,
             counts=self._counts(),
+            lookups=config if config.post_processors else None,
         )
         return self._streaming
 

@@ -52,14 +52,30 @@ from headrace.converters.json_numbers import wrapping_multiply
     TRANSACTION_HAS_ROWS,
     BEGINS,  # relation of BEGIN records + 1; 0: transactions have no border records
     ENDINGS,  # relation of END records + 1
-) = range(23)
+    ORIGIN_MAP,  # address of int64 per relation: the version of this origin's rows; 0: no origin
+    ORIGIN_MAP_LENGTH,
+    ORIGIN_LSN,
+) = range(26)
 STATE_WORDS = 32
+
+# Ways to compare two texts of a column, see unchanged.py.
+EXACT, TEXT_BEGINNING, BYTES_BEGINNING, NUMERIC = range(4)
 
 # Statuses.
 MORE, ROWS_FULL, RELATION, RARE, BROKEN, SERVER_ERROR, COPY_DONE = range(7)
 
-# A relation version: six int64.
-CAPTURED, COLUMNS, TOPIC_HASH, KEYS, KEY_COUNT, RELATION_WORDS = range(6)
+# A relation version: eight int64.
+(
+    CAPTURED,
+    COLUMNS,
+    TOPIC_HASH,
+    KEYS,
+    KEY_COUNT,
+    COMPARED,  # see unchanged.py
+    COMPARED_COUNT,
+    SKIP_UNCHANGED,  # 1: updates of which no compared column changed are dropped
+    RELATION_WORDS,
+) = range(9)
 
 # Options word.
 TOMBSTONES, SKIP_CREATE, SKIP_UPDATE, SKIP_DELETE = 1, 2, 4, 8
@@ -171,6 +187,72 @@ def _same_key(relation, old, new):
 
 
 @kernel
+def _beginning(address, length, units):
+    """Bytes of the characters in the first `units` UTF-16 code units."""
+    if length <= units:
+        return length
+    for place in range(length):
+        byte = load8(address + place)
+        if byte & 0xC0 != 0x80:
+            units -= 2 if byte >= 0xF0 else 1
+            if units < 0:
+                return np.int64(place)
+    return length
+
+
+@kernel
+def _without_zeros(address, length):
+    """Length of a number's text without zeros at the end of its fraction."""
+    point = False
+    for place in range(length):
+        if load8(address + place) == 46:
+            point = True
+    if not point:
+        return length
+    while load8(address + length - 1) == 48:
+        length -= 1
+    if load8(address + length - 1) == 46:
+        length -= 1
+    return length
+
+
+@kernel
+def _is_unchanged(relation, old, new):
+    """Whether both images show the same row; an unavailable cell is as it was."""
+    compared = load64(relation + 8 * COMPARED)
+    for i in range(load64(relation + 8 * COMPARED_COUNT)):
+        column = 24 * load64(compared + 24 * i)
+        kind = load64(new + column)
+        if kind == 117:
+            continue
+        if kind != load64(old + column):
+            return False
+        if kind != 116:
+            continue
+        a = load64(old + column + 8)
+        b = load64(new + column + 8)
+        size_a = load64(old + column + 16)
+        size_b = load64(new + column + 16)
+        way = load64(compared + 24 * i + 8)
+        most = load64(compared + 24 * i + 16)
+        if way == TEXT_BEGINNING:
+            size_a = _beginning(a, size_a, most)
+            size_b = _beginning(b, size_b, most)
+        elif way == BYTES_BEGINNING:
+            size_a = min(size_a, most)
+            size_b = min(size_b, most)
+        elif way == NUMERIC:
+            size_a = _without_zeros(a, size_a)
+            size_b = _without_zeros(b, size_b)
+        if size_a != size_b:
+            return False
+        for j in range(size_a):
+            if load8(a + j) != load8(b + j):
+                return False
+    return True
+
+
+@kernel
 def _add_row(rows, state, old, new, other, lsn, part, value, size, relation, operation, flags):
     row = rows + _ROW_SIZE * load64(state + 8 * ROWS)
     store64(row + _OLD, old)
@@ -205,9 +287,19 @@ def open_transaction(transactions, state):
     store64(entry + 16, commit)
     store64(entry + 24, commit * 1000)
     store64(entry + 32, load64(state + 8 * LAST_COMMIT))
-    store64(entry + 40, load64(state + 8 * FINAL_LSN))
+    store64(entry + 40, load64(state + 8 * ORIGIN_LSN))
+    store64(entry + 48, load64(state + 8 * FINAL_LSN))
     store64(state + 8 * TRANSACTION_ROW, index)
     store64(state + 8 * TRANSACTIONS, index + 1)
+
+
+@kernel
+def _of_origin(state, relation):
+    """The version of `relation` for rows of the open transaction's origin."""
+    known = load64(state + 8 * ORIGIN_MAP)
+    if known == 0 or relation >= load64(state + 8 * ORIGIN_MAP_LENGTH):
+        return relation
+    return load64(known + 8 * relation)
 
 
 @kernel
@@ -359,6 +451,16 @@ def index_frames(
                 elif old_image == 0:
                     status = BROKEN
                     break
+                if (
+                    operation == 85
+                    and full
+                    and load64(relation + 8 * SKIP_UNCHANGED)
+                    and _same_key(relation, old_cells, new_cells)
+                    and _is_unchanged(relation, old_cells, new_cells)
+                ):
+                    skip = True
+            if not skip:
+                shown = _of_origin(state, relation_index)
                 open_transaction(transactions, state)
                 store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
                 old_address = old_image + shift if old_image else np.int64(0)
@@ -375,7 +477,7 @@ def index_frames(
                         2,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         99,
                         0,
                     )
@@ -391,7 +493,7 @@ def index_frames(
                         0,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         100,
                         full,
                     )
@@ -406,7 +508,7 @@ def index_frames(
                             1,
                             value,
                             length,
-                            relation_index,
+                            shown,
                             0,
                             full,
                         )
@@ -422,7 +524,7 @@ def index_frames(
                         0,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         100,
                         2 | full,
                     )
@@ -437,7 +539,7 @@ def index_frames(
                             1,
                             value,
                             length,
-                            relation_index,
+                            shown,
                             0,
                             2 | full,
                         )
@@ -453,7 +555,7 @@ def index_frames(
                         2,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         99,
                         2 | full,
                     )
@@ -469,7 +571,7 @@ def index_frames(
                         2,
                         value,
                         length,
-                        relation_index,
+                        shown,
                         117,
                         full,
                     )
@@ -491,6 +593,8 @@ def index_frames(
                 store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
                 _add_row(rows, state, 0, 0, 0, lsn, 0, 0, length, borders - 1, BEGIN, 0)
             store64(state + 8 * ORDINAL, 1)
+            store64(state + 8 * ORIGIN_MAP, 0)
+            store64(state + 8 * ORIGIN_LSN, 0)
         elif operation == 67:  # COMMIT
             if length != 30 + 26 or load64(state + 8 * OPEN) == 0:
                 status = BROKEN
@@ -514,10 +618,10 @@ def index_frames(
         elif operation == 82:  # relation
             status = RELATION
             break
-        elif operation == 84 or operation == 77:  # truncate, logical message
-            status = RARE
+        elif operation == 84 or operation == 77 or operation == 79:
+            status = RARE  # truncate, logical message, origin
             break
-        elif operation != 89 and operation != 79:  # type, origin
+        elif operation != 89:  # type
             status = BROKEN
             break
         if lsn > load64(state + 8 * WAL_END):

@@ -5,7 +5,8 @@ Facts are small and picklable; a task makes the shape once and keeps it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from headrace.connect.encoding import Encoding
@@ -26,12 +27,17 @@ from headrace.connect.records import (
 )
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql import binary_types
+from headrace.connectors.postgresql.column_rendering import under_rule
+from headrace.connectors.postgresql.reselection import Lookup
 from headrace.connectors.postgresql.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import NO_PLACEHOLDER, ColumnType, resolve
 from headrace.debezium import source_info, transactions
+from headrace.debezium.column_rules import ColumnRule
 from headrace.debezium.event_format import CURRENT, EventFormat
 from headrace.debezium.events import ColumnCells, change_event, context_headers
 from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
+from headrace.debezium.names import AS_NAMED, NameAdjustment
+from headrace.errors import HeadraceError
 
 CONNECTOR = "postgresql"
 _MESSAGES = ("message", "message outside")
@@ -42,7 +48,8 @@ class ColumnFacts:
     """One column of a relation version, in the order of its images.
 
     `default` is pg_get_expr of its default (None: none); `captured` False keeps it out of
-    `before` and `after` (a key column stays in the key).
+    `before` and `after` (a key column stays in the key). `rule` is what the configuration asks for
+    the column, `comment` its comment in the database.
     """
 
     name: str
@@ -51,12 +58,16 @@ class ColumnFacts:
     nullable: bool
     default: str | None
     captured: bool = True
+    rule: ColumnRule | None = None
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
 class RelationFacts:
     """A table between two schema changes. `kind`: table, truncate (no key), message, message
-    outside a transaction, or the begin or end of a transaction."""
+    outside a transaction, or the begin or end of a transaction. `key_fields`
+    are constants behind the key columns; `lookup` says what of new rows is read again;
+    `origin` names where the transaction was replicated from."""
 
     schema: str
     table: str
@@ -64,6 +75,9 @@ class RelationFacts:
     columns: tuple[ColumnFacts, ...]
     key: tuple[str, ...]
     kind: str = "table"
+    key_fields: tuple[tuple[str, str], ...] = ()
+    lookup: Lookup | None = None
+    origin: str | None = None
 
     @property
     def name(self) -> str:
@@ -87,6 +101,8 @@ class EventSettings:
     task: str = "0"
     counted: bool = False  # the rows know their order in their transaction
     format: EventFormat = CURRENT
+    names: NameAdjustment = AS_NAMED
+    converting: str = "warn"  # event.converting.failure.handling.mode
 
 
 def column_type(
@@ -103,14 +119,50 @@ def column_type(
     )
 
 
-def _cell(index: int, kind: ColumnType) -> Cell:
+@dataclass(frozen=True)
+class _Strict:
+    """A decoder for which a value that cannot be converted is an error."""
+
+    kind: ColumnType
+
+    def __call__(self, text: bytes) -> object:
+        value = self.kind.decoder(text)
+        if value is None:
+            raise HeadraceError(
+                "postgresql.value_not_representable",
+                f"{self.kind.column} ({self.kind.type_name}) has a value that "
+                f"{self.kind.schema.name or self.kind.schema.type.value} cannot hold",
+                "Set event.converting.failure.handling.mode=warn to get null, or "
+                "decimal.handling.mode=double or string for NaN and infinite numerics.",
+            )
+        return value
+
+
+def _decoder(kind: ColumnType, converting: str) -> Callable[[bytes], object]:
+    if converting == "fail":
+        return _Strict(kind)
+    if converting != "warn" and kind.schema.optional:
+        return kind.decoder  # null without a word
+    return kind.decode
+
+
+def column_cell(facts: RelationFacts, index: int, settings: EventSettings) -> Cell | None:
+    """A column's cell in the key, and in rows unless it has a rule; None when Debezium leaves its
+    type out."""
+    column = facts.columns[index]
+    kind = column_type(facts, column, settings.types)
+    if kind is None:
+        return None
+    schema = kind.schema
+    if column.comment is not None:
+        schema = replace(schema, doc=column.comment)
     return Cell(
-        schema=kind.schema,
+        schema=schema,
         image=Image.NEW,
         column=index,
         encoding=kind.encoding,
         parameter=kind.parameter,
-        decode=kind.decode,
+        decode=_decoder(kind, settings.converting),
         null=kind.fallback,
         unavailable=None if kind.unavailable is NO_PLACEHOLDER else kind.unavailable,
     )
@@ -148,6 +200,10 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
             return RowField(schema, "lsn")
         case "ts_ms" | "ts_us" | "ts_ns":
             return TransactionField(schema, "commit_" + name[3:])
+        case "origin":
+            return Constant(schema, facts.origin)
+        case "origin_lsn" if facts.origin is not None:
+            return TransactionField(schema, "origin_lsn")
     return Constant(schema, None)
 
 
@@ -166,16 +222,28 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
     source = _source(facts, settings)
     if facts.kind in _MESSAGES:
         return _message_shape(facts, source, block, settings)
-    found: dict[str, ColumnCells] = {}
+    rows: list[ColumnCells] = []
+    keys: dict[str, ColumnCells] = {}
     for index, column in enumerate(facts.columns):
         if not column.captured and column.name not in facts.key:
             continue
-        kind = column_type(facts, column, settings.types)
-        if kind is not None:
-            found[column.name] = ColumnCells(column.name, _cell(index, kind))
-    captured = [found[c.name] for c in facts.columns if c.captured and c.name in found]
-    key = [found[name] for name in facts.key if name in found and facts.kind == "table"]
-    return change_event(facts.topic, captured, key, source, headers, block, settings.format)
+        name, cell = column.name, column_cell(facts, index, settings)
+        if cell is None:
+            continue
+        keys[name] = ColumnCells(name, cell)
+        if column.captured:
+            ruled = under_rule(cell, column.rule, column.type, column.typmod, name, column.comment)
+            rows.append(ColumnCells(name, ruled))
+    key: list[ColumnCells] = []
+    if facts.kind == "table":
+        key = [keys[name] for name in facts.key if name in keys]
+        key += [
+            ColumnCells(name, Constant(Schema(Type.STRING), value))
+            for name, value in facts.key_fields
+        ]
+    return change_event(
+        facts.topic, rows, key, source, headers, block, settings.format, settings.names
+    )
 
 
 def _message_shape(

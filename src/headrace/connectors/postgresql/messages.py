@@ -85,6 +85,16 @@ def parse_relation(body: bytes) -> RelationMessage:
     return RelationMessage(oid, schema or "pg_catalog", table, chr(identity), tuple(columns))
 
 
+def parse_origin(body: bytes) -> tuple[int, str]:
+    """An `O` message: LSN of the commit on the origin, and the origin's name."""
+    reader = _Reader(body)
+    try:
+        (lsn,) = reader.take("Q")
+        return lsn, reader.text()
+    except (struct.error, ValueError) as error:
+        raise _broken("origin") from error
+
+
 def parse_truncate(body: bytes) -> tuple[int, ...]:
     """The relation oids of a `T` message, in its order."""
     reader = _Reader(body)

@@ -23,6 +23,7 @@ from headrace.connectors.postgresql.messages import (
     LogicalMessage,
     RelationMessage,
     parse_message,
+    parse_origin,
     parse_relation,
     parse_truncate,
 )
@@ -63,6 +64,14 @@ class RelationRegistry(Protocol):
 
     def borders(self) -> tuple[int, int]:
         """Indexes for the records at the borders of transactions."""
+        ...
+
+    def of_origin(self, origin: str) -> np.ndarray:
+        """Per relation version (int64) the one that rows replicated from `origin` use."""
+        ...
+
+    def version_of_origin(self, index: int, origin: str) -> int:
+        """The same for one version."""
         ...
 
     def captures_message(self, prefix: str) -> bool:
@@ -124,6 +133,7 @@ class Receiver:
         # at this copy, made when the rows are published.
         self.published = state.copy()
         self._piece: Piece | None = None
+        self._origin: str | None = None
         self._thread = threading.Thread(target=self._run, name="headrace-receiver", daemon=True)
 
     def start(self) -> None:
@@ -337,6 +347,8 @@ class Receiver:
 
     def _relation(self, piece: Piece, frame: bytes) -> None:
         _index, replaced = self.relations.add(parse_relation(frame[30:]))
+        if self._origin is not None and self.state[decoder.ORIGIN_MAP]:
+            self._map_origin(self._origin)
         if replaced:
             self._barrier(piece)
 
@@ -348,10 +360,19 @@ class Receiver:
 
     def _rare(self, piece: Piece, position: int, frame: bytes) -> None:
         (lsn,) = struct.unpack_from("!Q", frame, 6)
-        if frame[30] == 84:
+        if frame[30] == 79:
+            self.state[decoder.ORIGIN_LSN], self._origin = parse_origin(frame[30:])
+            self._map_origin(self._origin)
+        elif frame[30] == 84:
             self._truncate(piece, frame, lsn)
         else:
             self._message(piece, position, parse_message(frame[30:]), lsn)
+
+    def _map_origin(self, origin: str) -> None:
+        """From here to the end of the transaction, rows are `origin`'s."""
+        known = self.relations.of_origin(origin)
+        self.state[decoder.ORIGIN_MAP] = address_of(known)
+        self.state[decoder.ORIGIN_MAP_LENGTH] = len(known)
 
     def _truncate(self, piece: Piece, frame: bytes, lsn: int) -> None:
         state = self.state
@@ -385,8 +406,9 @@ class Receiver:
                 self._outside_transaction(piece, message, known[0], lsn, len(image), address)
         if message.transactional:
             state[decoder.ORDINAL] += 1
-        elif message.lsn > int(state[decoder.COMPLETE]) and not captured:
-            state[decoder.COMPLETE] = message.lsn
+        elif not captured:
+            state[decoder.LAST_COMMIT] = lsn  # as for those that are captured
+            state[decoder.COMPLETE] = max(int(state[decoder.COMPLETE]), message.lsn)
         self._publish(piece)
 
     def _outside_transaction(
@@ -422,6 +444,8 @@ class Receiver:
         image: int,
     ) -> None:
         state, index = self.state, piece.index
+        if kind == 2 and self._origin is not None and state[decoder.ORIGIN_MAP]:
+            relation = self.relations.version_of_origin(relation, self._origin)
         self._publish(piece)
         index.grow()
         decoder.open_transaction(address_of(index.transactions), address_of(state))
@@ -465,4 +489,4 @@ def _broken(what: str) -> HeadraceError:
     )
 
 
-assert TRANSACTION.itemsize == 48
+assert TRANSACTION.itemsize == 56

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from headrace.connect.memory import address_of
 from headrace.connectors.postgresql import decoder
-from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
+from headrace.connectors.postgresql.events import (
+    ColumnFacts,
+    EventSettings,
+    RelationFacts,
+)
 from headrace.connectors.postgresql.messages import RelationMessage
 from headrace.connectors.postgresql.type_facts import TypeFacts
+from headrace.connectors.postgresql.unchanged import compared_columns
+from headrace.debezium.column_rules import NO_RULES, ColumnRules
 from headrace.debezium.keys import KeyRules
 from headrace.debezium.topics import TopicNames
 from headrace.errors import HeadraceError
@@ -40,6 +47,8 @@ class TableDescription(Protocol):
     @property
     def defaults(self) -> dict[str, str]: ...
     @property
+    def comments(self) -> dict[str, str]: ...
+    @property
     def key(self) -> tuple[str, ...]: ...
 
 
@@ -49,19 +58,31 @@ class Relations:
     The oid table grows by replacement: the kernel gets its address anew on every call.
     """
 
-    def __init__(self, capture: Capture, catalog: TableCatalog, server: str) -> None:
+    def __init__(
+        self,
+        capture: Capture,
+        catalog: TableCatalog,
+        server: str,
+        *,
+        compared: EventSettings | None = None,
+    ) -> None:
+        """`compared`: updates without change are dropped, by what events under these settings
+        show."""
         self.facts: list[RelationFacts] = []
         self.table = np.zeros((64, decoder.RELATION_WORDS), np.int64)
         self.oids = np.full(2 * 256, -1, np.int64)
         self._capture = capture
         self._catalog = catalog
         self._server = server
+        self._settings = compared
         self._by_oid: dict[int, int] = {}
         self._seen: dict[int, RelationMessage] = {}
-        self._keys: list[np.ndarray] = []
+        self._kept: list[np.ndarray] = []
         self._truncated: dict[int, int] = {}
         self._special: dict[str, int] = {}
         self.collections: list[str] = []
+        self._of_origin: dict[str, dict[int, int]] = {}
+        self._origin_maps: dict[str, np.ndarray] = {}
 
     def add(self, message: RelationMessage) -> tuple[int, bool]:
         """The version that `message` describes. The same message again is the same version,
@@ -106,9 +127,27 @@ class Relations:
             self._special[kind] = self._append(facts, captured=True)
         return self._special[kind]
 
+    def of_origin(self, origin: str) -> np.ndarray:
+        """Per relation version the one that rows replicated from `origin` use."""
+        for index in list(self._by_oid.values()):
+            if self.table[index][decoder.CAPTURED]:
+                self.version_of_origin(index, origin)
+        known = np.arange(len(self.facts), dtype=np.int64)
+        for index, version in self._of_origin.setdefault(origin, {}).items():
+            known[index] = version
+        self._origin_maps[origin] = known  # the compiled pass holds its address
+        return known
+
+    def version_of_origin(self, index: int, origin: str) -> int:
+        """The same for one version."""
+        versions = self._of_origin.setdefault(origin, {})
+        if index not in versions:
+            versions[index] = self._append(replace(self.facts[index], origin=origin), captured=True)
+        return versions[index]
+
     def captures_message(self, prefix: str) -> bool:
-        """Every message is captured."""
-        return bool(prefix) or True
+        """By message.prefix.include.list and message.prefix.exclude.list."""
+        return self._capture.takes_message(prefix)
 
     def _append(self, facts: RelationFacts, *, captured: bool) -> int:
         index = len(self.facts)
@@ -118,13 +157,19 @@ class Relations:
             self.table = larger
         names = [column.name for column in facts.columns]
         keys = np.array([names.index(k) for k in facts.key if k in names], np.int64)
-        self._keys.append(keys)
+        compared = np.zeros((0, 3), np.int64)
+        if self._settings is not None and captured and facts.kind == "table":
+            compared = compared_columns(facts, self._settings)
+        self._kept += [keys, compared]
         self.table[index] = (
             int(captured),
             len(facts.columns),
             _topic_hash(facts.topic),
             address_of(keys),
             len(keys) if facts.kind == "table" else 0,
+            address_of(compared),
+            len(compared),
+            0 if self._settings is None else 1,
         )
         self.facts.append(facts)
         self.collections.append(facts.collection)
@@ -157,9 +202,13 @@ def relation_facts(
     topics: TopicNames,
     keys: KeyRules,
     takes_column: ColumnFilter,
+    rules: ColumnRules = NO_RULES,
+    *,
+    comments: bool = False,
 ) -> RelationFacts:
     """Facts of a relation message and of the catalogue at this moment, which may be newer: what
-    the catalogue no longer knows is optional, what the message lacks is no key."""
+    the catalogue no longer knows is optional, what the message lacks is no key. `comments`:
+    include.schema.comments."""
     _refuse_case_twins(message)
     names = [column.name for column in message.columns]
     table = f"{message.schema}.{message.table}"
@@ -169,14 +218,20 @@ def relation_facts(
     for column in message.columns:
         known = description is not None and column.name in description.not_null
         default = None if description is None else description.defaults.get(column.name)
+        named = f"{table}.{column.name}"
+        facts = types.type_facts(column.type_oid)
         columns.append(
             ColumnFacts(
                 column.name,
-                types.type_facts(column.type_oid),
+                facts,
                 column.type_modifier,
                 nullable=not known,
                 default=default,
-                captured=takes_column(f"{table}.{column.name}"),
+                captured=takes_column(named),
+                rule=rules.rule_for(named, f"{table}.{facts.name}"),
+                comment=description.comments.get(column.name)
+                if comments and description is not None
+                else None,
             )
         )
     return RelationFacts(
@@ -185,6 +240,7 @@ def relation_facts(
         topics.data(message.schema, message.table),
         tuple(columns),
         keys.key_columns(table, names, primary),
+        key_fields=topics.key_fields(message.schema, message.table),
     )
 
 

@@ -9,14 +9,16 @@ import numpy as np
 
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import RowTable
+from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
+from headrace.connectors.postgresql.row_lookup import read_again
 from headrace.spool.extract import Inline, InMemory
 
 
 @dataclass(frozen=True)
 class LogSlice:
     """Rows [first, last) of a planned range whose hash modulo `slices` is `number`; all of them
-    for a position slice (`slices` 1)."""
+    for a position slice (`slices` 1). `lookups` connects when a post-processor reads rows again."""
 
     rows: InMemory | Inline
     first: int
@@ -26,6 +28,7 @@ class LogSlice:
     epoch: int
     relations: Mapping[int, RelationFacts]
     settings: EventSettings
+    lookups: PostgresConfig | None = None
 
     def read(self) -> Iterator[list[Records]]:
         """One piece: the Records of the whole slice."""
@@ -39,6 +42,8 @@ class LogSlice:
                 table = RowTable(table.rows[mine], table.transactions, table.memory, orders)
         if len(table) == 0:
             return
+        if self.lookups is not None:
+            table = read_again(table, self.relations, self.lookups)
         shapes = {
             int(index): shape_of(self.relations[int(index)], self.settings)
             for index in np.unique(table.rows["relation"])

@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.log import Stream
 from headrace.connectors.postgresql.offset import Offset, format_lsn
@@ -49,7 +50,9 @@ class Streaming:
         inline: bool,
         orphaned: Callable[[], bool],
         counts: TransactionCounts | None = None,
+        lookups: PostgresConfig | None = None,
     ) -> None:
+        """`lookups`: how tasks connect to read rows again, when a post-processor does."""
         self.start = start
         self.relations = relations
         self._plan = plan
@@ -58,6 +61,7 @@ class Streaming:
             most = min(limit.max_bytes, plan.slices * INLINE_SLICE_BYTES)
             self._limit = replace(limit, max_bytes=most)
         self._inline = inline
+        self._lookups = lookups
         self._acknowledge_seconds = acknowledge_seconds
         self._idle_since = time.monotonic()
         self._plans: list[Segment] = []
@@ -182,7 +186,11 @@ class Streaming:
         bounds = self._bounds(rows, end)
 
         def made(data: InMemory | Inline, first: int, last: int, count: int, number: int) -> Slice:
-            return LogSlice(data, first, last, count, number, end.epoch, relations, settings)
+            again = any(facts.lookup is not None for facts in relations.values())
+            lookups = self._lookups if again else None
+            return LogSlice(
+                data, first, last, count, number, end.epoch, relations, settings, lookups
+            )
 
         if self._inline:
             return self._inline_slices(segments, rows, transactions, orders, bounds, end, made)

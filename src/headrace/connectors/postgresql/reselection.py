@@ -1,0 +1,138 @@
+"""The post-processor ReselectColumnsPostProcessor: which columns of a table are read again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headrace.config.connector import ConnectorConfig
+from headrace.config.regex import compile_java_regex, split_regex_list
+from headrace.errors import HeadraceError
+
+CLASS = "io.debezium.processors.reselect.ReselectColumnsPostProcessor"
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Cells of a table's new rows that are read from the database again: `columns` (indexes in
+    the image) by `key` (also indexes), when they are unavailable or null. `strict`: a row that
+    cannot be read is an error."""
+
+    key: tuple[int, ...]
+    columns: tuple[int, ...]
+    unavailable: bool
+    null: bool
+    strict: bool
+
+
+@dataclass(frozen=True)
+class Reselection:
+    """The settings of one such post-processor. Expressions are for `schema.table:column`."""
+
+    include: tuple[re.Pattern[str], ...] = ()
+    exclude: tuple[re.Pattern[str], ...] = ()
+    unavailable: bool = True
+    null: bool = True
+    by_event_key: bool = False
+    strict: bool = False
+
+    def lookup(
+        self,
+        table: str,
+        names: Sequence[str],
+        captured: Sequence[bool],
+        event_key: Sequence[str],
+        primary_key: Sequence[str],
+    ) -> Lookup | None:
+        """What is read again of `schema.table` with the columns `names`; None: nothing. A table
+        without key has nothing that its rows could be found by."""
+        key = event_key if self.by_event_key else primary_key
+        columns = tuple(
+            index
+            for index, name in enumerate(names)
+            if captured[index] and name not in key and self._takes(f"{table}:{name}")
+        )
+        if not key or not columns or not (self.unavailable or self.null):
+            return None
+        return Lookup(
+            tuple(names.index(name) for name in key),
+            columns,
+            self.unavailable,
+            self.null,
+            self.strict,
+        )
+
+    def _takes(self, column: str) -> bool:
+        if self.include:
+            return any(pattern.fullmatch(column) for pattern in self.include)
+        return not any(pattern.fullmatch(column) for pattern in self.exclude)
+
+
+def reselections(config: ConnectorConfig) -> tuple[Reselection, ...]:
+    """The post-processors of a configuration. Raises HeadraceError("config.invalid")."""
+    return tuple(
+        _reselection(
+            alias,
+            {
+                member.variables[1]: member.value
+                for member in config.alias_options
+                if member.variables[0] == alias
+            },
+        )
+        for alias in config.post_processors
+    )
+
+
+_OPTIONS = {
+    "reselect.columns.include.list",
+    "reselect.columns.exclude.list",
+    "reselect.unavailable.values",
+    "reselect.null.values",
+    "reselect.use.event.key",
+    "reselect.error.handling.mode",
+}
+
+
+def _reselection(alias: str, options: Mapping[str, str]) -> Reselection:
+    kind = options.get("type", "")
+    if kind not in (CLASS, CLASS.rsplit(".", 1)[1]):
+        raise HeadraceError(
+            "config.invalid",
+            f"{alias}.type is {kind or 'missing'}; Java classes cannot be loaded here",
+            f"The post-processor that is there is {CLASS}.",
+        )
+    unknown = sorted(set(options) - _OPTIONS - {"type"})
+    if unknown:
+        raise HeadraceError(
+            "config.invalid",
+            f"{alias}.{unknown[0]} is no option of {CLASS}",
+            f"Options: {', '.join(sorted(_OPTIONS))}.",
+        )
+    try:
+        return Reselection(
+            _expressions(options.get("reselect.columns.include.list", "")),
+            _expressions(options.get("reselect.columns.exclude.list", "")),
+            _word(options, "reselect.unavailable.values", "true", "false") == "true",
+            _word(options, "reselect.null.values", "true", "false") == "true",
+            _word(options, "reselect.use.event.key", "false", "true") == "true",
+            _word(options, "reselect.error.handling.mode", "warn", "fail") == "fail",
+        )
+    except ValueError as error:
+        raise HeadraceError(
+            "config.invalid",
+            f"the post-processor {alias} cannot be set up: {error}",
+            "Correct the option.",
+        ) from None
+
+
+def _expressions(text: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(compile_java_regex(part) for part in split_regex_list(text))
+
+
+def _word(options: Mapping[str, str], name: str, *allowed: str) -> str:
+    """One of the words; the first is the default."""
+    value = options.get(name, allowed[0]).strip().lower()
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}, not {' or '.join(allowed)}")
+    return value

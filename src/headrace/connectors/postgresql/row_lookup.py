@@ -1,0 +1,237 @@
+"""Reads cells of streamed rows again: their images get the values that the table has now.
+
+Runs in the task, before anything is rendered, so masks apply to what was read too.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import psycopg
+from psycopg import sql
+
+from headrace.connect.memory import PADDING, address_of, kernel, load8, load16_be, load32_be
+from headrace.connect.rows import Flag, RowTable
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.reselection import Lookup
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+ROWS_PER_QUERY = 1000
+_NEW_ROW = (ord("c"), ord("u"))
+
+
+@kernel
+def _wants(image, wanted, unavailable, null):
+    """Whether a wanted cell (uint8 per column) of the image is unavailable or null."""
+    place = image + 2
+    for column in range(load16_be(image)):
+        kind = load8(place)
+        place += 1
+        if kind == 116:
+            place += 4 + load32_be(place)
+        elif load8(wanted + column) and ((kind == 117 and unavailable) or (kind == 110 and null)):
+            return True
+    return False
+
+
+@kernel
+def _wanting(images, count, has_old, wanted, unavailable, null, found):
+    """Mark the rows (uint8) whose image wants something; images are int64 addresses."""
+    for i in range(count):
+        image = images[i]
+        found[i] = 1 if _wants(image, wanted, unavailable and not has_old[i], null) else 0
+
+
+Cell = bytes | None
+"""Text, or null; an unavailable one is UNAVAILABLE."""
+UNAVAILABLE = b"\0unavailable"
+
+
+def read_again(
+    table: RowTable, relations: Mapping[int, RelationFacts], config: PostgresConfig
+) -> RowTable:
+    """The same rows, with what their tables' look-ups ask for."""
+    operations = table.rows["operation"]
+    changed = np.isin(operations, _NEW_ROW) & (table.rows["new"] != 0)
+    connection: psycopg.Connection | None = None
+    rows, memory = table.rows, list(table.memory)
+    try:
+        for index in np.unique(rows["relation"][changed]).tolist():
+            facts = relations[index]
+            if facts.lookup is None:
+                continue
+            places = _places(rows, np.flatnonzero(changed & (rows["relation"] == index)), facts)
+            for start in range(0, len(places), ROWS_PER_QUERY):
+                some = places[start : start + ROWS_PER_QUERY]
+                try:
+                    if connection is None:
+                        connection = _connected(config, facts.lookup)
+                    found = _rows_now(connection, facts, rows, some)
+                except (psycopg.Error, HeadraceError) as error:
+                    _failed(facts, str(error).strip().split("\n", 1)[0])
+                    continue
+                if rows is table.rows:
+                    rows = rows.copy()
+                memory.append(_replace(rows, some, facts, found))
+    finally:
+        if connection is not None:
+            connection.close()
+    return replace(table, rows=rows, memory=tuple(memory))
+
+
+def _connected(config: PostgresConfig, lookup: Lookup) -> psycopg.Connection:
+    connection = connect(config, application="headrace look-up")
+    if not lookup.strict:
+        connection.execute("SET statement_timeout = '60s'")
+    return connection
+
+
+def _failed(facts: RelationFacts, why: str) -> None:
+    assert facts.lookup is not None
+    message = f"columns of {facts.name} could not be read again: {why}"
+    if facts.lookup.strict:
+        raise HeadraceError(
+            "postgresql.reselect_failed",
+            message,
+            "Set reselect.error.handling.mode=warn to go on with what the log holds.",
+            retriable=True,
+        )
+    log.warning("%s", message)
+
+
+def _places(rows: np.ndarray, places: np.ndarray, facts: RelationFacts) -> np.ndarray:
+    """The rows among `places` that want something."""
+    lookup = facts.lookup
+    assert lookup is not None
+    wanted = np.zeros(len(facts.columns) + PADDING, np.uint8)
+    wanted[list(lookup.columns)] = 1
+    found = np.zeros(len(places), np.uint8)
+    has_old = (rows["flags"][places] & int(Flag.FULL_OLD)) != 0
+    images = np.ascontiguousarray(rows["new"][places])
+    _wanting(
+        images, len(places), has_old, address_of(wanted), lookup.unavailable, lookup.null, found
+    )
+    return np.asarray(places[found != 0])
+
+
+def _cells(address: int) -> tuple[list[Cell], int]:
+    """The cells of an image, and its size."""
+    (count,) = struct.unpack("!H", ctypes.string_at(address, 2))
+    place = address + 2
+    cells: list[Cell] = []
+    for _ in range(count):
+        kind = ctypes.string_at(place, 1)
+        place += 1
+        if kind == b"t":
+            (length,) = struct.unpack("!I", ctypes.string_at(place, 4))
+            cells.append(ctypes.string_at(place + 4, length))
+            place += 4 + length
+        else:
+            cells.append(None if kind == b"n" else UNAVAILABLE)
+    return cells, place - address
+
+
+def _image(cells: Sequence[Cell]) -> bytes:
+    parts = [struct.pack("!H", len(cells))]
+    for cell in cells:
+        if cell is None:
+            parts.append(b"n")
+        elif cell is UNAVAILABLE:
+            parts.append(b"u")
+        else:
+            parts.append(b"t" + struct.pack("!I", len(cell)) + cell)
+    return b"".join(parts)
+
+
+def _rows_now(
+    connection: psycopg.Connection, facts: RelationFacts, rows: np.ndarray, places: np.ndarray
+) -> dict[int, list[Cell]]:
+    """The look-up's columns of the rows at `places`, by number in `places`."""
+    lookup = facts.lookup
+    assert lookup is not None
+    keys: list[list[str]] = [[] for _ in lookup.key]
+    numbers: list[int] = []
+    for number, place in enumerate(places.tolist()):
+        cells, _ = _cells(int(rows["new"][place]))
+        key = [cells[column] for column in lookup.key]
+        if any(cell is None or cell is UNAVAILABLE for cell in key):
+            continue
+        numbers.append(number)
+        for values, cell in zip(keys, key, strict=True):
+            assert cell is not None
+            values.append(cell.decode())
+    query = sql.SQL("SELECT k.n, {columns} FROM unnest({arrays}) k({names}) JOIN {table} t ON {on}")
+    conditions = []
+    for at, column in enumerate(lookup.key):
+        kind = facts.columns[column].type
+        conditions.append(
+            sql.SQL("t.{} = k.{}::{}").format(
+                sql.Identifier(facts.columns[column].name),
+                sql.Identifier(f"k{at}"),
+                sql.Identifier(kind.schema, kind.name),
+            )
+        )
+    names = [sql.Identifier("n"), *(sql.Identifier(f"k{at}") for at in range(len(keys)))]
+    arrays = [sql.SQL("%s::int4[]"), *(sql.SQL("%s::text[]") for _ in keys)]
+    cursor = connection.execute(
+        query.format(
+            columns=sql.SQL(", ").join(
+                sql.SQL("t.{}").format(sql.Identifier(facts.columns[c].name))
+                for c in lookup.columns
+            ),
+            arrays=sql.SQL(", ").join(arrays),
+            names=sql.SQL(", ").join(names),
+            table=sql.Identifier(facts.schema, facts.table),
+            on=sql.SQL(" AND ").join(conditions),
+        ),
+        (numbers, *keys),
+    )
+    result = cursor.pgresult
+    assert result is not None
+    found: dict[int, list[Cell]] = {}
+    for row in range(result.ntuples):
+        number = int(result.get_value(row, 0) or b"0")
+        found[number] = [result.get_value(row, 1 + i) for i in range(len(lookup.columns))]
+    if len(found) < len(places):
+        _failed(facts, f"{len(places) - len(found)} rows are gone")
+    return found
+
+
+def _replace(
+    rows: np.ndarray, places: np.ndarray, facts: RelationFacts, found: Mapping[int, list[Cell]]
+) -> np.ndarray:
+    """Give the rows images with the cells found; returns the memory that holds them."""
+    lookup = facts.lookup
+    assert lookup is not None
+    images, starts = bytearray(), []
+    for number, values in found.items():
+        row = rows[int(places[number])]
+        cells, _ = _cells(int(row["new"]))
+        has_old = bool(row["flags"] & int(Flag.FULL_OLD))
+        for column, value in zip(lookup.columns, values, strict=True):
+            cell = cells[column]
+            if (cell is None and lookup.null) or (
+                cell is UNAVAILABLE and lookup.unavailable and not has_old
+            ):
+                cells[column] = value
+        starts.append((int(places[number]), len(images)))
+        images += _image(cells)
+    buffer = np.frombuffer(bytes(images) + bytes(PADDING), np.uint8)
+    base = address_of(buffer)
+    end = len(images)
+    for place, start in reversed(starts):
+        rows["new"][place] = base + start
+        rows["size"][place] += end - start
+        end = start
+    return buffer

@@ -1,0 +1,49 @@
+"""skip.messages.without.change: which columns of a table tell whether an update changed anything.
+
+Under REPLICA IDENTITY FULL the indexing pass compares the texts of both images, and drops updates
+whose events would show the same row twice. What is masked cannot differ; what is cut is compared
+as far as it is shown.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.records import Cell
+from headrace.connectors.postgresql.column_rendering import under_rule
+from headrace.connectors.postgresql.decoder import (
+    BYTES_BEGINNING,
+    EXACT,
+    NUMERIC,
+    TEXT_BEGINNING,
+)
+from headrace.connectors.postgresql.events import EventSettings, RelationFacts, column_cell
+
+_NO_ZEROS = (Encoding.VARIABLE_DECIMAL, Encoding.NUMERIC_DOUBLE)
+
+
+def compared_columns(facts: RelationFacts, settings: EventSettings) -> np.ndarray:
+    """(column, way of comparison, length) per column that is shown, int64."""
+    found: list[tuple[int, int, int]] = []
+    for index, column in enumerate(facts.columns):
+        cell = column_cell(facts, index, settings) if column.captured else None
+        if cell is None:
+            continue
+        shown = under_rule(cell, column.rule, column.type, column.typmod, column.name, None)
+        if not isinstance(shown, Cell):
+            continue
+        if shown.encoding is Encoding.TRUNCATED_STRING:
+            found.append((index, TEXT_BEGINNING, shown.parameter))
+        elif shown.encoding in _NO_ZEROS:
+            found.append((index, NUMERIC, 0))
+        else:
+            found.append((index, *_cut_bytes(cell, shown)))
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+def _cut_bytes(cell: Cell, shown: Cell) -> tuple[int, int]:
+    length = dict(shown.schema.parameters).get("truncateLength")
+    if length is None or cell.encoding is not Encoding.BYTES_HEX:
+        return EXACT, 0
+    return BYTES_BEGINNING, 2 + 2 * int(length)

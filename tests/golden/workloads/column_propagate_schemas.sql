@@ -1,0 +1,12 @@
+-- property: key.converter.schemas.enable=true
+-- property: value.converter.schemas.enable=true
+-- property: converter.schemas.enable=true
+-- property: header.converter.schemas.enable=true
+-- property: column.propagate.source.type=public.kinds.*
+-- phase: setup
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy'); CREATE DOMAIN email AS varchar(40); CREATE DOMAIN price AS numeric(9,2);
+CREATE TABLE kinds (id int PRIMARY KEY, i2 int2, i8 int8, b bool, f4 real, f8 double precision, n numeric(10,3), nn numeric, c char(5), v varchar(9), vn varchar, t text, u uuid, j json, jb jsonb, ba bytea, d date, tm time, tm3 time(3), tt timetz, ts timestamp, ts0 timestamp(0), tz timestamptz, tz3 timestamptz(3), m mood, o oid, ip inet, r int4range, tv tsvector, em email, pr price, ch "char", ai int[], at text[], av varchar(7)[], an numeric(8,2)[], am mood[]);
+-- transaction
+INSERT INTO kinds VALUES (1, 1, 2, true, 1.5, 2.25, 123.456, 7.10, 'ab', 'cdefghi', 'no limit given', 'some longer text here', '6f1c6e5e-7f5c-4f7a-8a35-0123456789ab', '{"a": 1}', '{"b": [1, 2.50]}', '\x00ff1022334455', '2024-02-29', '12:34:56.789012', '01:02:03.004', '12:00:00+02', '2024-02-29 12:34:56.789012', '2024-02-29 12:34:56', '2024-02-29 12:34:56.789012+02', '2024-02-29 12:34:56.7+02', 'happy', 4000000000, '10.0.0.1', '[1,5)', 'a b', 'someone@example.org', 12.34, 'q', '{1,2,3,4,5}', '{abcdef,bcdefg}', '{abcdef}', '{1.25}', '{sad}'); INSERT INTO kinds VALUES (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+-- phase: stream
+INSERT INTO kinds VALUES (101, 1, 2, true, 1.5, 2.25, 123.456, 7.10, 'ab', 'cdefghi', 'no limit given', 'some longer text here', '6f1c6e5e-7f5c-4f7a-8a35-0123456789ab', '{"a": 1}', '{"b": [1, 2.50]}', '\x00ff1022334455', '2024-02-29', '12:34:56.789012', '01:02:03.004', '12:00:00+02', '2024-02-29 12:34:56.789012', '2024-02-29 12:34:56', '2024-02-29 12:34:56.789012+02', '2024-02-29 12:34:56.7+02', 'happy', 4000000000, '10.0.0.1', '[1,5)', 'a b', 'someone@example.org', 12.34, 'q', '{1,2,3,4,5}', '{abcdef,bcdefg}', '{abcdef}', '{1.25}', '{sad}'); INSERT INTO kinds VALUES (102, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL); UPDATE kinds SET i2 = 5 WHERE id = 101; DELETE FROM kinds WHERE id = 102;
