@@ -23,6 +23,7 @@ from headrace.connectors.postgresql.publication import (
     unpublished,
 )
 from headrace.connectors.postgresql.slot import check_slot, find_slot, system_identifier
+from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.postgresql.type_facts import Column
 from headrace.connectors.postgresql.types import resolve
 from headrace.errors import HeadraceError
@@ -106,16 +107,14 @@ class _Checks:
             self._add("postgresql.version", "ok", f"{name} answers")
             self._catalog = Catalog(self._config, connection)
             self._capture = Capture(self._config)
-            for part in (
-                self._server,
-                self._replication,
-                self._find_tables,
-                self._table_rights,
-                self._types,
-                self._identities,
-                self._slot,
-                self._publication,
-            ):
+            rows = [self._find_tables, self._table_rights, self._types]
+            if SnapshotRule.of(self._config).streams:
+                log = [self._identities, self._slot, self._publication]
+                parts = [self._server, self._replication, *rows, *log]
+            else:
+                self._add("postgresql.rows_only", "ok", "Rows are read, the log is not")
+                parts = rows
+            for part in parts:
                 self._guarded(part)
 
     def _guarded(self, part: Callable[[], None]) -> None:

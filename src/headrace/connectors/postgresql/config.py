@@ -86,7 +86,7 @@ class SnapshotIsolationMode(StrEnum):
 
 _JAVA = refused("Java classes cannot be loaded here")
 _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
-_NO_BASE = not_needed("it only serves snapshot.mode=configuration_based, which comes later")
+_ALWAYS_READ = not_needed("the tables' schemas are always read, and have no history")
 _SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes on every core")
 _ONLY_INCREMENTAL = not_needed("it only serves incremental snapshots, which come later")
 _MESSAGES = planned("filters of logical messages come later")
@@ -487,7 +487,7 @@ class PostgresConfig(ConnectorConfig):
         "initial",
         Group.SNAPSHOT,
         "When existing rows are read, and whether streaming follows.",
-        planned=("always", "when_needed", "configuration_based", "custom"),
+        planned=("custom",),
         aliases={"never": "no_data", "schema_only": "no_data", "exported": "initial"},
     )
     snapshot_mode_custom_name = Property(
@@ -498,29 +498,58 @@ class PostgresConfig(ConnectorConfig):
         "Name of a custom snapshot mode.",
         status=_JAVA,
     )
-    snapshot_mode_configuration_based = Family(
-        "snapshot.mode.configuration.based.*",
-        TEXT,
+    snapshot_mode_configuration_based_snapshot_data = Property(
+        "snapshot.mode.configuration.based.snapshot.data",
+        BOOLEAN,
+        "false",
         Group.SNAPSHOT,
-        "Parts of snapshot.mode=configuration_based.",
-        status=_NO_BASE,
-        case_matters=False,
+        "With snapshot.mode=configuration_based: reads existing rows at every start.",
+    )
+    snapshot_mode_configuration_based_snapshot_schema = Property(
+        "snapshot.mode.configuration.based.snapshot.schema",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "With snapshot.mode=configuration_based: reads schemas.",
+        status=_ALWAYS_READ,
+    )
+    snapshot_mode_configuration_based_start_stream = Property(
+        "snapshot.mode.configuration.based.start.stream",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "With snapshot.mode=configuration_based: streams changes.",
+    )
+    snapshot_mode_configuration_based_snapshot_on_schema_error = Property(
+        "snapshot.mode.configuration.based.snapshot.on.schema.error",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "With snapshot.mode=configuration_based: reads schemas again.",
+        status=_ALWAYS_READ,
+    )
+    snapshot_mode_configuration_based_snapshot_on_data_error = Property(
+        "snapshot.mode.configuration.based.snapshot.on.data.error",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "With snapshot.mode=configuration_based: a snapshot when the position is lost.",
     )
     snapshot_isolation_mode = Property(
         "snapshot.isolation.mode",
         choice(SnapshotIsolationMode),
         "serializable",
         Group.SNAPSHOT,
-        "Isolation of a snapshot without an exported one.",
-        status=not_needed("every chunk is read on the slot's exported snapshot, which is stronger"),
+        "Isolation of a snapshot that is not the one of a new slot. All tables are read as of one "
+        "moment in any case, so the last three are the same.",
     )
     snapshot_locking_mode = Property(
         "snapshot.locking.mode",
         one_of("none", "shared", "custom"),
         "none",
         Group.SNAPSHOT,
-        "Locks on tables during the snapshot.",
-        planned=("shared", "custom"),
+        "Locks on tables during the snapshot: `shared` holds off changes of their structure.",
+        planned=("custom",),
     )
     snapshot_lock_timeout_ms = Property(
         "snapshot.lock.timeout.ms",
@@ -549,16 +578,14 @@ class PostgresConfig(ConnectorConfig):
         COMMA_LIST,
         "",
         Group.SNAPSHOT,
-        "Tables that are read by a statement of their own.",
-        status=planned("statement overrides come later"),
+        "Tables (schema.table) that the snapshot reads by a statement of their own.",
     )
     snapshot_select_statement_overrides_options = Family(
         "snapshot.select.statement.overrides.TABLE",
         TEXT,
         Group.SNAPSHOT,
-        "The statement of one of these tables.",
+        "The SELECT of one of these tables. Columns it does not give are null.",
         pattern=r"snapshot\.select\.statement\.overrides\.(.+)",
-        status=planned("statement overrides come later"),
         alias_of=("snapshot.select.statement.overrides",),
     )
     snapshot_fetch_size = Property(
@@ -575,7 +602,6 @@ class PostgresConfig(ConnectorConfig):
         "0",
         Group.SNAPSHOT,
         "Wait before the snapshot.",
-        status=planned("it comes later"),
     )
     streaming_delay_ms = Property(
         "streaming.delay.ms",
@@ -583,15 +609,13 @@ class PostgresConfig(ConnectorConfig):
         "0",
         Group.SNAPSHOT,
         "Wait between snapshot and streaming.",
-        status=planned("it comes later"),
     )
     snapshot_max_threads = Property(
         "snapshot.max.threads",
         integer(1),
         "1",
         Group.SNAPSHOT,
-        "Connections that read the snapshot.",
-        status=_SPARK_READS,
+        "Most connections that read the snapshot at once. Left out: as many as Spark has cores.",
     )
     snapshot_max_threads_multiplier = Property(
         "snapshot.max.threads.multiplier",
@@ -622,8 +646,8 @@ class PostgresConfig(ConnectorConfig):
         one_of("disabled", "ascending", "descending"),
         "disabled",
         Group.SNAPSHOT,
-        "Reads small or large tables first.",
-        planned=("ascending", "descending"),
+        "Reads small or large tables first, by the statistics' number of rows. What could not be "
+        "resumed is read before all others.",
     )
     incremental_snapshot_chunk_size = Property(
         "incremental.snapshot.chunk.size",
@@ -660,6 +684,7 @@ class PostgresConfig(ConnectorConfig):
 
     def check(self) -> Iterator[Finding]:
         yield from super().check()
+        yield from self._check_mode()
         if self.unavailable_value_placeholder.startswith("hex:"):
             try:
                 bytes.fromhex(self.unavailable_value_placeholder.removeprefix("hex:"))
@@ -670,3 +695,15 @@ class PostgresConfig(ConnectorConfig):
                     "unavailable.value.placeholder starts with hex: but is not hexadecimal",
                     "Write two hexadecimal digits per byte after hex:.",
                 )
+
+    def _check_mode(self) -> Iterator[Finding]:
+        prefix = "snapshot.mode.configuration.based"
+        reads = self.snapshot_mode_configuration_based_snapshot_data
+        streams = self.snapshot_mode_configuration_based_start_stream
+        if str(self.snapshot_mode) == "configuration_based" and not reads and not streams:
+            yield Finding(
+                "config.nothing_to_do",
+                "snapshot.mode",
+                "snapshot.mode=configuration_based reads neither rows nor changes",
+                f"Set {prefix}.snapshot.data=true, {prefix}.start.stream=true, or both.",
+            )

@@ -14,31 +14,26 @@ import psycopg
 
 from headrace.connectors.connector import OffsetObject, Plan, Slice, Status
 from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.beginning import Beginning
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import EventSettings
-from headrace.connectors.postgresql.keeper import Keeper
 from headrace.connectors.postgresql.log import Stream, open_stream, start_command
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
-from headrace.connectors.postgresql.publication import (
-    check_published,
-    drop_publication,
-    ensure_publication,
-)
+from headrace.connectors.postgresql.publication import ensure_publication
 from headrace.connectors.postgresql.ranges import Limit
+from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.slot import (
     check_position,
     check_slot,
-    create_slot,
-    drop_slot,
     find_slot,
-    system_identifier,
+    lost_position,
     wait_until_free,
 )
-from headrace.connectors.postgresql.snapshot import KeylessUnfinished, Snapshot
+from headrace.connectors.postgresql.snapshot import AttemptOver, Snapshot
 from headrace.connectors.postgresql.streaming import Streaming, position_text
 from headrace.errors import HeadraceError
 
@@ -71,7 +66,13 @@ class PostgresConnector:
         )
         self._streaming: Streaming | None = None
         self._snapshot: Snapshot | None = None
+        self._readiness = Readiness(config, self._capture, self._catalog)
+        self._rule = self._readiness.rule
+        self._beginning = Beginning(
+            config, self._capture, self._catalog, self._plan, self._readiness, self._check_orphaned
+        )
         self._checked = False
+        self._started = False
         self._bounded = False
         self._target: int | None = None
         self._attempts = 0
@@ -83,17 +84,18 @@ class PostgresConnector:
     def validate(self, stored: OffsetObject | None) -> None:
         """Server, role, tables, slot and publication, as far as a look tells; see the contract."""
         offset = None if stored is None else Offset.from_json(stored, self.config.topic_prefix)
-        connection, tables = self._prepare()
+        connection, tables = self._readiness.prepare()
         try:
-            with connect(self.config, replication=True) as replication:
-                system = system_identifier(replication)
+            system = self._readiness.cluster(connection)
             if offset is not None and not offset.is_initial:
-                self._check_system(offset, system)
+                check_system(offset, system)
                 # A snapshot that was interrupted may begin again, with another slot.
-                if offset.snapshot is None:
-                    self._find_slot(connection, offset)
+                if offset.snapshot is None and self._rule.streams:
+                    self._lost(connection, offset)
+            if not self._rule.streams:
+                return
             state = find_slot(connection, self.config.slot_name)
-            if state is not None:
+            if state is not None and not self._rule.repairs:
                 check_slot(state, self.config)
             if str(self.config.publication_autocreate_mode) == "disabled":
                 ensure_publication(connection, self.config, [(t.schema, t.table) for t in tables])
@@ -199,15 +201,16 @@ class PostgresConnector:
         if after.is_initial:
             return self._begin()
         try:
-            self._check(after, goes_on=True)
+            begun = self._resume(after)
+            if begun is not None:
+                return begun
             if after.snapshot is not None:
                 return self._continued().poll(after)
-        except KeylessUnfinished:
+        except AttemptOver:
             return self._begin_again(after)
-        if str(self.config.snapshot_mode) == "initial_only":
-            self._end_snapshot()
-            return after
         self._end_snapshot()
+        if not self._rule.streams:
+            return after
         streaming = self._stream(after)
         return streaming.poll(after, seconds, self._bound() if self._bounded else None)
 
@@ -236,194 +239,89 @@ class PostgresConnector:
 
     # -- starting -------------------------------------------------------------------------------
 
-    def _captured(self) -> list[CatalogTable]:
-        return [t for t in self._catalog.tables() if self._capture.takes(t.name)]
-
-    def _prepare(self) -> tuple[psycopg.Connection, list[CatalogTable]]:
-        """A normal connection on a server that can serve us, and the captured tables."""
-        connection = connect(self.config)
-        level = connection.execute("SHOW wal_level").fetchone()
-        if level is None or level[0] != "logical":
-            connection.close()
-            raise HeadraceError(
-                "postgresql.wal_level",
-                f"wal_level is {level[0] if level else 'unknown'}; logical is needed",
-                "Set wal_level = logical and restart the server.",
-            )
-        tables = self._captured()
-        if not tables and self.config.table_include_list:
-            connection.close()
-            raise HeadraceError(
-                "postgresql.no_tables",
-                f"No table of {self.config.database_dbname} matches table.include.list "
-                f"({', '.join(self.config.table_include_list)})",
-                "Check the names (schema.table, regular expressions that match the whole name).",
-            )
-        for table in tables:
-            self._check_table(connection, table)
-        return connection, tables
-
-    def _check_table(self, connection: psycopg.Connection, table: CatalogTable) -> None:
-        row = connection.execute(
-            "SELECT has_table_privilege(%s::oid, 'SELECT')", (table.oid,)
-        ).fetchone()
-        if row is None or not row[0]:
-            connection.close()
-            raise HeadraceError(
-                "postgresql.no_privilege",
-                f"The role {self.config.database_user} may not read {table.name}",
-                f'GRANT SELECT ON {table.name} TO "{self.config.database_user}"; '
-                "(and USAGE on its schema).",
-            )
-        self._check_types(table)
-
-    def _check_types(self, table: CatalogTable) -> None:
-        from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
-
-        described = self._catalog.describe(table.oid)
-        if described is not None:
-            columns = tuple(
-                RelationColumn(c.name, c.type_oid, c.typmod, False) for c in described.columns
-            )
-            self._capture.relation(
-                RelationMessage(table.oid, table.schema, table.table, "d", columns), self._catalog
-            )
-
-    def _check_published(
-        self, connection: psycopg.Connection, tables: list[CatalogTable], *, first: bool
-    ) -> None:
-        described = [self._catalog.describe(table.oid) for table in tables]
-        there = [table for table in described if table is not None]
-        roots = self._catalog.partition_roots()
-        check_published(connection, self.config, there, roots, log.warning, first=first)
-
-    def _begin(self) -> Offset:
-        """The first position: makes or finds the slot. What it makes is undone if it fails."""
-        connection, tables = self._prepare()
-        created_publication = created_slot = False
-        replication = None
-        try:
-            replication = connect(self.config, replication=True, application="headrace")
-            self._system = system_identifier(replication)
-            names = [(t.schema, t.table) for t in tables]
-            created_publication = ensure_publication(connection, self.config, names)
-            self._check_published(connection, tables, first=True)
-            start = Offset(self.config.topic_prefix, 1, self._system, order=self._plan.order)
-            wait_until_free(
-                lambda: find_slot(connection, self.config.slot_name), self.config, log.warning
-            )
-            state = find_slot(connection, self.config.slot_name)
-            keeper, previous = None, None
-            if state is None:
-                slot = create_slot(replication, self.config)
-                created_slot = True
-                start = replace(start, lsn_commit=slot.consistent_point)
-                if self._takes_snapshot():
-                    keeper = Keeper(self.config, slot.snapshot)
-            else:
-                check_slot(state, self.config)
-                start = replace(start, lsn_commit=state.confirmed_flush_lsn or 0)
-            self._checked = True
-            if not self._takes_snapshot():
-                return start
-            self._snapshot = Snapshot(
-                self.config, self._capture, self._catalog, self._plan, keeper, self._check_orphaned
-            )
-            return self._snapshot.begin(start, previous)
-        except BaseException:
-            self._end_snapshot()
-            if replication is not None:
-                replication.close()
-                replication = None
-            self._undo(connection, slot=created_slot, publication=created_publication)
-            raise
-        finally:
-            if replication is not None:
-                replication.close()
-            connection.close()
-
-    def _undo(self, connection: psycopg.Connection, *, slot: bool, publication: bool) -> None:
-        """Nothing half-created stays behind."""
-        try:
-            if slot:
-                time.sleep(0.1)  # the server frees the slot when it notices the closed connection
-                drop_slot(connection, self.config.slot_name)
-            if publication:
-                drop_publication(connection, self.config.publication_name)
-        except psycopg.Error as error:
-            log.warning("could not undo the start: %s", error)
-
-    def _takes_snapshot(self) -> bool:
-        return str(self.config.snapshot_mode) in ("initial", "initial_only", "always")
+    def _begin(self, epoch: int = 1) -> Offset:
+        self._checked = self._started = False
+        offset, self._snapshot = self._beginning.begin(epoch)
+        self._system = offset.system
+        self._checked = self._started = True
+        return offset
 
     def _begin_again(self, after: Offset) -> Offset:
         """A new attempt of the snapshot with a new slot and the next epoch."""
-        log.warning(
-            "a table without key was being read when the snapshot was lost: it starts again"
-        )
+        log.warning("the snapshot cannot go on with a later one: it starts again")
         self._end_snapshot()
-        with connect(self.config) as connection:
-            drop_slot(connection, self.config.slot_name)
-        self._checked = False
-        return replace(self._begin(), epoch=after.epoch + 1)
+        self._beginning.drop_slot()
+        return self._begin(after.epoch + 1)
 
-    def _check(self, stored: Offset, *, goes_on: bool = False) -> None:
-        """Once per process: the stored position still fits server and slot. Raises
-        KeylessUnfinished when the snapshot `goes_on` there and cannot."""
+    def _resume(self, after: Offset) -> Offset | None:
+        """Once per process: a new beginning, when the mode asks for one at every start, or when
+        the log from `after` on is gone and the mode repairs that. Raises AttemptOver."""
+        if self._started:
+            return None
+        lost = self._check(after, goes_on=True)
+        if lost is not None:
+            log.warning("%s; a new snapshot begins (snapshot.mode)", lost.message)
+            self._end_snapshot()
+            if lost.code == "postgresql.slot_lost":
+                self._beginning.drop_slot()
+            return self._begin(after.epoch + 1)
+        self._started = True
+        if after.snapshot is not None or not self._rule.at_every:
+            return None
+        self._close_streaming()
+        if self._rule.streams:
+            offset, self._snapshot = self._beginning.again(after)
+            return offset
+        return self._begin(after.epoch + 1)
+
+    def _check(self, stored: Offset, *, goes_on: bool = False) -> HeadraceError | None:
+        """Once per process: the stored position still fits server and slot. Returns why the log
+        is gone, when the mode repairs that. Raises AttemptOver when the snapshot `goes_on` there
+        and cannot."""
         if self._checked:
-            return
-        connection, tables = self._prepare()
+            return None
+        connection, tables = self._readiness.prepare()
         try:
-            with connect(self.config, replication=True) as replication:
-                self._system = system_identifier(replication)
-            self._check_system(stored, self._system)
+            self._system = self._readiness.cluster(connection)
+            check_system(stored, self._system)
             if goes_on and stored.snapshot is not None:
                 # Before its slot is asked for: the next attempt may have dropped it already.
+                self._check_mode()
                 self._continued().resumed(stored.snapshot)
-            if not self._find_slot(connection, stored):
-                self._checked = True
-                return
-            names = [(t.schema, t.table) for t in tables]
-            ensure_publication(connection, self.config, names)
-            self._check_published(connection, tables, first=False)
+            if self._rule.streams:
+                lost = self._lost(connection, stored)
+                if lost is not None:
+                    return lost
+                names = [(t.schema, t.table) for t in tables]
+                ensure_publication(connection, self.config, names)
+                self._readiness.check_published(connection, tables, first=False)
             self._checked = True
+            return None
         finally:
             connection.close()
 
-    def _check_system(self, stored: Offset, system: str) -> None:
-        if stored.system and stored.system != system:
-            raise HeadraceError(
-                "postgresql.other_server",
-                f"The checkpoint belongs to the PostgreSQL cluster {stored.system}, this is "
-                f"{system}",
-                "Point database.hostname to that cluster, or start with a new checkpoint.",
-            )
+    def _lost(self, connection: psycopg.Connection, stored: Offset) -> HeadraceError | None:
+        """Why the log from `stored` on is gone, if it is. Raises it when no mode repairs that."""
+        lost = lost_position(find_slot(connection, self.config.slot_name), stored, self.config)
+        if lost is not None and not self._rule.repairs:
+            raise lost
+        return lost
 
-    def _find_slot(self, connection: psycopg.Connection, stored: Offset) -> bool:
-        """Whether the slot is there; it then fits `stored`. Raises HeadraceError when it does
-        not, or is needed and gone."""
-        state = find_slot(connection, self.config.slot_name)
-        if state is not None:
-            check_slot(state, self.config)
-            check_position(state, stored, self.config)
-            return True
-        done = stored.snapshot is None or stored.snapshot.done
-        if str(self.config.snapshot_mode) == "initial_only" and done:
-            return False
-        raise HeadraceError(
-            "postgresql.slot_missing",
-            f"The slot {self.config.slot_name} does not exist any more, but the checkpoint is at "
-            f"{position_text(stored)}",
-            "The changes since then are gone: start with a new checkpoint (a new snapshot).",
-        )
+    def _check_mode(self) -> None:
+        if not self._rule.at_first:
+            raise HeadraceError(
+                "postgresql.snapshot_unfinished",
+                f"The checkpoint is in the middle of a snapshot, which snapshot.mode="
+                f"{self.config.snapshot_mode} does not take",
+                "Set snapshot.mode=initial until the snapshot is done, or start with a new "
+                "checkpoint.",
+            )
 
     # -- the two phases -------------------------------------------------------------------------
 
     def _continued(self) -> Snapshot:
         if self._snapshot is None:
-            self._snapshot = Snapshot(
-                self.config, self._capture, self._catalog, self._plan, None, self._check_orphaned
-            )
+            self._snapshot = self._beginning.snapshot()
         return self._snapshot
 
     def _stream(self, start: Offset) -> Streaming:
@@ -474,13 +372,23 @@ class PostgresConnector:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:
             return []
         if end.snapshot is not None:
-            self._check(start)
+            if self._gone(start):
+                return []
             return self._continued().slices(start, end, self._settings)
         if start.same_position(replace(end, snapshot=start.snapshot, consistent=start.consistent)):
             return []
-        self._check(start)
+        if self._gone(start):
+            return []
         self._end_snapshot()
         return self._stream(start).slices(start, end, self._settings)
+
+    def _gone(self, start: Offset) -> bool:
+        """Whether a range that was planned before a restart cannot be read any more, and the next
+        one begins anew."""
+        lost = self._check(start)
+        if lost is not None:
+            log.warning("%s; what was planned last is left to the new snapshot", lost.message)
+        return lost is not None
 
 
 def _options(config: PostgresConfig) -> int:

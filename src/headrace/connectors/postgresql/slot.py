@@ -98,6 +98,31 @@ def check_position(state: SlotState, stored: Offset, config: PostgresConfig) -> 
         )
 
 
+def lost_position(
+    state: SlotState | None, stored: Offset, config: PostgresConfig
+) -> HeadraceError | None:
+    """Why the log from `stored` on is gone, or None: the slot is missing, lost, or beyond it.
+
+    Raises HeadraceError("postgresql.slot_unsuitable").
+    """
+    if state is None:
+        return HeadraceError(
+            "postgresql.slot_missing",
+            f"The slot {config.slot_name} does not exist any more, but the checkpoint is at "
+            f"{format_lsn(stored.lsn_commit)}",
+            "The changes since then are gone: start with a new checkpoint, or set "
+            "snapshot.mode=when_needed (either takes a new snapshot).",
+        )
+    try:
+        check_slot(state, config)
+        check_position(state, stored, config)
+    except HeadraceError as error:
+        if error.code in ("postgresql.slot_lost", "postgresql.slot_moved"):
+            return error
+        raise
+    return None
+
+
 def wait_until_free(
     find: Callable[[], SlotState | None], config: PostgresConfig, report: Callable[[str], None]
 ) -> None:
@@ -159,5 +184,12 @@ def drop_slot(connection: psycopg.Connection, name: str) -> None:
 def system_identifier(replication: psycopg.Connection) -> str:
     """IDENTIFY_SYSTEM's identifier of the cluster."""
     row = replication.execute("IDENTIFY_SYSTEM").fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def cluster_identifier(connection: psycopg.Connection) -> str:
+    """The same on a normal connection."""
+    row = connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
     assert row is not None
     return str(row[0])

@@ -3,7 +3,6 @@ of the slot's consistent point; resumed by the rules of docs/decisions (architec
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -34,7 +33,7 @@ from headrace.connectors.postgresql.events import EventSettings, RelationFacts, 
 from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
-from headrace.errors import HeadraceError
+from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +61,8 @@ class SnapshotTable:
         return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves), opens)
 
 
-class KeylessUnfinished(Exception):
-    """A table without key was being read when its snapshot was lost: the attempt is over."""
+class AttemptOver(Exception):
+    """The snapshot was lost, and what it left unread cannot be read on a later one."""
 
 
 class Snapshot:
@@ -87,16 +86,19 @@ class Snapshot:
         self._described: dict[int, tuple[CatalogTable, RelationFacts] | None] = {}
         self._rows: dict[int, int] = {}
 
-    def begin(self, start: Offset, previous: str | None = None) -> Offset:
+    def begin(self, start: Offset, keeper: Keeper | None) -> Offset:
         """The offset before the first chunk: table list, snapshot and time are written down.
 
-        `previous`: an earlier snapshot's transactions that this one must see.
+        `keeper`: of the snapshot of `start`; without it, a present one is taken.
         """
-        if self._keeper is None:
+        if keeper is None and SnapshotRule.of(self._config).streams:
             # The slot was there before: what it streams can be older than these rows.
-            self._keeper = renew(self._config, previous, self._check, log.warning)
-            start = replace(start, consistent=_position(self._keeper))
-        keeper = self._keeper
+            keeper = renew(self._config, None, self._check, log.warning)
+            start = replace(start, consistent=_position(keeper))
+        elif keeper is None:
+            keeper = Keeper(self._config)
+            start = replace(start, lsn_commit=_position(keeper))
+        self._keeper = keeper
         tables = tuple(table.to_json() for table in self._tables())
         progress = SnapshotProgress(
             taken_us=keeper.taken_us,
@@ -145,7 +147,7 @@ class Snapshot:
 
     def poll(self, after: Offset) -> Offset:
         """The end of the next range of chunks; behind the last one, the position without snapshot,
-        which says that all of it was read. Raises KeylessUnfinished."""
+        which says that all of it was read. Raises AttemptOver."""
         progress = after.snapshot
         assert progress is not None
         self._ensure_keeper(after)
@@ -192,16 +194,19 @@ class Snapshot:
         log.info("the snapshot goes on with a new one, consistent from %d", self._consistent)
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Where to go on after the snapshot was lost. Raises KeylessUnfinished.
+        """Where to go on after the snapshot was lost. Raises AttemptOver.
 
         The chunks of the range that ends at `progress` count as being read: nobody knows whether
         they were read on the lost snapshot or again on a later one. A table without key must not
         be read on a later one at all: what was inserted since would come twice.
         """
+        if not SnapshotRule.of(self._config).streams:
+            # No stream will bring what happened between the two snapshots.
+            raise AttemptOver
         tables = [SnapshotTable.from_json(data) for data in progress.tables or ()]
         first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
         if any(t.kind != "key" and not self._has_key(t) for t in tables[first:]):
-            raise KeylessUnfinished
+            raise AttemptOver
         place = progress.after
         if place is None:
             return progress
@@ -466,21 +471,3 @@ class ChunkSlice:
                 if not (name != "last" and MARKERS[last[-1]] == "first"):
                     last[-1] = MARKERS.index(name)
             yield group_by_shape(held, {0: shape})
-
-
-def describe_progress(progress: SnapshotProgress) -> str:
-    """For status lines."""
-    return json.dumps({"table": progress.table, "of": len(progress.tables or ())})
-
-
-def check_tables(tables: list[str], config: PostgresConfig) -> None:
-    """Refuses a configuration that captures nothing."""
-    if not tables and not config.table_include_list:
-        return
-    if not tables:
-        raise HeadraceError(
-            "postgresql.no_tables",
-            f"No table of {config.database_dbname} matches table.include.list="
-            f"{','.join(config.table_include_list)}",
-            "Check the names (schema.table) and the role's privileges.",
-        )
