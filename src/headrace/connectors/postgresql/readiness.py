@@ -12,6 +12,7 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.overrides import Overrides
 from headrace.connectors.postgresql.publication import check_published
 from headrace.connectors.postgresql.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
@@ -35,6 +36,8 @@ class Readiness:
             if self.rule.streams:
                 self._check_level(connection)
             self._check_tables(connection, tables)
+            if self.rule.at_first:
+                self._check_overrides()
         except BaseException:
             connection.close()
             raise
@@ -60,6 +63,14 @@ class Readiness:
         for table in tables:
             self._check_privilege(connection, table)
             self._check_types(table)
+
+    def _check_overrides(self) -> None:
+        overrides = Overrides.of(self._config)
+        for name in overrides.without:
+            log.warning(
+                "snapshot.select.statement.overrides.%s is missing: all rows are read", name
+            )
+        overrides.check(self._config)
 
     def _check_privilege(self, connection: psycopg.Connection, table: CatalogTable) -> None:
         row = connection.execute(

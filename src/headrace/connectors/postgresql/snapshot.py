@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
+from psycopg import sql
 
 from headrace.connect.memory import address_of
 from headrace.connect.records import Records, group_by_shape
@@ -20,9 +21,7 @@ from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.chunks import (
     PAGE_BYTES,
     Chunk,
-    chunk_kind,
     copy_statement,
-    is_empty,
     next_bound,
     rows_per_chunk,
 )
@@ -33,32 +32,13 @@ from headrace.connectors.postgresql.events import EventSettings, RelationFacts, 
 from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
+from headrace.connectors.postgresql.overrides import Overrides, copy_override
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
+from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList
 
 log = logging.getLogger(__name__)
 
 MOST_CHUNKS = 64  # in one range; their bounds are in the offset
-
-
-@dataclass(frozen=True)
-class SnapshotTable:
-    """A table that holds rows, as the table list keeps it."""
-
-    oid: int
-    schema: str
-    table: str
-    kind: str
-    leaves: tuple[tuple[int, str, str, int, int], ...]
-    opens: bool  # the first captured table; the marker `first` is left out when it is empty
-
-    def to_json(self) -> list[Any]:
-        leaves = [list(leaf) for leaf in self.leaves]
-        return [self.oid, self.schema, self.table, self.kind, leaves, self.opens]
-
-    @staticmethod
-    def from_json(data: list[Any]) -> SnapshotTable:
-        oid, schema, table, kind, leaves, opens = data
-        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves), opens)
 
 
 class AttemptOver(Exception):
@@ -81,6 +61,7 @@ class Snapshot:
         self._plan = plan
         self._keeper = keeper
         self._check = check
+        self._overrides = Overrides.of(config)
         self._renewed = False
         self._consistent: int | None = None
         self._described: dict[int, tuple[CatalogTable, RelationFacts] | None] = {}
@@ -99,7 +80,10 @@ class Snapshot:
             keeper = Keeper(self._config)
             start = replace(start, lsn_commit=_position(keeper))
         self._keeper = keeper
-        tables = tuple(table.to_json() for table in self._tables())
+        listed = TableList(
+            keeper.connection, self._config, self._capture, self._catalog, self._has_key
+        )
+        tables = tuple(table.to_json() for table in listed.tables())
         progress = SnapshotProgress(
             taken_us=keeper.taken_us,
             txid=keeper.txid,
@@ -112,34 +96,6 @@ class Snapshot:
             done=not tables,
         )
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
-
-    def _tables(self) -> list[SnapshotTable]:
-        """Captured tables with rows, in the order of the include list and by name; but those that
-        cannot be resumed first: the ones without any key, and large ones without a usable one."""
-        assert self._keeper is not None
-        order = self._capture.order
-        found = []
-        captured = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
-        for number, entry in enumerate(sorted(captured, key=lambda t: order(t.name))):
-            table = self._catalog.describe(entry.oid)
-            if table is None:
-                continue
-            leaves = tuple(
-                leaf
-                for leaf in table.leaves
-                if not is_empty(self._keeper.connection, (leaf[1], leaf[2]))
-            )
-            if leaves:
-                kind = chunk_kind(table)
-                found.append(
-                    SnapshotTable(table.oid, table.schema, table.table, kind, leaves, number == 0)
-                )
-        return sorted(found, key=self._resumes)
-
-    def _resumes(self, table: SnapshotTable) -> bool:
-        pages = sum(leaf[3] for leaf in table.leaves)
-        small = pages * PAGE_BYTES <= self._chunk_bytes()
-        return table.kind == "key" or (small and self._has_key(table))
 
     def _has_key(self, table: SnapshotTable) -> bool:
         found = self.describe(table)
@@ -270,11 +226,7 @@ class Snapshot:
             if found is None:
                 log.warning("%s.%s is gone; its rows are left out", table.schema, table.table)
                 continue
-            leaf = table.leaves[chunk.leaf]
-            statement = copy_statement(
-                (leaf[1], leaf[2]), [c.name for c in found[1].columns], found[0].key, chunk
-            ).as_string(self._keeper.connection)
-            chunks.append(ChunkQuery(chunk, statement, found[1]))
+            chunks.append(ChunkQuery(chunk, self._statement(table, chunk, *found), found[1]))
         groups = _grouped(chunks, end.slices)
         return [
             ChunkSlice(
@@ -289,6 +241,21 @@ class Snapshot:
             )
             for group in groups
         ]
+
+    def _statement(
+        self, table: SnapshotTable, chunk: Chunk, described: CatalogTable, facts: RelationFacts
+    ) -> str:
+        assert self._keeper is not None
+        connection = self._keeper.connection
+        names = [column.name for column in facts.columns]
+        leaf = table.leaves[chunk.leaf][1:3]
+        if chunk.kind != "query":
+            return copy_statement(leaf, names, described.key, chunk).as_string(connection)
+        whole = sql.SQL("SELECT * FROM {}").format(sql.Identifier(*leaf)).as_string(connection)
+        statement = self._overrides.statements.get(table.name, whole)
+        columns = {column.name: column for column in described.columns}
+        wanted = [columns[name] for name in names]
+        return copy_override(connection, table.name, statement, wanted).as_string(connection)
 
     def close(self) -> None:
         """Let the snapshot go."""
@@ -365,6 +332,8 @@ class _Walker:
     def _upper(
         self, table: SnapshotTable, leaf: tuple[int, str, str, int, int]
     ) -> tuple[str, ...] | int | None:
+        if table.kind == "query":
+            return None
         if table.kind == "key":
             found = self._owner.describe(table)
             if found is None:
