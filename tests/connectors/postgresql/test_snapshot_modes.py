@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from headrace.connectors.postgresql.keeper import Keeper
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.harness import Reader
+from tests.connectors.postgresql.harness import Reader, wait_for
 from tests.servers.postgresql import Database
 
 BASED = "snapshot.mode.configuration.based"
@@ -273,3 +276,136 @@ def test_configuration_based_repairs_a_lost_position_when_asked() -> None:
 def test_configuration_based_that_does_nothing_is_refused() -> None:
     with pytest.raises(HeadraceError, match="neither rows nor changes"):
         rule(snapshot__mode="configuration_based")
+
+
+def waiting(database: Database, what: str) -> bool:
+    query = (
+        "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND query LIKE %s"
+        " AND wait_event_type = 'Lock'"
+    )
+    return bool(database.execute(query, (database.name, f"{what}%")))
+
+
+@pytest.mark.postgres
+def test_shared_locks_hold_off_a_change_and_give_way_without_losing_a_row(
+    database: Database,
+) -> None:
+    database.execute(TABLE)
+    more = {"snapshot__lock__timeout__ms": "1000", "retriable__restart__connector__wait__ms": "50"}
+    reader = reader_of(database, snapshot__locking__mode="shared", **more)
+    reader.step()
+    with database.connect() as other, ThreadPoolExecutor(1) as pool:
+        other.execute("SET statement_timeout = 30000")
+        # It rewrites the table: an older snapshot would find it empty.
+        altered = pool.submit(other.execute, "ALTER TABLE t ALTER id TYPE bigint")
+        wait_for(lambda: waiting(database, "ALTER"))
+        reader.drain()
+        altered.result(20)
+    reader.stop()
+    assert operations(reader) == "r" * 20
+    assert reader.fold("t") == table(database)
+
+
+@pytest.mark.postgres
+def test_a_lock_that_is_not_given_is_named_and_leaves_nothing_behind(database: Database) -> None:
+    database.execute(TABLE)
+    more = {"snapshot__locking__mode": "shared", "snapshot__lock__timeout__ms": "100"}
+    reader = reader_of(database, errors__max__retries="0", **more)
+    with database.connect() as other:
+        other.execute("BEGIN")
+        other.execute("LOCK TABLE t")
+        with pytest.raises(HeadraceError, match="lock_timeout"):
+            reader.step()
+    assert slots(database) == 0
+    reader.drain().stop()
+    assert operations(reader) == "r" * 20
+
+
+@pytest.mark.postgres
+def test_a_slot_that_waits_for_an_open_transaction_is_given_up_in_time(database: Database) -> None:
+    database.execute(TABLE)
+    more = {"internal__create__slot__command__timeout": "500 ms", "errors__max__retries": "0"}
+    reader = reader_of(database, **more)
+    with database.connect() as other:
+        other.execute("BEGIN")
+        other.execute("INSERT INTO t VALUES (21, 'open')")
+        with pytest.raises(HeadraceError, match="slot_timeout"):
+            reader.step()
+        other.execute("ROLLBACK")
+    assert slots(database) == 0
+    reader.drain().stop()
+    assert operations(reader) == "r" * 20
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("mode", ["serializable", "repeatable_read", "read_committed"])
+def test_a_snapshot_without_a_new_slot_has_the_isolation_asked_for(
+    database: Database, mode: str
+) -> None:
+    database.execute(TABLE)
+    more = {"snapshot__mode": "initial_only", "snapshot__isolation__mode": mode}
+    keeper = Keeper(reader_of(database, **more).config)  # type: ignore[arg-type]
+    shown = keeper.connection.execute("SHOW transaction_isolation").fetchone()
+    expected = "serializable" if mode == "serializable" else "repeatable read"
+    assert shown == (expected,)
+    keeper.close()
+    reader = reader_of(database, **more).drain()
+    reader.stop()
+    assert operations(reader) == "r" * 20
+
+
+@pytest.mark.postgres
+def test_a_serializable_snapshot_waits_until_it_is_safe(database: Database) -> None:
+    database.execute(TABLE)
+    reader = reader_of(database, snapshot__mode="initial_only")
+    with database.connect() as writer, database.connect() as other:
+        # Both write, and each reads what the other writes.
+        for session in (writer, other):
+            session.execute("BEGIN ISOLATION LEVEL SERIALIZABLE")
+            session.execute("SELECT count(*) FROM t")
+        writer.execute("INSERT INTO t VALUES (21, 'x')")
+        with ThreadPoolExecutor(1) as pool:
+            begun = pool.submit(reader.step)
+            with pytest.raises(TimeoutError):
+                begun.result(4)
+            writer.execute("COMMIT")
+            other.execute("COMMIT")
+            assert begun.result(20)
+    reader.drain().stop()
+    assert operations(reader) in ("r" * 20, "r" * 21)
+
+
+@pytest.mark.postgres
+def test_delays_are_waited_for_without_holding_up_a_poll(database: Database) -> None:
+    database.execute(TABLE)
+    more = {"snapshot__delay__ms": "300", "streaming__delay__ms": "1500"}
+    reader = reader_of(database, **more)
+    started = time.monotonic()
+    reader.step()
+    assert time.monotonic() - started >= 0.3
+    while "snapshot" in reader.offsets[-1]:
+        reader.step()
+    database.execute("INSERT INTO t VALUES (21, 'new')")
+    assert not reader.step(0.2)
+    assert operations(reader) == "r" * 20
+    reader.drain(2).stop()
+    assert operations(reader) == "r" * 20 + "c"
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(("threads", "most"), [(None, 3), ("2", 2)])
+def test_as_many_connections_read_as_is_allowed(
+    database: Database, threads: str | None, most: int
+) -> None:
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, v text);"
+        "INSERT INTO t SELECT i, repeat('v', 900) FROM generate_series(1, 9000) i"
+    )
+    more = {} if threads is None else {"snapshot.max.threads": threads}
+    properties = database.properties() | {"headrace.snapshot.chunk.bytes": "1MB"} | more
+    reader = Reader(properties).drain()
+    reader.stop()
+    assert max(o["slices"] for o in reader.offsets if o.get("snapshot")) == most
+    markers = [e["source"]["snapshot"] for e in reader.events()]
+    assert (markers[0], markers[-1]) == ("first", "last")
+    assert set(markers[1:-1]) == {"true"}

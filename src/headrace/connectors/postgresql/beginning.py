@@ -51,11 +51,12 @@ class Beginning:
         plan: Plan,
         readiness: Readiness,
         check: Callable[[], None],
+        pause: Callable[[float], None],
     ) -> None:
         self._config, self._capture, self._catalog, self._plan = config, capture, catalog, plan
         self._readiness = readiness
         self._rule = readiness.rule
-        self._check = check
+        self._check, self._pause = check, pause
 
     def snapshot(self, keeper: Keeper | None = None) -> Snapshot:
         """A snapshot to begin or to go on with."""
@@ -67,6 +68,9 @@ class Beginning:
         made = _Made()
         snapshot = self.snapshot() if self._rule.at_first else None
         try:
+            if snapshot is not None:
+                self._pause(self._config.snapshot_delay_ms / 1000)
+                snapshot.lock()
             if self._rule.streams:
                 start, keeper = self._slot(connection, tables, made, epoch)
                 if snapshot is None:
@@ -88,6 +92,7 @@ class Beginning:
         """A snapshot at a stored position: its rows come before the changes since then."""
         snapshot = self.snapshot()
         try:
+            self._pause(self._config.snapshot_delay_ms / 1000)
             start = replace(after, epoch=after.epoch + 1, order=self._plan.order)
             if start.txn is None:
                 # As Debezium: `sequence` knows no commit before the snapshot.

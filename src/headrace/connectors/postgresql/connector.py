@@ -69,10 +69,17 @@ class PostgresConnector:
         self._readiness = Readiness(config, self._capture, self._catalog)
         self._rule = self._readiness.rule
         self._beginning = Beginning(
-            config, self._capture, self._catalog, self._plan, self._readiness, self._check_orphaned
+            config,
+            self._capture,
+            self._catalog,
+            self._plan,
+            self._readiness,
+            self._check_orphaned,
+            self._pause,
         )
         self._checked = False
         self._started = False
+        self._streams_from = 0.0
         self._bounded = False
         self._target: int | None = None
         self._attempts = 0
@@ -168,6 +175,8 @@ class PostgresConnector:
                 log.warning("%s; trying again (%d)", error, self._attempts)
                 self._close_streaming()
                 self._catalog.close()
+                if error.code == "postgresql.lock_timeout":
+                    self._end_snapshot()
                 self._pause(self.config.retriable_restart_connector_wait_ms / 1000)
             except psycopg.Error as error:
                 self._catalog.close()
@@ -208,11 +217,20 @@ class PostgresConnector:
                 return self._continued().poll(after)
         except AttemptOver:
             return self._begin_again(after)
+        if self._snapshot is not None:
+            self._streams_from = time.monotonic() + self.config.streaming_delay_ms / 1000
         self._end_snapshot()
-        if not self._rule.streams:
+        if not self._rule.streams or not self._may_stream(seconds):
             return after
         streaming = self._stream(after)
         return streaming.poll(after, seconds, self._bound() if self._bounded else None)
+
+    def _may_stream(self, seconds: float) -> bool:
+        """Whether streaming.delay.ms is over; waits for it, but no longer than a poll may."""
+        rest = self._streams_from - time.monotonic()
+        if rest > 0:
+            self._pause(rest if self._bounded else min(rest, seconds))
+        return time.monotonic() >= self._streams_from
 
     def _bound(self) -> int:
         """Where the log is now; fixed at the first call. Commits that are not flushed yet

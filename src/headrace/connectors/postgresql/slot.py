@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -158,9 +159,24 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
     else:
         options = "EXPORT_SNAPSHOT"
     command = f'CREATE_REPLICATION_SLOT "{name}" LOGICAL pgoutput {options}'
+    seconds = config.internal_create_slot_command_timeout / 1000
+    # The server waits for every open transaction, and knows no timeout of its own for this.
+    alarm = threading.Timer(seconds, replication.cancel) if seconds else None
+    if alarm is not None:
+        alarm.daemon = True
+        alarm.start()
     try:
         row = replication.execute(command.encode()).fetchone()
     except psycopg.Error as error:
+        if error.sqlstate == "57014":
+            raise HeadraceError(
+                "postgresql.slot_timeout",
+                f"The slot {name} could not be made within {seconds:g} s: the server waits for a "
+                "transaction that was open before",
+                "End it (SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS "
+                "NOT NULL); it is tried again.",
+                retriable=True,
+            ) from None
         if error.sqlstate == "55000":
             raise HeadraceError(
                 "postgresql.wal_level",
@@ -168,6 +184,9 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
                 "Set wal_level = logical and restart the server.",
             ) from None
         raise translate(error, config, f"Creating the replication slot {name}") from None
+    finally:
+        if alarm is not None:
+            alarm.cancel()
     assert row is not None
     return CreatedSlot(parse_lsn(row[1]), row[2])
 

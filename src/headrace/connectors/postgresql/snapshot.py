@@ -30,11 +30,12 @@ from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.copy_reader import read_copy
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
 from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
+from headrace.connectors.postgresql.locks import TableLocks
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
 from headrace.connectors.postgresql.overrides import Overrides, copy_override
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
-from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList
+from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +59,9 @@ class Snapshot:
         check: Callable[[], None],
     ) -> None:
         self._config, self._capture, self._catalog = config, capture, catalog
-        self._plan = plan
+        self._plan = _limited(plan, config)
         self._keeper = keeper
+        self._locks: TableLocks | None = None
         self._check = check
         self._overrides = Overrides.of(config)
         self._renewed = False
@@ -67,17 +69,25 @@ class Snapshot:
         self._described: dict[int, tuple[CatalogTable, RelationFacts] | None] = {}
         self._rows: dict[int, int] = {}
 
+    def lock(self) -> None:
+        """As snapshot.locking.mode says; before the snapshot is taken."""
+        if self._locks is None and self._config.snapshot_locking_mode == "shared":
+            names = snapshot_tables(self._config, self._capture, self._catalog)
+            self._locks = TableLocks(self._config, names)
+
     def begin(self, start: Offset, keeper: Keeper | None) -> Offset:
         """The offset before the first chunk: table list, snapshot and time are written down.
 
         `keeper`: of the snapshot of `start`; without it, a present one is taken.
         """
+        if keeper is None:
+            self.lock()
         if keeper is None and SnapshotRule.of(self._config).streams:
             # The slot was there before: what it streams can be older than these rows.
             keeper = renew(self._config, None, self._check, log.warning)
             start = replace(start, consistent=_position(keeper))
         elif keeper is None:
-            keeper = Keeper(self._config)
+            keeper = renew(self._config, "", self._check, log.warning)
             start = replace(start, lsn_commit=_position(keeper))
         self._keeper = keeper
         listed = TableList(
@@ -144,6 +154,7 @@ class Snapshot:
             return
         if self._keeper is not None:
             self._keeper.close()
+        self.lock()
         self._keeper = renew(self._config, after.snapshot.xids, self._check, log.warning)
         self._renewed = True
         self._consistent = _position(self._keeper)
@@ -262,6 +273,16 @@ class Snapshot:
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
+        if self._locks is not None:
+            self._locks.close()
+            self._locks = None
+
+
+def _limited(plan: Plan, config: PostgresConfig) -> Plan:
+    """snapshot.max.threads bounds the connections, when it is set."""
+    if not config.is_set("snapshot.max.threads"):
+        return plan
+    return replace(plan, slices=min(plan.slices, config.snapshot_max_threads))
 
 
 def _position(keeper: Keeper) -> int:
