@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import ClassVar
@@ -86,6 +87,7 @@ class SnapshotIsolationMode(StrEnum):
 
 _JAVA = refused("Java classes cannot be loaded here")
 _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
+_OWN_STREAM_PARAMETERS = ("proto_version", "publication_names", "binary", "streaming", "two_phase")
 _ALWAYS_READ = not_needed("the tables' schemas are always read, and have no history")
 _SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes on every core")
 _ONLY_INCREMENTAL = not_needed("it only serves incremental snapshots, which come later")
@@ -234,8 +236,8 @@ class PostgresConfig(ConnectorConfig):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Drops the slot at an orderly stop.",
-        status=planned("drop the slot with pg_drop_replication_slot"),
+        "Drops the slot at an orderly stop. The changes until the next start are lost, so that "
+        "start needs snapshot.mode=when_needed or a new checkpoint.",
         formerly=("slot.drop_on_stop",),
     )
     slot_failover = Property(
@@ -243,16 +245,14 @@ class PostgresConfig(ConnectorConfig):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Creates the slot for failover (PostgreSQL 17 and later).",
-        status=planned("failover slots come later"),
+        "Creates the slot for failover to a standby (PostgreSQL 17 and later, on a primary).",
     )
     slot_stream_params = Property(
         "slot.stream.params",
         PARAMETERS,
         "",
         Group.REPLICATION,
-        "More options of START_REPLICATION.",
-        status=planned("it comes later"),
+        "More options of START_REPLICATION, such as origin=none.",
     )
     slot_max_retries = Property(
         "slot.max.retries",
@@ -309,8 +309,10 @@ class PostgresConfig(ConnectorConfig):
         choice(OffsetMismatchStrategy),
         "no_validation",
         Group.REPLICATION,
-        "Whom to believe when offset and slot differ. A slot beyond the offset is always an error.",
-        planned=("trust_offset", "trust_slot", "trust_greater_lsn"),
+        "Whom to believe when offset and slot differ. A slot that is behind is moved to the offset "
+        "by trust_offset and trust_greater_lsn. One that is beyond it is an error, but with "
+        "trust_slot and trust_greater_lsn: then the changes between are left out, with a warning "
+        "and a new epoch in `sequence`.",
     )
     internal_slot_seek_to_known_offset_on_start = Property(
         "internal.slot.seek.to.known.offset.on.start",
@@ -318,23 +320,21 @@ class PostgresConfig(ConnectorConfig):
         "false",
         Group.REPLICATION,
         "Former spelling of offset.mismatch.strategy=trust_offset.",
-        status=planned("it comes with offset.mismatch.strategy"),
     )
     lsn_flush_mode = Property(
         "lsn.flush.mode",
         choice(LsnFlushMode),
         "connector",
         Group.REPLICATION,
-        "Who acknowledges. Positions move on idle tables in either supported mode.",
-        planned=("manual",),
+        "Who tells the server what it may forget. `manual`: nobody; move the slot yourself while "
+        "the query is stopped. Positions move on idle tables in the other two.",
     )
     flush_lsn_source = Property(
         "flush.lsn.source",
         BOOLEAN,
         "true",
         Group.REPLICATION,
-        "Former spelling of lsn.flush.mode.",
-        status=planned("it comes with lsn.flush.mode=manual"),
+        "Former spelling of lsn.flush.mode: `false` is manual.",
     )
     lsn_flush_timeout_ms = Property(
         "lsn.flush.timeout.ms",
@@ -682,9 +682,23 @@ class PostgresConfig(ConnectorConfig):
         """Accepts `schema.table`, for tables that `table_filter` has accepted."""
         return NameFilter(self.snapshot_include_collection_list)
 
+    def acknowledges(self) -> bool:
+        """Whether the server is told what it may forget."""
+        if self.is_set("lsn.flush.mode"):
+            return self.lsn_flush_mode is not LsnFlushMode.MANUAL
+        return self.flush_lsn_source
+
+    def mismatch_strategy(self) -> OffsetMismatchStrategy:
+        """offset.mismatch.strategy, or its former spelling."""
+        former = self.internal_slot_seek_to_known_offset_on_start
+        if former and not self.is_set("offset.mismatch.strategy"):
+            return OffsetMismatchStrategy.TRUST_OFFSET
+        return self.offset_mismatch_strategy
+
     def check(self) -> Iterator[Finding]:
         yield from super().check()
         yield from self._check_mode()
+        yield from self._check_stream_parameters()
         if self.unavailable_value_placeholder.startswith("hex:"):
             try:
                 bytes.fromhex(self.unavailable_value_placeholder.removeprefix("hex:"))
@@ -694,6 +708,16 @@ class PostgresConfig(ConnectorConfig):
                     "unavailable.value.placeholder",
                     "unavailable.value.placeholder starts with hex: but is not hexadecimal",
                     "Write two hexadecimal digits per byte after hex:.",
+                )
+
+    def _check_stream_parameters(self) -> Iterator[Finding]:
+        for name, _ in self.slot_stream_params:
+            if re.fullmatch(r"[a-z_]{1,63}", name) is None or name in _OWN_STREAM_PARAMETERS:
+                yield Finding(
+                    "config.impossible_value",
+                    "slot.stream.params",
+                    f"slot.stream.params: {name!r} cannot be set",
+                    "Leave it out; the stream's format and publication are not to choose.",
                 )
 
     def _check_mode(self) -> Iterator[Finding]:

@@ -27,8 +27,9 @@ from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.slot import (
-    check_position,
+    advance_slot,
     check_slot,
+    drop_when_free,
     find_slot,
     lost_position,
     wait_until_free,
@@ -157,6 +158,18 @@ class PostgresConnector:
             self._snapshot.close()
             self._snapshot = None
         self._catalog.close()
+        if self._started and self._rule.streams and self.config.slot_drop_on_stop:
+            self._drop_slot()
+
+    def _drop_slot(self) -> None:
+        """At an orderly stop: after an error or a crash, the position is still needed."""
+        self._started = False
+        try:
+            with connect(self.config) as connection:
+                if not drop_when_free(connection, self.config.slot_name):
+                    log.warning("the slot %s is in use and stays", self.config.slot_name)
+        except (HeadraceError, psycopg.Error) as error:
+            log.warning("the slot %s could not be dropped: %s", self.config.slot_name, error)
 
     # -- retries --------------------------------------------------------------------------------
 
@@ -170,6 +183,7 @@ class PostgresConnector:
                 most = self.config.errors_max_retries
                 if not error.retriable or (0 <= most <= self._attempts):
                     self._close_streaming()
+                    self._started = False
                     raise
                 self._attempts += 1
                 log.warning("%s; trying again (%d)", error, self._attempts)
@@ -193,6 +207,7 @@ class PostgresConnector:
 
     def _check_orphaned(self) -> None:
         if self._orphaned():
+            self._started = False
             self.close()
             raise HeadraceError(
                 "spark.driver_gone", "The driver of this query ended", "Start the query again."
@@ -277,6 +292,10 @@ class PostgresConnector:
         if self._started:
             return None
         lost = self._check(after, goes_on=True)
+        if lost is not None and self._follows(lost, after):
+            log.warning("%s; the slot is followed (offset.mismatch.strategy)", lost.message)
+            self._close_streaming()
+            return self._jump(after)
         if lost is not None:
             log.warning("%s; a new snapshot begins (snapshot.mode)", lost.message)
             self._end_snapshot()
@@ -310,6 +329,8 @@ class PostgresConnector:
                 lost = self._lost(connection, stored)
                 if lost is not None:
                     return lost
+                if self.config.mismatch_strategy() in ("trust_offset", "trust_greater_lsn"):
+                    advance_slot(connection, stored, self.config)
                 names = [(t.schema, t.table) for t in tables]
                 ensure_publication(connection, self.config, names)
                 self._readiness.check_published(connection, tables, first=False)
@@ -321,9 +342,22 @@ class PostgresConnector:
     def _lost(self, connection: psycopg.Connection, stored: Offset) -> HeadraceError | None:
         """Why the log from `stored` on is gone, if it is. Raises it when no mode repairs that."""
         lost = lost_position(find_slot(connection, self.config.slot_name), stored, self.config)
-        if lost is not None and not self._rule.repairs:
-            raise lost
-        return lost
+        if lost is None or self._rule.repairs or self._follows(lost, stored):
+            return lost
+        raise lost
+
+    def _follows(self, lost: HeadraceError, stored: Offset) -> bool:
+        """Whether the slot is believed when it is beyond the offset."""
+        moved = lost.code == "postgresql.slot_moved" and stored.snapshot is None
+        return moved and self.config.mismatch_strategy() in ("trust_slot", "trust_greater_lsn")
+
+    def _jump(self, after: Offset) -> Offset:
+        """To the slot's position; the gap shows as a new epoch."""
+        with connect(self.config) as connection:
+            state = find_slot(connection, self.config.slot_name)
+        there = after.lsn_commit if state is None else state.confirmed_flush_lsn or 0
+        epoch = after.epoch + 1
+        return replace(after.at_boundary(there, None, None), epoch=epoch, consistent=None)
 
     def _check_mode(self) -> None:
         if not self._rule.at_first:
@@ -351,8 +385,9 @@ class PostgresConnector:
             wait_until_free(lambda: find_slot(connection, config.slot_name), config, log.warning)
             state = find_slot(connection, config.slot_name)
             if state is not None:
-                check_slot(state, config)
-                check_position(state, start, config)
+                lost = lost_position(state, start, config)
+                if lost is not None and not self._follows(lost, start):
+                    raise lost
             row = connection.execute(
                 "SELECT setting::int FROM pg_settings WHERE name = 'wal_sender_timeout'"
             ).fetchone()
@@ -364,6 +399,7 @@ class PostgresConnector:
         def opened() -> Stream:
             replication = connect(config, replication=True, application="headrace")
             extra = {"messages": "true"} if replication.info.server_version >= 140000 else {}
+            extra |= dict(config.slot_stream_params)
             command = start_command(
                 config.slot_name, start.lsn_commit, config.publication_name, extra
             )
@@ -381,6 +417,7 @@ class PostgresConnector:
             skip_truncate="t" in config.skipped_operations,
             status_seconds=status,
             acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
+            acknowledges=config.acknowledges(),
             inline=self._inline,
             orphaned=self._orphaned,
         )
@@ -404,9 +441,19 @@ class PostgresConnector:
         """Whether a range that was planned before a restart cannot be read any more, and the next
         one begins anew."""
         lost = self._check(start)
-        if lost is not None:
-            log.warning("%s; what was planned last is left to the new snapshot", lost.message)
-        return lost is not None
+        if lost is None:
+            return False
+        if self._follows(lost, start):
+            log.warning("%s; what the slot still holds is read", lost.message)
+            return False
+        if lost.code == "postgresql.slot_moved":
+            # Behind this range the slot may fit again, and nobody would know of the gap.
+            self._beginning.drop_slot()
+            with connect(self.config) as connection:
+                if find_slot(connection, self.config.slot_name) is not None:
+                    raise lost
+        log.warning("%s; what was planned last is left to the new snapshot", lost.message)
+        return True
 
 
 def _options(config: PostgresConfig) -> int:

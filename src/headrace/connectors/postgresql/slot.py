@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
 from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,8 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
     command. Raises HeadraceError; nothing is left behind when it does."""
     name = config.slot_name
     if replication.info.server_version >= 150000:
-        options = "(SNAPSHOT 'export')"
+        failover = ", FAILOVER" if _makes_failover(replication, config) else ""
+        options = f"(SNAPSHOT 'export'{failover})"
     else:
         options = "EXPORT_SNAPSHOT"
     command = f'CREATE_REPLICATION_SLOT "{name}" LOGICAL pgoutput {options}'
@@ -189,6 +193,57 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
             alarm.cancel()
     assert row is not None
     return CreatedSlot(parse_lsn(row[1]), row[2])
+
+
+def _makes_failover(replication: psycopg.Connection, config: PostgresConfig) -> bool:
+    """slot.failover, where the server can do it."""
+    if not config.slot_failover:
+        return False
+    if replication.info.server_version < 170000:
+        why = "the server is older than PostgreSQL 17"
+    elif is_standby(replication):
+        why = "the server is a standby"
+    else:
+        return True
+    log.warning("slot.failover: %s; a slot without failover is made", why)
+    return False
+
+
+def is_standby(connection: psycopg.Connection) -> bool:
+    """Whether the server replays another one's log."""
+    row = connection.execute("SELECT pg_is_in_recovery()").fetchone()
+    return row is not None and bool(row[0])
+
+
+def drop_when_free(connection: psycopg.Connection, name: str) -> bool:
+    """Drop the slot at the end of its use; False when somebody else uses it, as after three tries
+    a second apart."""
+    deadline = time.monotonic() + 3
+    while True:
+        state = find_slot(connection, name)
+        if state is None:
+            return True
+        if state.active_pid is None:
+            drop_slot(connection, name)
+        elif time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+
+
+def advance_slot(connection: psycopg.Connection, stored: Offset, config: PostgresConfig) -> None:
+    """Move a slot that is behind `stored`, which the checkpoint holds, to it (Invariant 1)."""
+    state = find_slot(connection, config.slot_name)
+    if state is None or (state.confirmed_flush_lsn or 0) >= stored.lsn_commit:
+        return
+    try:
+        connection.execute(
+            "SELECT pg_replication_slot_advance(%s, %s)",
+            (config.slot_name, format_lsn(stored.lsn_commit)),
+        )
+    except psycopg.Error as error:
+        log.warning(
+            "offset.mismatch.strategy: the slot %s stays behind: %s", config.slot_name, error
+        )
 
 
 def drop_slot(connection: psycopg.Connection, name: str) -> None:

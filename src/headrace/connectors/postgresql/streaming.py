@@ -45,6 +45,7 @@ class Streaming:
         skip_truncate: bool,
         status_seconds: float,
         acknowledge_seconds: float,
+        acknowledges: bool,
         inline: bool,
         orphaned: Callable[[], bool],
     ) -> None:
@@ -58,6 +59,7 @@ class Streaming:
         self._inline = inline
         self._acknowledge_seconds = acknowledge_seconds
         self._idle_since = time.monotonic()
+        self._acknowledges = acknowledges
         self._plans: list[Segment] = []
         least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
         self.spool = Spool(decoder.END, max(spool_bytes, least))
@@ -69,6 +71,7 @@ class Streaming:
             options=options,
             skip_truncate=skip_truncate,
             status_seconds=status_seconds,
+            acknowledged=start.lsn_commit if acknowledges else 0,
             orphaned=orphaned,
         )
         self.receiver.start()
@@ -246,7 +249,8 @@ class Streaming:
 
     def acknowledge(self, lsn: int) -> None:
         """Tell the server that everything up to `lsn` may be forgotten (Invariant 1)."""
-        self.receiver.acknowledged = max(self.receiver.acknowledged, lsn)
+        if self._acknowledges:
+            self.receiver.acknowledged = max(self.receiver.acknowledged, lsn)
 
     def server_position(self) -> int:
         """The server's WAL position as last heard."""
