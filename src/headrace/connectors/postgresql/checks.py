@@ -158,7 +158,16 @@ class _Checks:
                 f"wal_level is {level}; logical is needed",
                 "Set wal_level = logical and restart the server.",
             )
-        if self._is_standby() and self._version < 160000:
+        standby = self._is_standby()
+        if standby and self._catalog.setting("hot_standby_feedback") != "on":
+            self._add(
+                "postgresql.standby_feedback",
+                "warning",
+                "hot_standby_feedback is off: the primary may remove rows of the catalogue that "
+                "the slot needs, and the slot is lost",
+                "Set hot_standby_feedback = on, and give the standby a physical slot.",
+            )
+        if standby and self._version < 160000:
             self._add(
                 "postgresql.standby",
                 "error",

@@ -252,7 +252,7 @@ class PostgresConnector:
         (synchronous_commit=off) count, so their flush is waited for."""
         if self._target is None:
             position = (
-                "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()"
+                "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
                 " ELSE pg_current_wal_{}_lsn() END)::text"
             )
             wanted = parse_lsn(connect_and_ask(self.config, position.format("insert")))

@@ -176,9 +176,10 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
             raise HeadraceError(
                 "postgresql.slot_timeout",
                 f"The slot {name} could not be made within {seconds:g} s: the server waits for a "
-                "transaction that was open before",
+                "transaction that was open before; a standby also for news of its primary",
                 "End it (SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS "
-                "NOT NULL); it is tried again.",
+                "NOT NULL); on the primary of a standby: SELECT pg_log_standby_snapshot(); it is "
+                "tried again.",
                 retriable=True,
             ) from None
         if error.sqlstate == "55000":

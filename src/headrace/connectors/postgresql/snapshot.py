@@ -288,7 +288,7 @@ def _limited(plan: Plan, config: PostgresConfig) -> Plan:
 def _position(keeper: Keeper) -> int:
     """Where the log is now."""
     query = (
-        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()"
+        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
         " ELSE pg_current_wal_insert_lsn() END)::text"
     )
     row = keeper.connection.execute(query.encode()).fetchone()
