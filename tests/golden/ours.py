@@ -42,6 +42,15 @@ def run(path: Path, server: PostgresServer) -> list[str]:
             if pace:
                 reader.step(0.5)
         reader.drain()
+        if phases["down"]:
+            reader.restart()
+            for block in phases["down"]:
+                server.execute(block, database=DATABASE)
+            while reader.step(0.2):
+                pass
+            for block in phases["again"]:
+                server.execute(block, database=DATABASE)
+            reader.drain()
         reader.stop()
         ordered = sorted(reader.records, key=lambda record: record["sequence"])
         return [_line(record) for record in ordered]

@@ -35,9 +35,10 @@ rootLogger.appenderRef.c.ref=c
 
 
 def parse(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Debezium properties, and the SQL blocks of the phases `setup` and `stream`."""
+    """Debezium properties, and the SQL blocks of the phases: `setup`, `stream`, `down` (the
+    connector is stopped meanwhile) and `again` (it was started again)."""
     properties: dict[str, str] = {}
-    phases: dict[str, list[list[str]]] = {"setup": [[]], "stream": [[]]}
+    phases: dict[str, list[list[str]]] = {p: [[]] for p in ("setup", "stream", "down", "again")}
     now: list[list[str]] | None = None
     for line in text.splitlines():
         if found := re.match(r"-- property: ([^=]+)=(.*)", line):
@@ -122,6 +123,11 @@ def _record(name: str, server: PostgresServer, work: Path, engine: subprocess.Po
     properties, phases = parse((HERE / "workloads" / f"{name}.sql").read_text())
     pace = float(properties.pop("recorder.pace", "0"))
     properties.pop("recorder.debezium", None)
+    streams = properties.pop("recorder.streams", "true") == "true"
+    if phases["down"]:
+        # What the first run reached must outlive it.
+        properties["offset.storage"] = "org.apache.kafka.connect.storage.FileOffsetBackingStore"
+        properties["offset.storage.file.filename"] = str(work / f"{name}.offsets")
     server.drop_database(DATABASE)
     server.create_database(DATABASE)
     for block in phases["setup"]:
@@ -129,25 +135,51 @@ def _record(name: str, server: PostgresServer, work: Path, engine: subprocess.Po
     file = work / f"{name}.properties"
     file.write_text(_properties(server, properties))
     out = HERE / "recordings" / f"{name}.jsonl"
+    told = _run(file, out, server, engine, phases["stream"], pace, streams=streams)
+    if phases["down"]:
+        for block in phases["down"]:
+            server.execute(block, database=DATABASE)
+        more = work / f"{name}.jsonl"
+        told += _run(file, more, server, engine, phases["again"], pace, streams=streams)
+        with out.open("a") as first:
+            first.write(more.read_text())
+    print(name, len(out.read_text().split("\n")) - 1, "events", told)
+
+
+def _run(
+    file: Path,
+    out: Path,
+    server: PostgresServer,
+    engine: subprocess.Popen[str],
+    blocks: list[str],
+    pace: float,
+    *,
+    streams: bool,
+) -> str:
+    """One life of Debezium, from its start to an orderly stop."""
     assert engine.stdin is not None
     assert engine.stdout is not None
     _say(engine.stdin, f"run\t{file}\t{out}")
     streaming = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"
-    _wait("stream", lambda: engine.poll() is not None or server.execute(streaming))
-    for block in phases["stream"]:
+    if streams:
+        _wait("stream", lambda: engine.poll() is not None or server.execute(streaming))
+    for block in blocks:
         server.execute(block, database=DATABASE)
         # Debezium reads a changed table's key and defaults from the catalogue of that moment.
         time.sleep(pace)
     lsn = server.execute("SELECT pg_current_wal_lsn()")[0][0]
     sent = "SELECT 1 FROM pg_stat_replication WHERE sent_lsn >= %s"
-    _wait("drain", lambda: server.execute(sent, (lsn,)))
+    if streams:
+        _wait("drain", lambda: server.execute(sent, (lsn,)))
+    else:
+        _wait("rows", lambda: out.exists() and out.stat().st_size)
     size, since = -1, time.monotonic()
     while time.monotonic() - since < 2.5:
         if (now := out.stat().st_size) != size:
             size, since = now, time.monotonic()
         time.sleep(0.1)
     _say(engine.stdin, "stop")
-    print(name, len(out.read_text().split("\n")) - 1, "events", engine.stdout.readline().strip())
+    return engine.stdout.readline().strip()
 
 
 def _say(pipe: IO[str], line: str) -> None:

@@ -114,10 +114,7 @@ def test_all_problems_are_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("snapshot.mode", "always"),
-        ("snapshot.mode", "when_needed"),
-        ("schema.name.adjustment.mode", "avro"),
-        ("field.name.adjustment.mode", "avro"),
+        ("snapshot.mode", "custom"),
         ("signal.data.collection", "public.signals"),
         ("notification.enabled.channels", "sink"),
         ("transforms", "unwrap"),
@@ -218,7 +215,7 @@ def test_former_snapshot_modes_are_read_with_a_warning(former: str, mode: str) -
         ("offset.flush.interval.ms", "0"),
         ("schema.history.internal.kafka.topic", "x"),
         ("producer.override.acks", "all"),
-        ("snapshot.max.threads", "4"),
+        ("snapshot.fetch.size", "4"),
         ("tasks.max", "1"),
     ],
 )

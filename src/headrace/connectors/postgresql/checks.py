@@ -23,6 +23,7 @@ from headrace.connectors.postgresql.publication import (
     unpublished,
 )
 from headrace.connectors.postgresql.slot import check_slot, find_slot, system_identifier
+from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.postgresql.type_facts import Column
 from headrace.connectors.postgresql.types import resolve
 from headrace.errors import HeadraceError
@@ -106,16 +107,14 @@ class _Checks:
             self._add("postgresql.version", "ok", f"{name} answers")
             self._catalog = Catalog(self._config, connection)
             self._capture = Capture(self._config)
-            for part in (
-                self._server,
-                self._replication,
-                self._find_tables,
-                self._table_rights,
-                self._types,
-                self._identities,
-                self._slot,
-                self._publication,
-            ):
+            rows = [self._find_tables, self._table_rights, self._types]
+            if SnapshotRule.of(self._config).streams:
+                log = [self._identities, self._slot, self._publication]
+                parts = [self._server, self._replication, *rows, *log]
+            else:
+                self._add("postgresql.rows_only", "ok", "Rows are read, the log is not")
+                parts = rows
+            for part in parts:
                 self._guarded(part)
 
     def _guarded(self, part: Callable[[], None]) -> None:
@@ -159,7 +158,16 @@ class _Checks:
                 f"wal_level is {level}; logical is needed",
                 "Set wal_level = logical and restart the server.",
             )
-        if self._is_standby() and self._version < 160000:
+        standby = self._is_standby()
+        if standby and self._catalog.setting("hot_standby_feedback") != "on":
+            self._add(
+                "postgresql.standby_feedback",
+                "warning",
+                "hot_standby_feedback is off: the primary may remove rows of the catalogue that "
+                "the slot needs, and the slot is lost",
+                "Set hot_standby_feedback = on, and give the standby a physical slot.",
+            )
+        if standby and self._version < 160000:
             self._add(
                 "postgresql.standby",
                 "error",

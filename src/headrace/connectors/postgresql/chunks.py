@@ -10,16 +10,18 @@ import psycopg
 from psycopg import sql
 
 from headrace.connectors.postgresql.catalog import CatalogTable
+from headrace.connectors.postgresql.overrides import derived
 
 PAGE_BYTES = 8192
 LEAST_ROWS = 1000
+COUNTED_PAGES = 128
 
 
 @dataclass(frozen=True)
 class Chunk:
     """A piece of a table. `kind` is key (lower inclusive, upper exclusive, existing keys as text;
-    None: open) or ctid (page numbers). `first`… say which markers its ends carry: "run",
-    "table" or "". `leaf` numbers the partition."""
+    None: open), ctid (page numbers) or query (all of it, by a statement of its own). `first`… say
+    which markers its ends carry: "run", "table" or "". `leaf` numbers the partition."""
 
     table: int
     ordinal: int
@@ -64,20 +66,28 @@ def rows_per_chunk(
 ) -> int:
     """How many rows make `chunk_bytes`, from the table's pages; the number of chunks is a
     multiple of `slices`, so that the last ones keep every core busy."""
-    _oid, schema, name, pages, rows = leaf
-    if rows <= 0:
-        row = connection.execute(
-            sql.SQL("SELECT avg(pg_column_size(t.*)) FROM (SELECT * FROM {} LIMIT 100) t").format(
-                sql.Identifier(schema, name)
-            )
-        ).fetchone()
-        width = float(row[0] or 100) + 28 if row else 128
-        rows = int(pages * PAGE_BYTES / width)
+    _oid, _schema, _name, pages, _rows = leaf
+    rows = number_of_rows(connection, leaf)
     total = pages * PAGE_BYTES
     wanted = max(1, -(-total // chunk_bytes))
     if wanted > 1 or total > 2 << 20:
         wanted = -(-wanted // slices) * slices
     return max(LEAST_ROWS, -(-rows // wanted))
+
+
+def number_of_rows(connection: psycopg.Connection, leaf: tuple[int, str, str, int, int]) -> int:
+    """By the statistics; where there are none, counted, or estimated when the table is large."""
+    _oid, schema, name, pages, rows = leaf
+    if rows > 0:
+        return rows
+    table = sql.Identifier(schema, name)
+    if pages <= COUNTED_PAGES:
+        row = connection.execute(sql.SQL("SELECT count(*) FROM ONLY {}").format(table)).fetchone()
+        return int(row[0]) if row else 0
+    width = "SELECT avg(pg_column_size(t.*)) FROM (SELECT * FROM ONLY {} LIMIT 100) t"
+    row = connection.execute(sql.SQL(width).format(table)).fetchone()
+    bytes_per_row = float(row[0] or 100) + 28 if row else 128
+    return int(pages * PAGE_BYTES / bytes_per_row)
 
 
 def next_bound(
@@ -105,6 +115,13 @@ def next_bound(
 def is_empty(connection: psycopg.Connection, leaf: tuple[str, str]) -> bool:
     """Whether the table has no row in this snapshot."""
     query = sql.SQL("SELECT EXISTS (SELECT FROM ONLY {})").format(sql.Identifier(*leaf))
+    row = connection.execute(query).fetchone()
+    return row is None or not row[0]
+
+
+def query_is_empty(connection: psycopg.Connection, statement: str) -> bool:
+    """Whether the statement gives no row in this snapshot."""
+    query = sql.SQL("SELECT EXISTS (SELECT FROM {})").format(derived(statement))
     row = connection.execute(query).fetchone()
     return row is None or not row[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import ClassVar
@@ -88,7 +89,8 @@ class SnapshotIsolationMode(StrEnum):
 
 _JAVA = refused("Java classes cannot be loaded here")
 _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
-_NO_BASE = not_needed("it only serves snapshot.mode=configuration_based, which comes later")
+_OWN_STREAM_PARAMETERS = ("proto_version", "publication_names", "binary", "streaming", "two_phase")
+_ALWAYS_READ = not_needed("the tables' schemas are always read, and have no history")
 _SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes on every core")
 _ONLY_INCREMENTAL = not_needed("it only serves incremental snapshots, which come later")
 
@@ -240,8 +242,8 @@ class PostgresConfig(ConnectorConfig):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Drops the slot at an orderly stop.",
-        status=planned("drop the slot with pg_drop_replication_slot"),
+        "Drops the slot at an orderly stop. The changes until the next start are lost, so that "
+        "start needs snapshot.mode=when_needed or a new checkpoint.",
         formerly=("slot.drop_on_stop",),
     )
     slot_failover = Property(
@@ -249,16 +251,14 @@ class PostgresConfig(ConnectorConfig):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Creates the slot for failover (PostgreSQL 17 and later).",
-        status=planned("failover slots come later"),
+        "Creates the slot for failover to a standby (PostgreSQL 17 and later, on a primary).",
     )
     slot_stream_params = Property(
         "slot.stream.params",
         PARAMETERS,
         "",
         Group.REPLICATION,
-        "More options of START_REPLICATION.",
-        status=planned("it comes later"),
+        "More options of START_REPLICATION, such as origin=none.",
     )
     slot_max_retries = Property(
         "slot.max.retries",
@@ -315,8 +315,10 @@ class PostgresConfig(ConnectorConfig):
         choice(OffsetMismatchStrategy),
         "no_validation",
         Group.REPLICATION,
-        "Whom to believe when offset and slot differ. A slot beyond the offset is always an error.",
-        planned=("trust_offset", "trust_slot", "trust_greater_lsn"),
+        "Whom to believe when offset and slot differ. A slot that is behind is moved to the offset "
+        "by trust_offset and trust_greater_lsn. One that is beyond it is an error, but with "
+        "trust_slot and trust_greater_lsn: then the changes between are left out, with a warning "
+        "and a new epoch in `sequence`.",
     )
     internal_slot_seek_to_known_offset_on_start = Property(
         "internal.slot.seek.to.known.offset.on.start",
@@ -324,23 +326,21 @@ class PostgresConfig(ConnectorConfig):
         "false",
         Group.REPLICATION,
         "Former spelling of offset.mismatch.strategy=trust_offset.",
-        status=planned("it comes with offset.mismatch.strategy"),
     )
     lsn_flush_mode = Property(
         "lsn.flush.mode",
         choice(LsnFlushMode),
         "connector",
         Group.REPLICATION,
-        "Who acknowledges. Positions move on idle tables in either supported mode.",
-        planned=("manual",),
+        "Who tells the server what it may forget. `manual`: nobody; move the slot yourself while "
+        "the query is stopped. Positions move on idle tables in the other two.",
     )
     flush_lsn_source = Property(
         "flush.lsn.source",
         BOOLEAN,
         "true",
         Group.REPLICATION,
-        "Former spelling of lsn.flush.mode.",
-        status=planned("it comes with lsn.flush.mode=manual"),
+        "Former spelling of lsn.flush.mode: `false` is manual.",
     )
     lsn_flush_timeout_ms = Property(
         "lsn.flush.timeout.ms",
@@ -488,7 +488,7 @@ class PostgresConfig(ConnectorConfig):
         "initial",
         Group.SNAPSHOT,
         "When existing rows are read, and whether streaming follows.",
-        planned=("always", "when_needed", "configuration_based", "custom"),
+        planned=("custom",),
         aliases={"never": "no_data", "schema_only": "no_data", "exported": "initial"},
     )
     snapshot_mode_custom_name = Property(
@@ -499,29 +499,58 @@ class PostgresConfig(ConnectorConfig):
         "Name of a custom snapshot mode.",
         status=_JAVA,
     )
-    snapshot_mode_configuration_based = Family(
-        "snapshot.mode.configuration.based.*",
-        TEXT,
+    snapshot_mode_configuration_based_snapshot_data = Property(
+        "snapshot.mode.configuration.based.snapshot.data",
+        BOOLEAN,
+        "false",
         Group.SNAPSHOT,
-        "Parts of snapshot.mode=configuration_based.",
-        status=_NO_BASE,
-        case_matters=False,
+        "With snapshot.mode=configuration_based: reads existing rows at every start.",
+    )
+    snapshot_mode_configuration_based_snapshot_schema = Property(
+        "snapshot.mode.configuration.based.snapshot.schema",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "With snapshot.mode=configuration_based: reads schemas.",
+        status=_ALWAYS_READ,
+    )
+    snapshot_mode_configuration_based_start_stream = Property(
+        "snapshot.mode.configuration.based.start.stream",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "With snapshot.mode=configuration_based: streams changes.",
+    )
+    snapshot_mode_configuration_based_snapshot_on_schema_error = Property(
+        "snapshot.mode.configuration.based.snapshot.on.schema.error",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "With snapshot.mode=configuration_based: reads schemas again.",
+        status=_ALWAYS_READ,
+    )
+    snapshot_mode_configuration_based_snapshot_on_data_error = Property(
+        "snapshot.mode.configuration.based.snapshot.on.data.error",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "With snapshot.mode=configuration_based: a snapshot when the position is lost.",
     )
     snapshot_isolation_mode = Property(
         "snapshot.isolation.mode",
         choice(SnapshotIsolationMode),
         "serializable",
         Group.SNAPSHOT,
-        "Isolation of a snapshot without an exported one.",
-        status=not_needed("every chunk is read on the slot's exported snapshot, which is stronger"),
+        "Isolation of a snapshot that is not the one of a new slot. All tables are read as of one "
+        "moment in any case, so the last three are the same.",
     )
     snapshot_locking_mode = Property(
         "snapshot.locking.mode",
         one_of("none", "shared", "custom"),
         "none",
         Group.SNAPSHOT,
-        "Locks on tables during the snapshot.",
-        planned=("shared", "custom"),
+        "Locks on tables during the snapshot: `shared` holds off changes of their structure.",
+        planned=("custom",),
     )
     snapshot_lock_timeout_ms = Property(
         "snapshot.lock.timeout.ms",
@@ -550,16 +579,14 @@ class PostgresConfig(ConnectorConfig):
         COMMA_LIST,
         "",
         Group.SNAPSHOT,
-        "Tables that are read by a statement of their own.",
-        status=planned("statement overrides come later"),
+        "Tables (schema.table) that the snapshot reads by a statement of their own.",
     )
     snapshot_select_statement_overrides_options = Family(
         "snapshot.select.statement.overrides.TABLE",
         TEXT,
         Group.SNAPSHOT,
-        "The statement of one of these tables.",
+        "The SELECT of one of these tables. Columns it does not give are null.",
         pattern=r"snapshot\.select\.statement\.overrides\.(.+)",
-        status=planned("statement overrides come later"),
         alias_of=("snapshot.select.statement.overrides",),
     )
     snapshot_fetch_size = Property(
@@ -576,7 +603,6 @@ class PostgresConfig(ConnectorConfig):
         "0",
         Group.SNAPSHOT,
         "Wait before the snapshot.",
-        status=planned("it comes later"),
     )
     streaming_delay_ms = Property(
         "streaming.delay.ms",
@@ -584,15 +610,13 @@ class PostgresConfig(ConnectorConfig):
         "0",
         Group.SNAPSHOT,
         "Wait between snapshot and streaming.",
-        status=planned("it comes later"),
     )
     snapshot_max_threads = Property(
         "snapshot.max.threads",
         integer(1),
         "1",
         Group.SNAPSHOT,
-        "Connections that read the snapshot.",
-        status=_SPARK_READS,
+        "Most connections that read the snapshot at once. Left out: as many as Spark has cores.",
     )
     snapshot_max_threads_multiplier = Property(
         "snapshot.max.threads.multiplier",
@@ -623,8 +647,8 @@ class PostgresConfig(ConnectorConfig):
         one_of("disabled", "ascending", "descending"),
         "disabled",
         Group.SNAPSHOT,
-        "Reads small or large tables first.",
-        planned=("ascending", "descending"),
+        "Reads small or large tables first, by the statistics' number of rows. What could not be "
+        "resumed is read before all others.",
     )
     incremental_snapshot_chunk_size = Property(
         "incremental.snapshot.chunk.size",
@@ -659,8 +683,23 @@ class PostgresConfig(ConnectorConfig):
         """Accepts `schema.table`, for tables that `table_filter` has accepted."""
         return NameFilter(self.snapshot_include_collection_list)
 
+    def acknowledges(self) -> bool:
+        """Whether the server is told what it may forget."""
+        if self.is_set("lsn.flush.mode"):
+            return self.lsn_flush_mode is not LsnFlushMode.MANUAL
+        return self.flush_lsn_source
+
+    def mismatch_strategy(self) -> OffsetMismatchStrategy:
+        """offset.mismatch.strategy, or its former spelling."""
+        former = self.internal_slot_seek_to_known_offset_on_start
+        if former and not self.is_set("offset.mismatch.strategy"):
+            return OffsetMismatchStrategy.TRUST_OFFSET
+        return self.offset_mismatch_strategy
+
     def check(self) -> Iterator[Finding]:
         yield from super().check()
+        yield from self._check_mode()
+        yield from self._check_stream_parameters()
         if self.unavailable_value_placeholder.startswith("hex:"):
             try:
                 bytes.fromhex(self.unavailable_value_placeholder.removeprefix("hex:"))
@@ -671,3 +710,25 @@ class PostgresConfig(ConnectorConfig):
                     "unavailable.value.placeholder starts with hex: but is not hexadecimal",
                     "Write two hexadecimal digits per byte after hex:.",
                 )
+
+    def _check_stream_parameters(self) -> Iterator[Finding]:
+        for name, _ in self.slot_stream_params:
+            if re.fullmatch(r"[a-z_]{1,63}", name) is None or name in _OWN_STREAM_PARAMETERS:
+                yield Finding(
+                    "config.impossible_value",
+                    "slot.stream.params",
+                    f"slot.stream.params: {name!r} cannot be set",
+                    "Leave it out; the stream's format and publication are not to choose.",
+                )
+
+    def _check_mode(self) -> Iterator[Finding]:
+        prefix = "snapshot.mode.configuration.based"
+        reads = self.snapshot_mode_configuration_based_snapshot_data
+        streams = self.snapshot_mode_configuration_based_start_stream
+        if str(self.snapshot_mode) == "configuration_based" and not reads and not streams:
+            yield Finding(
+                "config.nothing_to_do",
+                "snapshot.mode",
+                "snapshot.mode=configuration_based reads neither rows nor changes",
+                f"Set {prefix}.snapshot.data=true, {prefix}.start.stream=true, or both.",
+            )

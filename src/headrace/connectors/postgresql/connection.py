@@ -25,7 +25,11 @@ _LATER_SETTINGS = ((140000, "idle_session_timeout"), (170000, "transaction_timeo
 
 def parameters(config: PostgresConfig, *, replication: bool, application: str) -> dict[str, object]:
     """libpq connection parameters."""
-    settings = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+    wanted = dict(_SETTINGS)
+    if config.snapshot_locking_mode == "shared":
+        # Who waits for our locks stands before whatever else we read: never wait for ever.
+        wanted["lock_timeout"] = str(config.snapshot_lock_timeout_ms)
+    settings = " ".join(f"-c {name}={value}" for name, value in wanted.items())
     password = config.database_password
     found: dict[str, object] = {
         "host": config.database_hostname,
@@ -93,6 +97,11 @@ _BY_STATE = {
     "57P03": ("not_ready", "Wait until the server has started.", True),
     "57P01": ("connection_lost", "The server shut down; it is tried again.", True),
     "57P02": ("connection_lost", "The server crashed; it is tried again.", True),
+    "55P03": (
+        "lock_timeout",
+        "Another session changes a table; it is tried again. Or raise snapshot.lock.timeout.ms.",
+        True,
+    ),
     "55006": ("slot_in_use", "Give every query its own slot.name, or stop the other one.", True),
     "58P01": ("slot_lost", "Drop the slot and start with a new checkpoint.", False),
 }

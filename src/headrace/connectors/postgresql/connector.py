@@ -15,33 +15,28 @@ import psycopg
 from headrace.connectors.connector import OffsetObject, Plan, Slice, Status
 from headrace.connectors.heartbeats import HeartbeatSlice, HeartbeatTimer
 from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.beginning import Beginning
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.heartbeat_query import HeartbeatQuery
-from headrace.connectors.postgresql.keeper import Keeper
 from headrace.connectors.postgresql.log import Stream, open_stream, start_command
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
-from headrace.connectors.postgresql.publication import (
-    check_published,
-    drop_publication,
-    ensure_publication,
-)
+from headrace.connectors.postgresql.publication import ensure_publication
 from headrace.connectors.postgresql.ranges import Limit
+from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.relations import Relations
-from headrace.connectors.postgresql.replica_identity import set_identities
 from headrace.connectors.postgresql.slot import (
-    check_position,
+    advance_slot,
     check_slot,
-    create_slot,
-    drop_slot,
+    drop_when_free,
     find_slot,
-    system_identifier,
+    lost_position,
     wait_until_free,
 )
-from headrace.connectors.postgresql.snapshot import KeylessUnfinished, Snapshot
+from headrace.connectors.postgresql.snapshot import AttemptOver, Snapshot
 from headrace.connectors.postgresql.streaming import Streaming, position_text
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.debezium.event_format import FORMATS
@@ -91,7 +86,20 @@ class PostgresConnector:
         self._heartbeat_query = HeartbeatQuery(config, query) if query and interval else None
         self._streaming: Streaming | None = None
         self._snapshot: Snapshot | None = None
+        self._readiness = Readiness(config, self._capture, self._catalog)
+        self._rule = self._readiness.rule
+        self._beginning = Beginning(
+            config,
+            self._capture,
+            self._catalog,
+            self._plan,
+            self._readiness,
+            self._check_orphaned,
+            self._pause,
+        )
         self._checked = False
+        self._started = False
+        self._streams_from = 0.0
         self._bounded = False
         self._target: int | None = None
         self._attempts = 0
@@ -103,17 +111,18 @@ class PostgresConnector:
     def validate(self, stored: OffsetObject | None) -> None:
         """Server, role, tables, slot and publication, as far as a look tells; see the contract."""
         offset = None if stored is None else Offset.from_json(stored, self.config.topic_prefix)
-        connection, tables = self._prepare()
+        connection, tables = self._readiness.prepare()
         try:
-            with connect(self.config, replication=True) as replication:
-                system = system_identifier(replication)
+            system = self._readiness.cluster(connection)
             if offset is not None and not offset.is_initial:
-                self._check_system(offset, system)
+                check_system(offset, system)
                 # A snapshot that was interrupted may begin again, with another slot.
-                if offset.snapshot is None:
-                    self._find_slot(connection, offset)
+                if offset.snapshot is None and self._rule.streams:
+                    self._lost(connection, offset)
+            if not self._rule.streams:
+                return
             state = find_slot(connection, self.config.slot_name)
-            if state is not None:
+            if state is not None and not self._rule.repairs:
                 check_slot(state, self.config)
             if str(self.config.publication_autocreate_mode) == "disabled":
                 ensure_publication(connection, self.config, [(t.schema, t.table) for t in tables])
@@ -170,6 +179,18 @@ class PostgresConnector:
             self._snapshot.close()
             self._snapshot = None
         self._catalog.close()
+        if self._started and self._rule.streams and self.config.slot_drop_on_stop:
+            self._drop_slot()
+
+    def _drop_slot(self) -> None:
+        """At an orderly stop: after an error or a crash, the position is still needed."""
+        self._started = False
+        try:
+            with connect(self.config) as connection:
+                if not drop_when_free(connection, self.config.slot_name):
+                    log.warning("the slot %s is in use and stays", self.config.slot_name)
+        except (HeadraceError, psycopg.Error) as error:
+            log.warning("the slot %s could not be dropped: %s", self.config.slot_name, error)
 
     # -- retries --------------------------------------------------------------------------------
 
@@ -183,11 +204,14 @@ class PostgresConnector:
                 most = self.config.errors_max_retries
                 if not error.retriable or (0 <= most <= self._attempts):
                     self._close_streaming()
+                    self._started = False
                     raise
                 self._attempts += 1
                 log.warning("%s; trying again (%d)", error, self._attempts)
                 self._close_streaming()
                 self._catalog.close()
+                if error.code == "postgresql.lock_timeout":
+                    self._end_snapshot()
                 self._pause(self.config.retriable_restart_connector_wait_ms / 1000)
             except psycopg.Error as error:
                 self._catalog.close()
@@ -204,6 +228,7 @@ class PostgresConnector:
 
     def _check_orphaned(self) -> None:
         if self._orphaned():
+            self._started = False
             self.close()
             raise HeadraceError(
                 "spark.driver_gone", "The driver of this query ended", "Start the query again."
@@ -221,16 +246,19 @@ class PostgresConnector:
         if after.is_initial:
             return self._begin()
         try:
-            self._check(after, goes_on=True)
+            begun = self._resume(after)
+            if begun is not None:
+                return begun
             if after.snapshot is not None:
                 end = self._continued().poll(after)
                 return end if end.snapshot is not None else self._beat(end)
-        except KeylessUnfinished:
+        except AttemptOver:
             return self._begin_again(after)
-        if str(self.config.snapshot_mode) == "initial_only":
-            self._end_snapshot()
-            return after
+        if self._snapshot is not None:
+            self._streams_from = time.monotonic() + self.config.streaming_delay_ms / 1000
         self._end_snapshot()
+        if not self._rule.streams or not self._may_stream(seconds):
+            return after
         streaming = self._stream(after)
         if self._bounded:
             end = streaming.poll(after, seconds, self._bound())
@@ -252,12 +280,19 @@ class PostgresConnector:
             self._heartbeat_query.run()
         return replace(end, heartbeat=end.heartbeat + 1)
 
+    def _may_stream(self, seconds: float) -> bool:
+        """Whether streaming.delay.ms is over; waits for it, but no longer than a poll may."""
+        rest = self._streams_from - time.monotonic()
+        if rest > 0:
+            self._pause(rest if self._bounded else min(rest, seconds))
+        return time.monotonic() >= self._streams_from
+
     def _bound(self) -> int:
         """Where the log is now; fixed at the first call. Commits that are not flushed yet
         (synchronous_commit=off) count, so their flush is waited for."""
         if self._target is None:
             position = (
-                "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()"
+                "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
                 " ELSE pg_current_wal_{}_lsn() END)::text"
             )
             wanted = parse_lsn(connect_and_ask(self.config, position.format("insert")))
@@ -277,213 +312,109 @@ class PostgresConnector:
 
     # -- starting -------------------------------------------------------------------------------
 
-    def _captured(self) -> list[CatalogTable]:
-        return [t for t in self._catalog.tables() if self._capture.takes(t.name)]
-
-    def _prepare(self) -> tuple[psycopg.Connection, list[CatalogTable]]:
-        """A normal connection on a server that can serve us, and the captured tables."""
-        connection = connect(self.config)
-        level = connection.execute("SHOW wal_level").fetchone()
-        if level is None or level[0] != "logical":
-            connection.close()
-            raise HeadraceError(
-                "postgresql.wal_level",
-                f"wal_level is {level[0] if level else 'unknown'}; logical is needed",
-                "Set wal_level = logical and restart the server.",
-            )
-        tables = self._captured()
-        if not tables and self.config.table_include_list:
-            connection.close()
-            raise HeadraceError(
-                "postgresql.no_tables",
-                f"No table of {self.config.database_dbname} matches table.include.list "
-                f"({', '.join(self.config.table_include_list)})",
-                "Check the names (schema.table, regular expressions that match the whole name).",
-            )
-        self._check_number(connection, tables)
-        for table in tables:
-            self._check_table(connection, table)
-        return connection, tables
-
-    def _check_number(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
-        """guardrail.collections.max"""
-        most = self.config.guardrail_collections_max
-        if most == 0 or len(tables) <= most:
-            return
-        message = f"{len(tables)} tables are captured; guardrail.collections.max is {most}"
-        remedy = "Narrow table.include.list, or raise guardrail.collections.max."
-        if self.config.guardrail_collections_limit_action == "fail":
-            connection.close()
-            raise HeadraceError("postgresql.too_many_tables", message, remedy)
-        log.warning("%s. %s", message, remedy)
-
-    def _check_table(self, connection: psycopg.Connection, table: CatalogTable) -> None:
-        row = connection.execute(
-            "SELECT has_table_privilege(%s::oid, 'SELECT')", (table.oid,)
-        ).fetchone()
-        if row is None or not row[0]:
-            connection.close()
-            raise HeadraceError(
-                "postgresql.no_privilege",
-                f"The role {self.config.database_user} may not read {table.name}",
-                f'GRANT SELECT ON {table.name} TO "{self.config.database_user}"; '
-                "(and USAGE on its schema).",
-            )
-        self._check_types(table)
-
-    def _check_types(self, table: CatalogTable) -> None:
-        from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
-
-        described = self._catalog.describe(table.oid)
-        if described is not None:
-            columns = tuple(
-                RelationColumn(c.name, c.type_oid, c.typmod, False) for c in described.columns
-            )
-            self._capture.relation(
-                RelationMessage(table.oid, table.schema, table.table, "d", columns), self._catalog
-            )
-
-    def _set_identities(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
-        rules = self.config.replica_identity_autoset_values
-        set_identities(connection, rules, tables, log.warning)
-
-    def _check_published(
-        self, connection: psycopg.Connection, tables: list[CatalogTable], *, first: bool
-    ) -> None:
-        described = [self._catalog.describe(table.oid) for table in tables]
-        there = [table for table in described if table is not None]
-        roots = self._catalog.partition_roots()
-        check_published(connection, self.config, there, roots, log.warning, first=first)
-
-    def _begin(self) -> Offset:
-        """The first position: makes or finds the slot. What it makes is undone if it fails."""
-        connection, tables = self._prepare()
-        created_publication = created_slot = False
-        replication = None
-        try:
-            replication = connect(self.config, replication=True, application="headrace")
-            self._system = system_identifier(replication)
-            names = [(t.schema, t.table) for t in tables]
-            self._set_identities(connection, tables)
-            created_publication = ensure_publication(connection, self.config, names)
-            self._check_published(connection, tables, first=True)
-            start = Offset(self.config.topic_prefix, 1, self._system, order=self._plan.order)
-            wait_until_free(
-                lambda: find_slot(connection, self.config.slot_name), self.config, log.warning
-            )
-            state = find_slot(connection, self.config.slot_name)
-            keeper, previous = None, None
-            if state is None:
-                slot = create_slot(replication, self.config)
-                created_slot = True
-                start = replace(start, lsn_commit=slot.consistent_point)
-                if self._takes_snapshot():
-                    keeper = Keeper(self.config, slot.snapshot)
-            else:
-                check_slot(state, self.config)
-                start = replace(start, lsn_commit=state.confirmed_flush_lsn or 0)
-            self._checked = True
-            if not self._takes_snapshot():
-                return start
-            self._snapshot = Snapshot(
-                self.config, self._capture, self._catalog, self._plan, keeper, self._check_orphaned
-            )
-            return self._snapshot.begin(start, previous)
-        except BaseException:
-            self._end_snapshot()
-            if replication is not None:
-                replication.close()
-                replication = None
-            self._undo(connection, slot=created_slot, publication=created_publication)
-            raise
-        finally:
-            if replication is not None:
-                replication.close()
-            connection.close()
-
-    def _undo(self, connection: psycopg.Connection, *, slot: bool, publication: bool) -> None:
-        """Nothing half-created stays behind."""
-        try:
-            if slot:
-                time.sleep(0.1)  # the server frees the slot when it notices the closed connection
-                drop_slot(connection, self.config.slot_name)
-            if publication:
-                drop_publication(connection, self.config.publication_name)
-        except psycopg.Error as error:
-            log.warning("could not undo the start: %s", error)
-
-    def _takes_snapshot(self) -> bool:
-        return str(self.config.snapshot_mode) in ("initial", "initial_only", "always")
+    def _begin(self, epoch: int = 1) -> Offset:
+        self._checked = self._started = False
+        offset, self._snapshot = self._beginning.begin(epoch)
+        self._system = offset.system
+        self._checked = self._started = True
+        return offset
 
     def _begin_again(self, after: Offset) -> Offset:
         """A new attempt of the snapshot with a new slot and the next epoch."""
-        log.warning(
-            "a table without key was being read when the snapshot was lost: it starts again"
-        )
+        log.warning("the snapshot cannot go on with a later one: it starts again")
         self._end_snapshot()
-        with connect(self.config) as connection:
-            drop_slot(connection, self.config.slot_name)
-        self._checked = False
-        return replace(self._begin(), epoch=after.epoch + 1)
+        self._beginning.drop_slot()
+        return self._begin(after.epoch + 1)
 
-    def _check(self, stored: Offset, *, goes_on: bool = False) -> None:
-        """Once per process: the stored position still fits server and slot. Raises
-        KeylessUnfinished when the snapshot `goes_on` there and cannot."""
+    def _resume(self, after: Offset) -> Offset | None:
+        """Once per process: a new beginning, when the mode asks for one at every start, or when
+        the log from `after` on is gone and the mode repairs that. Raises AttemptOver."""
+        if self._started:
+            return None
+        lost = self._check(after, goes_on=True)
+        if lost is not None and self._follows(lost, after):
+            log.warning("%s; the slot is followed (offset.mismatch.strategy)", lost.message)
+            self._close_streaming()
+            return self._jump(after)
+        if lost is not None:
+            log.warning("%s; a new snapshot begins (snapshot.mode)", lost.message)
+            self._end_snapshot()
+            if lost.code == "postgresql.slot_lost":
+                self._beginning.drop_slot()
+            return self._begin(after.epoch + 1)
+        self._started = True
+        if after.snapshot is not None or not self._rule.at_every:
+            return None
+        self._close_streaming()
+        if self._rule.streams:
+            offset, self._snapshot = self._beginning.again(after)
+            return offset
+        return self._begin(after.epoch + 1)
+
+    def _check(self, stored: Offset, *, goes_on: bool = False) -> HeadraceError | None:
+        """Once per process: the stored position still fits server and slot. Returns why the log
+        is gone, when the mode repairs that. Raises AttemptOver when the snapshot `goes_on` there
+        and cannot."""
         if self._checked:
-            return
-        connection, tables = self._prepare()
+            return None
+        connection, tables = self._readiness.prepare()
         try:
-            with connect(self.config, replication=True) as replication:
-                self._system = system_identifier(replication)
-            self._check_system(stored, self._system)
+            self._system = self._readiness.cluster(connection)
+            check_system(stored, self._system)
             if goes_on and stored.snapshot is not None:
                 # Before its slot is asked for: the next attempt may have dropped it already.
+                self._check_mode()
                 self._continued().resumed(stored.snapshot)
-            if not self._find_slot(connection, stored):
-                self._checked = True
-                return
-            names = [(t.schema, t.table) for t in tables]
-            self._set_identities(connection, tables)
-            ensure_publication(connection, self.config, names)
-            self._check_published(connection, tables, first=False)
+            if self._rule.streams:
+                lost = self._lost(connection, stored)
+                if lost is not None:
+                    return lost
+                if self.config.mismatch_strategy() in ("trust_offset", "trust_greater_lsn"):
+                    advance_slot(connection, stored, self.config)
+                names = [(t.schema, t.table) for t in tables]
+                self._readiness.set_identities(connection, tables)
+                ensure_publication(connection, self.config, names)
+                self._readiness.check_published(connection, tables, first=False)
             self._checked = True
+            return None
         finally:
             connection.close()
 
-    def _check_system(self, stored: Offset, system: str) -> None:
-        if stored.system and stored.system != system:
-            raise HeadraceError(
-                "postgresql.other_server",
-                f"The checkpoint belongs to the PostgreSQL cluster {stored.system}, this is "
-                f"{system}",
-                "Point database.hostname to that cluster, or start with a new checkpoint.",
-            )
+    def _lost(self, connection: psycopg.Connection, stored: Offset) -> HeadraceError | None:
+        """Why the log from `stored` on is gone, if it is. Raises it when no mode repairs that."""
+        lost = lost_position(find_slot(connection, self.config.slot_name), stored, self.config)
+        if lost is None or self._rule.repairs or self._follows(lost, stored):
+            return lost
+        raise lost
 
-    def _find_slot(self, connection: psycopg.Connection, stored: Offset) -> bool:
-        """Whether the slot is there; it then fits `stored`. Raises HeadraceError when it does
-        not, or is needed and gone."""
-        state = find_slot(connection, self.config.slot_name)
-        if state is not None:
-            check_slot(state, self.config)
-            check_position(state, stored, self.config)
-            return True
-        done = stored.snapshot is None or stored.snapshot.done
-        if str(self.config.snapshot_mode) == "initial_only" and done:
-            return False
-        raise HeadraceError(
-            "postgresql.slot_missing",
-            f"The slot {self.config.slot_name} does not exist any more, but the checkpoint is at "
-            f"{position_text(stored)}",
-            "The changes since then are gone: start with a new checkpoint (a new snapshot).",
-        )
+    def _follows(self, lost: HeadraceError, stored: Offset) -> bool:
+        """Whether the slot is believed when it is beyond the offset."""
+        moved = lost.code == "postgresql.slot_moved" and stored.snapshot is None
+        return moved and self.config.mismatch_strategy() in ("trust_slot", "trust_greater_lsn")
+
+    def _jump(self, after: Offset) -> Offset:
+        """To the slot's position; the gap shows as a new epoch."""
+        with connect(self.config) as connection:
+            state = find_slot(connection, self.config.slot_name)
+        there = after.lsn_commit if state is None else state.confirmed_flush_lsn or 0
+        epoch = after.epoch + 1
+        return replace(after.at_boundary(there, None, None), epoch=epoch, consistent=None)
+
+    def _check_mode(self) -> None:
+        if not self._rule.at_first:
+            raise HeadraceError(
+                "postgresql.snapshot_unfinished",
+                f"The checkpoint is in the middle of a snapshot, which snapshot.mode="
+                f"{self.config.snapshot_mode} does not take",
+                "Set snapshot.mode=initial until the snapshot is done, or start with a new "
+                "checkpoint.",
+            )
 
     # -- the two phases -------------------------------------------------------------------------
 
     def _continued(self) -> Snapshot:
         if self._snapshot is None:
-            self._snapshot = Snapshot(
-                self.config, self._capture, self._catalog, self._plan, None, self._check_orphaned
-            )
+            self._snapshot = self._beginning.snapshot()
         return self._snapshot
 
     def _stream(self, start: Offset) -> Streaming:
@@ -495,8 +426,9 @@ class PostgresConnector:
             wait_until_free(lambda: find_slot(connection, config.slot_name), config, log.warning)
             state = find_slot(connection, config.slot_name)
             if state is not None:
-                check_slot(state, config)
-                check_position(state, start, config)
+                lost = lost_position(state, start, config)
+                if lost is not None and not self._follows(lost, start):
+                    raise lost
             row = connection.execute(
                 "SELECT setting::int FROM pg_settings WHERE name = 'wal_sender_timeout'"
             ).fetchone()
@@ -508,6 +440,7 @@ class PostgresConnector:
         def opened() -> Stream:
             replication = connect(config, replication=True, application="headrace")
             extra = {"messages": "true"} if replication.info.server_version >= 140000 else {}
+            extra |= dict(config.slot_stream_params)
             command = start_command(
                 config.slot_name, start.lsn_commit, config.publication_name, extra
             )
@@ -528,6 +461,7 @@ class PostgresConnector:
             skip_truncate="t" in config.skipped_operations,
             status_seconds=status,
             acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
+            acknowledges=config.acknowledges(),
             inline=self._inline,
             orphaned=self._orphaned,
             counts=self._counts(),
@@ -545,12 +479,14 @@ class PostgresConnector:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:
             return []
         if end.snapshot is not None:
-            self._check(start)
+            if self._gone(start):
+                return []
             return self._continued().slices(start, end, self._settings)
         found: list[Slice] = []
         unmoved = replace(end, snapshot=start.snapshot, consistent=start.consistent)
         if not start.same_position(unmoved):
-            self._check(start)
+            if self._gone(start):
+                return []
             self._end_snapshot()
             found += self._stream(start).slices(start, end, self._settings)
         if end.heartbeat > start.heartbeat:
@@ -565,6 +501,24 @@ class PostgresConnector:
             place = (end.txn, 2, end.txn_index, _HEARTBEAT_PART | end.heartbeat)
         topic = self._capture.topics.heartbeats
         return HeartbeatSlice(topic, self.config.topic_prefix, end.epoch, *place)
+
+    def _gone(self, start: Offset) -> bool:
+        """Whether a range that was planned before a restart cannot be read any more, and the next
+        one begins anew."""
+        lost = self._check(start)
+        if lost is None:
+            return False
+        if self._follows(lost, start):
+            log.warning("%s; what the slot still holds is read", lost.message)
+            return False
+        if lost.code == "postgresql.slot_moved":
+            # Behind this range the slot may fit again, and nobody would know of the gap.
+            self._beginning.drop_slot()
+            with connect(self.config) as connection:
+                if find_slot(connection, self.config.slot_name) is not None:
+                    raise lost
+        log.warning("%s; what was planned last is left to the new snapshot", lost.message)
+        return True
 
 
 def _options(config: PostgresConfig) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -12,31 +13,51 @@ from headrace.connectors.postgresql.connection import connect, translate
 from headrace.errors import HeadraceError
 
 
-class Keeper:
-    """A REPEATABLE READ, READ ONLY transaction that exports its snapshot.
+class NotSafe(Exception):
+    """A serializable snapshot waits for transactions that were there before it."""
 
-    With `imported`, the snapshot of that name (a new slot's) is taken over, so that the
-    replication connection that exported it is free. `taken_us` is the transaction's time in
-    microseconds since 1970, `xids` its `pg_current_snapshot()`, `txid` a transaction id of that
-    moment.
+
+class Keeper:
+    """A READ ONLY transaction that exports its snapshot.
+
+    Its isolation is snapshot.isolation.mode; below REPEATABLE READ there is no snapshot of several
+    statements, so that is the least. With `imported`, the snapshot of that name (a new slot's, as
+    strong as any) is taken over, so that the replication connection that exported it is free.
+    `taken_us` is the transaction's time in microseconds since 1970, `xids` its
+    `pg_current_snapshot()`, `txid` a transaction id of that moment.
     """
 
     def __init__(self, config: PostgresConfig, imported: str | None = None) -> None:
         self.connection = connect(config, application="headrace snapshot")
         try:
-            self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            if imported is not None:
+            if imported is None:
+                self._begin(config)
+            else:
+                self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 self.connection.execute(f"SET TRANSACTION SNAPSHOT '{imported}'".encode())
             row = self.connection.execute(
                 "SELECT pg_export_snapshot(), txid_current_snapshot()::text,"
                 " (extract(epoch FROM transaction_timestamp()) * 1000000)::bigint"
             ).fetchone()
+            self.connection.execute("SET LOCAL statement_timeout = 0")
         except psycopg.Error as error:
             self.connection.close()
+            if error.sqlstate == "57014":  # the statement timeout of _begin
+                raise NotSafe from None
             raise translate(error, config, "Taking the snapshot") from None
         assert row is not None
         self.snapshot_id, self.xids, self.taken_us = str(row[0]), str(row[1]), int(row[2])
         self.txid = _transaction_id(config)
+
+    def _begin(self, config: PostgresConfig) -> None:
+        row = self.connection.execute("SELECT pg_is_in_recovery()").fetchone()
+        standby = row is not None and row[0]
+        if str(config.snapshot_isolation_mode) != "serializable" or standby:
+            self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return
+        self.connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE")
+        # The first query waits until the snapshot is safe: no longer than the caller may.
+        self.connection.execute("SET LOCAL statement_timeout = 2000")
 
     def alive(self) -> bool:
         """Whether the snapshot can still be imported."""
@@ -72,6 +93,8 @@ def covers(old: str, new: str) -> bool:
     What `old` sees committed before its log position and is not streamed; what `new` misses of it
     would be lost. WAL order is not visibility order, so a later snapshot can miss some.
     """
+    if not old:
+        return True
     _, old_end, old_running = parse_xids(old)
     _, new_end, new_running = parse_xids(new)
     if new_end < old_end:
@@ -95,19 +118,21 @@ def renew(
     check: Callable[[], None],
     report: Callable[[str], None],
 ) -> Keeper:
-    """A keeper of a new snapshot that covers `old` (None: whatever committed before now).
+    """A keeper of a new snapshot that covers `old` (None: whatever committed before now; empty:
+    nothing).
 
     Waits for as long as a transaction of that time is still ending; calls `check` meanwhile,
     which may raise.
     """
     reported = time.monotonic() + 3
     while True:
-        keeper = Keeper(config)
-        if old is None:
-            old = everything_before(keeper)
-        if covers(old, keeper.xids):
-            return keeper
-        keeper.close()
+        with contextlib.suppress(NotSafe):
+            keeper = Keeper(config)
+            if old is None:
+                old = everything_before(keeper)
+            if covers(old, keeper.xids):
+                return keeper
+            keeper.close()
         check()
         if time.monotonic() > reported:
             report("The snapshot waits for transactions that began before it")

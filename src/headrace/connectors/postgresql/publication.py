@@ -10,6 +10,7 @@ from psycopg import sql
 from headrace.connectors.postgresql.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.slot import is_standby
 from headrace.errors import HeadraceError
 
 _NAMED = 5
@@ -32,6 +33,12 @@ def ensure_publication(
         row = connection.execute(
             "SELECT puballtables FROM pg_publication WHERE pubname = %s", (name,)
         ).fetchone()
+        if row is None and is_standby(connection):
+            raise HeadraceError(
+                "postgresql.publication_missing",
+                f"The publication {name} does not exist, and a standby cannot make it",
+                f"On the primary: CREATE PUBLICATION {name} FOR TABLE …;",
+            )
         if row is None:
             if mode == "disabled":
                 raise HeadraceError(
@@ -79,9 +86,9 @@ def _create(config: PostgresConfig, mode: str, tables: Sequence[tuple[str, str]]
 
 def _published(config: PostgresConfig) -> str | None:
     """`publish` of the publication, when skipped.operations is set explicitly."""
-    skipped = set(config.skipped_operations)
-    if skipped in (set(), {"t"}):
+    if not config.is_set("skipped.operations"):
         return None
+    skipped = set(config.skipped_operations)
     return ", ".join(word for letter, word in _OPERATIONS.items() if letter not in skipped)
 
 
@@ -110,12 +117,38 @@ def _update(
             "publication.autocreate.mode=filtered cannot narrow",
             "Drop it, choose another publication.name, or use all_tables.",
         )
-    if _named_tables(connection, name) != set(tables):
+    other = _named_tables(connection, name) ^ set(tables)
+    if other and is_standby(connection):
+        listed = ", ".join(sorted(".".join(pair) for pair in other))
+        raise HeadraceError(
+            "postgresql.publication_unsuitable",
+            f"The publication {name} and the captured tables differ in {listed}, and a standby "
+            "cannot change it",
+            "Change it on the primary, or set publication.autocreate.mode=disabled.",
+        )
+    publication = sql.Identifier(name)
+    if other:
         connection.execute(
-            sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(
-                sql.Identifier(name), _table_list(tables)
+            sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(publication, _table_list(tables))
+        )
+    published = _published(config)
+    if published is not None and published != _operations(connection, name):
+        connection.execute(
+            sql.SQL("ALTER PUBLICATION {} SET (publish = {})").format(
+                publication, sql.Literal(published)
             )
         )
+
+
+def _operations(connection: psycopg.Connection, name: str) -> str:
+    """What the publication publishes, as `_published` writes it."""
+    row = connection.execute(
+        "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication"
+        " WHERE pubname = %s",
+        (name,),
+    ).fetchone()
+    words = zip(_OPERATIONS.values(), row or (), strict=False)
+    return ", ".join(word for word, there in words if there)
 
 
 def published_oids(connection: psycopg.Connection, name: str) -> set[int]:

@@ -95,13 +95,14 @@ class Receiver:
         options: int,
         skip_truncate: bool,
         status_seconds: float,
+        acknowledged: int,
         orphaned: Callable[[], bool],
         counts: TransactionCounts | None = None,
     ) -> None:
         self.spool = spool
         self.relations = relations
         self.error: HeadraceError | None = None
-        self.acknowledged = start.lsn_commit
+        self.acknowledged = acknowledged  # 0: nothing is ever acknowledged
         self.blocked = False
         self.bytes_received = 0
         self._open_stream = open_stream

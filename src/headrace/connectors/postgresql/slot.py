@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +14,8 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
 from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,31 @@ def check_position(state: SlotState, stored: Offset, config: PostgresConfig) -> 
         )
 
 
+def lost_position(
+    state: SlotState | None, stored: Offset, config: PostgresConfig
+) -> HeadraceError | None:
+    """Why the log from `stored` on is gone, or None: the slot is missing, lost, or beyond it.
+
+    Raises HeadraceError("postgresql.slot_unsuitable").
+    """
+    if state is None:
+        return HeadraceError(
+            "postgresql.slot_missing",
+            f"The slot {config.slot_name} does not exist any more, but the checkpoint is at "
+            f"{format_lsn(stored.lsn_commit)}",
+            "The changes since then are gone: start with a new checkpoint, or set "
+            "snapshot.mode=when_needed (either takes a new snapshot).",
+        )
+    try:
+        check_slot(state, config)
+        check_position(state, stored, config)
+    except HeadraceError as error:
+        if error.code in ("postgresql.slot_lost", "postgresql.slot_moved"):
+            return error
+        raise
+    return None
+
+
 def wait_until_free(
     find: Callable[[], SlotState | None], config: PostgresConfig, report: Callable[[str], None]
 ) -> None:
@@ -129,13 +158,30 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
     command. Raises HeadraceError; nothing is left behind when it does."""
     name = config.slot_name
     if replication.info.server_version >= 150000:
-        options = "(SNAPSHOT 'export')"
+        failover = ", FAILOVER" if _makes_failover(replication, config) else ""
+        options = f"(SNAPSHOT 'export'{failover})"
     else:
         options = "EXPORT_SNAPSHOT"
     command = f'CREATE_REPLICATION_SLOT "{name}" LOGICAL pgoutput {options}'
+    seconds = config.internal_create_slot_command_timeout / 1000
+    # The server waits for every open transaction, and knows no timeout of its own for this.
+    alarm = threading.Timer(seconds, replication.cancel) if seconds else None
+    if alarm is not None:
+        alarm.daemon = True
+        alarm.start()
     try:
         row = replication.execute(command.encode()).fetchone()
     except psycopg.Error as error:
+        if error.sqlstate == "57014":
+            raise HeadraceError(
+                "postgresql.slot_timeout",
+                f"The slot {name} could not be made within {seconds:g} s: the server waits for a "
+                "transaction that was open before; a standby also for news of its primary",
+                "End it (SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS "
+                "NOT NULL); on the primary of a standby: SELECT pg_log_standby_snapshot(); it is "
+                "tried again.",
+                retriable=True,
+            ) from None
         if error.sqlstate == "55000":
             raise HeadraceError(
                 "postgresql.wal_level",
@@ -143,8 +189,62 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
                 "Set wal_level = logical and restart the server.",
             ) from None
         raise translate(error, config, f"Creating the replication slot {name}") from None
+    finally:
+        if alarm is not None:
+            alarm.cancel()
     assert row is not None
     return CreatedSlot(parse_lsn(row[1]), row[2])
+
+
+def _makes_failover(replication: psycopg.Connection, config: PostgresConfig) -> bool:
+    """slot.failover, where the server can do it."""
+    if not config.slot_failover:
+        return False
+    if replication.info.server_version < 170000:
+        why = "the server is older than PostgreSQL 17"
+    elif is_standby(replication):
+        why = "the server is a standby"
+    else:
+        return True
+    log.warning("slot.failover: %s; a slot without failover is made", why)
+    return False
+
+
+def is_standby(connection: psycopg.Connection) -> bool:
+    """Whether the server replays another one's log."""
+    row = connection.execute("SELECT pg_is_in_recovery()").fetchone()
+    return row is not None and bool(row[0])
+
+
+def drop_when_free(connection: psycopg.Connection, name: str) -> bool:
+    """Drop the slot at the end of its use; False when somebody else uses it, as after three tries
+    a second apart."""
+    deadline = time.monotonic() + 3
+    while True:
+        state = find_slot(connection, name)
+        if state is None:
+            return True
+        if state.active_pid is None:
+            drop_slot(connection, name)
+        elif time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+
+
+def advance_slot(connection: psycopg.Connection, stored: Offset, config: PostgresConfig) -> None:
+    """Move a slot that is behind `stored`, which the checkpoint holds, to it (Invariant 1)."""
+    state = find_slot(connection, config.slot_name)
+    if state is None or (state.confirmed_flush_lsn or 0) >= stored.lsn_commit:
+        return
+    try:
+        connection.execute(
+            "SELECT pg_replication_slot_advance(%s, %s)",
+            (config.slot_name, format_lsn(stored.lsn_commit)),
+        )
+    except psycopg.Error as error:
+        log.warning(
+            "offset.mismatch.strategy: the slot %s stays behind: %s", config.slot_name, error
+        )
 
 
 def drop_slot(connection: psycopg.Connection, name: str) -> None:
@@ -159,5 +259,12 @@ def drop_slot(connection: psycopg.Connection, name: str) -> None:
 def system_identifier(replication: psycopg.Connection) -> str:
     """IDENTIFY_SYSTEM's identifier of the cluster."""
     row = replication.execute("IDENTIFY_SYSTEM").fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def cluster_identifier(connection: psycopg.Connection) -> str:
+    """The same on a normal connection."""
+    row = connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
     assert row is not None
     return str(row[0])

@@ -3,7 +3,6 @@ of the slot's consistent point; resumed by the rules of docs/decisions (architec
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
+from psycopg import sql
 
 from headrace.connect.memory import address_of
 from headrace.connect.records import Records, group_by_shape
@@ -21,9 +21,7 @@ from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.chunks import (
     PAGE_BYTES,
     Chunk,
-    chunk_kind,
     copy_statement,
-    is_empty,
     next_bound,
     rows_per_chunk,
 )
@@ -32,38 +30,20 @@ from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.copy_reader import read_copy
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
 from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
+from headrace.connectors.postgresql.locks import TableLocks
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
-from headrace.errors import HeadraceError
+from headrace.connectors.postgresql.overrides import Overrides, copy_override
+from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
+from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
 
 log = logging.getLogger(__name__)
 
 MOST_CHUNKS = 64  # in one range; their bounds are in the offset
 
 
-@dataclass(frozen=True)
-class SnapshotTable:
-    """A table that holds rows, as the table list keeps it."""
-
-    oid: int
-    schema: str
-    table: str
-    kind: str
-    leaves: tuple[tuple[int, str, str, int, int], ...]
-    opens: bool  # the first captured table; the marker `first` is left out when it is empty
-
-    def to_json(self) -> list[Any]:
-        leaves = [list(leaf) for leaf in self.leaves]
-        return [self.oid, self.schema, self.table, self.kind, leaves, self.opens]
-
-    @staticmethod
-    def from_json(data: list[Any]) -> SnapshotTable:
-        oid, schema, table, kind, leaves, opens = data
-        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves), opens)
-
-
-class KeylessUnfinished(Exception):
-    """A table without key was being read when its snapshot was lost: the attempt is over."""
+class AttemptOver(Exception):
+    """The snapshot was lost, and what it left unread cannot be read on a later one."""
 
 
 class Snapshot:
@@ -79,25 +59,41 @@ class Snapshot:
         check: Callable[[], None],
     ) -> None:
         self._config, self._capture, self._catalog = config, capture, catalog
-        self._plan = plan
+        self._plan = _limited(plan, config)
         self._keeper = keeper
+        self._locks: TableLocks | None = None
         self._check = check
+        self._overrides = Overrides.of(config)
         self._renewed = False
         self._consistent: int | None = None
         self._described: dict[int, tuple[CatalogTable, RelationFacts] | None] = {}
         self._rows: dict[int, int] = {}
 
-    def begin(self, start: Offset, previous: str | None = None) -> Offset:
+    def lock(self) -> None:
+        """As snapshot.locking.mode says; before the snapshot is taken."""
+        if self._locks is None and self._config.snapshot_locking_mode == "shared":
+            names = snapshot_tables(self._config, self._capture, self._catalog)
+            self._locks = TableLocks(self._config, names)
+
+    def begin(self, start: Offset, keeper: Keeper | None) -> Offset:
         """The offset before the first chunk: table list, snapshot and time are written down.
 
-        `previous`: an earlier snapshot's transactions that this one must see.
+        `keeper`: of the snapshot of `start`; without it, a present one is taken.
         """
-        if self._keeper is None:
+        if keeper is None:
+            self.lock()
+        if keeper is None and SnapshotRule.of(self._config).streams:
             # The slot was there before: what it streams can be older than these rows.
-            self._keeper = renew(self._config, previous, self._check, log.warning)
-            start = replace(start, consistent=_position(self._keeper))
-        keeper = self._keeper
-        tables = tuple(table.to_json() for table in self._tables())
+            keeper = renew(self._config, None, self._check, log.warning)
+            start = replace(start, consistent=_position(keeper))
+        elif keeper is None:
+            keeper = renew(self._config, "", self._check, log.warning)
+            start = replace(start, lsn_commit=_position(keeper))
+        self._keeper = keeper
+        listed = TableList(
+            keeper.connection, self._config, self._capture, self._catalog, self._has_key
+        )
+        tables = tuple(table.to_json() for table in listed.tables())
         progress = SnapshotProgress(
             taken_us=keeper.taken_us,
             txid=keeper.txid,
@@ -111,43 +107,13 @@ class Snapshot:
         )
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
 
-    def _tables(self) -> list[SnapshotTable]:
-        """Captured tables with rows, in the order of the include list and by name; but where they
-        are more than one chunk, those first that cannot be resumed: without any key, or large
-        and without a usable one."""
-        assert self._keeper is not None
-        order = self._capture.order
-        found = []
-        captured = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
-        for number, entry in enumerate(sorted(captured, key=lambda t: order(t.name))):
-            table = self._catalog.describe(entry.oid)
-            if table is None:
-                continue
-            leaves = tuple(
-                leaf
-                for leaf in table.leaves
-                if not is_empty(self._keeper.connection, (leaf[1], leaf[2]))
-            )
-            if leaves:
-                kind = chunk_kind(table)
-                found.append(
-                    SnapshotTable(table.oid, table.schema, table.table, kind, leaves, number == 0)
-                )
-        if sum(map(_bytes, found)) > self._chunk_bytes():
-            found.sort(key=self._resumes)
-        return found
-
-    def _resumes(self, table: SnapshotTable) -> bool:
-        small = _bytes(table) <= self._chunk_bytes()
-        return table.kind == "key" or (small and self._has_key(table))
-
     def _has_key(self, table: SnapshotTable) -> bool:
         found = self.describe(table)
         return found is not None and bool(found[1].key)
 
     def poll(self, after: Offset) -> Offset:
         """The end of the next range of chunks; behind the last one, the position without snapshot,
-        which says that all of it was read. Raises KeylessUnfinished."""
+        which says that all of it was read. Raises AttemptOver."""
         progress = after.snapshot
         assert progress is not None
         self._ensure_keeper(after)
@@ -188,22 +154,26 @@ class Snapshot:
             return
         if self._keeper is not None:
             self._keeper.close()
+        self.lock()
         self._keeper = renew(self._config, after.snapshot.xids, self._check, log.warning)
         self._renewed = True
         self._consistent = _position(self._keeper)
         log.info("the snapshot goes on with a new one, consistent from %d", self._consistent)
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Where to go on after the snapshot was lost. Raises KeylessUnfinished.
+        """Where to go on after the snapshot was lost. Raises AttemptOver.
 
         The chunks of the range that ends at `progress` count as being read: nobody knows whether
         they were read on the lost snapshot or again on a later one. A table without key must not
         be read on a later one at all: what was inserted since would come twice.
         """
+        if not SnapshotRule.of(self._config).streams:
+            # No stream will bring what happened between the two snapshots.
+            raise AttemptOver
         tables = [SnapshotTable.from_json(data) for data in progress.tables or ()]
         first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
         if any(t.kind != "key" and not self._has_key(t) for t in tables[first:]):
-            raise KeylessUnfinished
+            raise AttemptOver
         place = progress.after
         if place is None:
             return progress
@@ -267,11 +237,7 @@ class Snapshot:
             if found is None:
                 log.warning("%s.%s is gone; its rows are left out", table.schema, table.table)
                 continue
-            leaf = table.leaves[chunk.leaf]
-            statement = copy_statement(
-                (leaf[1], leaf[2]), [c.name for c in found[1].columns], found[0].key, chunk
-            ).as_string(self._keeper.connection)
-            chunks.append(ChunkQuery(chunk, statement, found[1]))
+            chunks.append(ChunkQuery(chunk, self._statement(table, chunk, *found), found[1]))
         groups = _grouped(chunks, end.slices)
         return [
             ChunkSlice(
@@ -287,21 +253,42 @@ class Snapshot:
             for group in groups
         ]
 
+    def _statement(
+        self, table: SnapshotTable, chunk: Chunk, described: CatalogTable, facts: RelationFacts
+    ) -> str:
+        assert self._keeper is not None
+        connection = self._keeper.connection
+        names = [column.name for column in facts.columns]
+        leaf = table.leaves[chunk.leaf][1:3]
+        if chunk.kind != "query":
+            return copy_statement(leaf, names, described.key, chunk).as_string(connection)
+        whole = sql.SQL("SELECT * FROM {}").format(sql.Identifier(*leaf)).as_string(connection)
+        statement = self._overrides.statements.get(table.name, whole)
+        columns = {column.name: column for column in described.columns}
+        wanted = [columns[name] for name in names]
+        return copy_override(connection, table.name, statement, wanted).as_string(connection)
+
     def close(self) -> None:
         """Let the snapshot go."""
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
+        if self._locks is not None:
+            self._locks.close()
+            self._locks = None
 
 
-def _bytes(table: SnapshotTable) -> int:
-    return sum(leaf[3] for leaf in table.leaves) * PAGE_BYTES
+def _limited(plan: Plan, config: PostgresConfig) -> Plan:
+    """snapshot.max.threads bounds the connections, when it is set."""
+    if not config.is_set("snapshot.max.threads"):
+        return plan
+    return replace(plan, slices=min(plan.slices, config.snapshot_max_threads))
 
 
 def _position(keeper: Keeper) -> int:
     """Where the log is now."""
     query = (
-        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()"
+        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
         " ELSE pg_current_wal_insert_lsn() END)::text"
     )
     row = keeper.connection.execute(query.encode()).fetchone()
@@ -366,6 +353,8 @@ class _Walker:
     def _upper(
         self, table: SnapshotTable, leaf: tuple[int, str, str, int, int]
     ) -> tuple[str, ...] | int | None:
+        if table.kind == "query":
+            return None
         if table.kind == "key":
             found = self._owner.describe(table)
             if found is None:
@@ -472,21 +461,3 @@ class ChunkSlice:
                 if not (name != "last" and MARKERS[last[-1]] == "first"):
                     last[-1] = MARKERS.index(name)
             yield group_by_shape(held, {0: shape})
-
-
-def describe_progress(progress: SnapshotProgress) -> str:
-    """For status lines."""
-    return json.dumps({"table": progress.table, "of": len(progress.tables or ())})
-
-
-def check_tables(tables: list[str], config: PostgresConfig) -> None:
-    """Refuses a configuration that captures nothing."""
-    if not tables and not config.table_include_list:
-        return
-    if not tables:
-        raise HeadraceError(
-            "postgresql.no_tables",
-            f"No table of {config.database_dbname} matches table.include.list="
-            f"{','.join(config.table_include_list)}",
-            "Check the names (schema.table) and the role's privileges.",
-        )

@@ -47,6 +47,7 @@ class Streaming:
         skip_truncate: bool,
         status_seconds: float,
         acknowledge_seconds: float,
+        acknowledges: bool,
         inline: bool,
         orphaned: Callable[[], bool],
         counts: TransactionCounts | None = None,
@@ -64,6 +65,7 @@ class Streaming:
         self._lookups = lookups
         self._acknowledge_seconds = acknowledge_seconds
         self._idle_since = time.monotonic()
+        self._acknowledges = acknowledges
         self._plans: list[Segment] = []
         least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
         self.spool = Spool(decoder.END, max(spool_bytes, least))
@@ -75,6 +77,7 @@ class Streaming:
             options=options,
             skip_truncate=skip_truncate,
             status_seconds=status_seconds,
+            acknowledged=start.lsn_commit if acknowledges else 0,
             orphaned=orphaned,
             counts=counts,
         )
@@ -294,7 +297,8 @@ class Streaming:
 
     def acknowledge(self, lsn: int) -> None:
         """Tell the server that everything up to `lsn` may be forgotten (Invariant 1)."""
-        self.receiver.acknowledged = max(self.receiver.acknowledged, lsn)
+        if self._acknowledges:
+            self.receiver.acknowledged = max(self.receiver.acknowledged, lsn)
 
     def server_position(self) -> int:
         """The server's WAL position as last heard."""

@@ -1,0 +1,101 @@
+"""Statements of their own by which the snapshot reads some tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from headrace.connectors.postgresql.catalog import CatalogColumn
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import connect
+from headrace.errors import HeadraceError
+
+_PREFIX = "snapshot.select.statement.overrides"
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Statements by `schema.table`; `without`: tables that are listed but have none."""
+
+    statements: Mapping[str, str]
+    without: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(config: PostgresConfig) -> Overrides:
+        """The overrides of a configuration."""
+        given = {
+            member.variables[0]: member.value.strip().rstrip(";")
+            for member in config.snapshot_select_statement_overrides_options
+        }
+        listed = config.snapshot_select_statement_overrides
+        return Overrides(
+            {name: given[name] for name in listed if name in given},
+            tuple(name for name in listed if name not in given),
+        )
+
+    def check(self, config: PostgresConfig) -> None:
+        """Asks what each statement gives. Raises HeadraceError("postgresql.override")."""
+        if self.statements:
+            with connect(config) as connection:
+                for name, statement in self.statements.items():
+                    result_columns(connection, name, statement)
+
+
+def result_columns(
+    connection: psycopg.Connection, table: str, statement: str
+) -> dict[str, tuple[int, int]]:
+    """Type and typmod by column that the statement gives; nothing is read."""
+    query = sql.SQL("SELECT * FROM {} LIMIT 0").format(derived(statement))
+    try:
+        result = connection.execute(query).pgresult
+    except psycopg.Error as error:
+        raise _refused(table, error.diag.message_primary or str(error)) from None
+    if result is None or result.nfields == 0:
+        raise _refused(table, "it gives no columns")
+    return {
+        (result.fname(i) or b"").decode(): (result.ftype(i), result.fmod(i))
+        for i in range(result.nfields)
+    }
+
+
+def _refused(table: str, why: str) -> HeadraceError:
+    return HeadraceError(
+        "postgresql.override",
+        f"{_PREFIX}.{table}: {why}",
+        "Give one SELECT whose columns have the names of the table's.",
+    )
+
+
+def derived(statement: str) -> sql.Composed:
+    """The statement as a table `t`; the line break ends a comment."""
+    return sql.SQL("({}\n) t").format(sql.SQL(statement))
+
+
+def copy_override(
+    connection: psycopg.Connection,
+    table: str,
+    statement: str,
+    columns: Sequence[CatalogColumn],
+) -> sql.Composed:
+    """COPY … TO STDOUT of the statement's rows, in the table's columns and types; a column that
+    it does not give is null."""
+    found = result_columns(connection, table, statement)
+    parts: list[sql.Composable] = []
+    for column in columns:
+        wanted = column.type_oid, column.typmod
+        given = found.get(column.name)
+        name = sql.Identifier("t", column.name)
+        if given is None:
+            parts.append(sql.SQL("NULL"))
+        elif given == wanted:
+            parts.append(name)
+        else:
+            row = connection.execute("SELECT format_type(%s, %s)", wanted).fetchone()
+            assert row is not None
+            parts.append(sql.SQL("CAST({} AS {})").format(name, sql.SQL(row[0])))
+    return sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(
+        sql.SQL(", ").join(parts), derived(statement)
+    )

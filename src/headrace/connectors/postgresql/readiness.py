@@ -1,0 +1,140 @@
+"""Whether server, role, tables and publication can serve, asked at each start."""
+
+from __future__ import annotations
+
+import logging
+
+import psycopg
+
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
+from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.overrides import Overrides
+from headrace.connectors.postgresql.publication import check_published
+from headrace.connectors.postgresql.replica_identity import set_identities
+from headrace.connectors.postgresql.slot import cluster_identifier, system_identifier
+from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+
+class Readiness:
+    """Asks the server; changes nothing but replica identities, where it is told to."""
+
+    def __init__(self, config: PostgresConfig, capture: Capture, catalog: Catalog) -> None:
+        self._config, self._capture, self._catalog = config, capture, catalog
+        self.rule = SnapshotRule.of(config)
+
+    def prepare(self) -> tuple[psycopg.Connection, list[CatalogTable]]:
+        """A normal connection on a server that can serve us, and the captured tables."""
+        connection = connect(self._config)
+        try:
+            tables = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
+            if self.rule.streams:
+                self._check_level(connection)
+            self._check_tables(connection, tables)
+            if self.rule.at_first:
+                self._check_overrides()
+        except BaseException:
+            connection.close()
+            raise
+        return connection, tables
+
+    def _check_level(self, connection: psycopg.Connection) -> None:
+        level = connection.execute("SHOW wal_level").fetchone()
+        if level is None or level[0] != "logical":
+            raise HeadraceError(
+                "postgresql.wal_level",
+                f"wal_level is {level[0] if level else 'unknown'}; logical is needed",
+                "Set wal_level = logical and restart the server.",
+            )
+
+    def _check_tables(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
+        if not tables and self._config.table_include_list:
+            raise HeadraceError(
+                "postgresql.no_tables",
+                f"No table of {self._config.database_dbname} matches table.include.list "
+                f"({', '.join(self._config.table_include_list)})",
+                "Check the names (schema.table, regular expressions that match the whole name).",
+            )
+        self._check_number(tables)
+        for table in tables:
+            self._check_privilege(connection, table)
+            self._check_types(table)
+
+    def _check_number(self, tables: list[CatalogTable]) -> None:
+        """guardrail.collections.max"""
+        most = self._config.guardrail_collections_max
+        if most == 0 or len(tables) <= most:
+            return
+        message = f"{len(tables)} tables are captured; guardrail.collections.max is {most}"
+        remedy = "Narrow table.include.list, or raise guardrail.collections.max."
+        if self._config.guardrail_collections_limit_action == "fail":
+            raise HeadraceError("postgresql.too_many_tables", message, remedy)
+        log.warning("%s. %s", message, remedy)
+
+    def set_identities(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
+        """replica.identity.autoset.values"""
+        rules = self._config.replica_identity_autoset_values
+        set_identities(connection, rules, tables, log.warning)
+
+    def _check_overrides(self) -> None:
+        overrides = Overrides.of(self._config)
+        for name in overrides.without:
+            log.warning(
+                "snapshot.select.statement.overrides.%s is missing: all rows are read", name
+            )
+        overrides.check(self._config)
+
+    def _check_privilege(self, connection: psycopg.Connection, table: CatalogTable) -> None:
+        row = connection.execute(
+            "SELECT has_table_privilege(%s::oid, 'SELECT')", (table.oid,)
+        ).fetchone()
+        if row is None or not row[0]:
+            raise HeadraceError(
+                "postgresql.no_privilege",
+                f"The role {self._config.database_user} may not read {table.name}",
+                f'GRANT SELECT ON {table.name} TO "{self._config.database_user}"; '
+                "(and USAGE on its schema).",
+            )
+
+    def _check_types(self, table: CatalogTable) -> None:
+        described = self._catalog.describe(table.oid)
+        if described is not None:
+            columns = tuple(
+                RelationColumn(c.name, c.type_oid, c.typmod, False) for c in described.columns
+            )
+            self._capture.relation(
+                RelationMessage(table.oid, table.schema, table.table, "d", columns), self._catalog
+            )
+
+    def check_published(
+        self, connection: psycopg.Connection, tables: list[CatalogTable], *, first: bool
+    ) -> None:
+        """No captured table's changes get lost in silence; see publication.check_published."""
+        described = [self._catalog.describe(table.oid) for table in tables]
+        there = [table for table in described if table is not None]
+        roots = self._catalog.partition_roots()
+        check_published(connection, self._config, there, roots, log.warning, first=first)
+
+    def cluster(self, connection: psycopg.Connection) -> str:
+        """The cluster's system identifier; a replication connection is only asked when the log is
+        to be read."""
+        if not self.rule.streams:
+            return cluster_identifier(connection)
+        with connect(self._config, replication=True) as replication:
+            return system_identifier(replication)
+
+
+def check_system(stored: Offset, system: str) -> None:
+    """Refuses a checkpoint of another cluster."""
+    if stored.system and stored.system != system:
+        raise HeadraceError(
+            "postgresql.other_server",
+            f"The checkpoint belongs to the PostgreSQL cluster {stored.system}, this is {system}",
+            "Point database.hostname to that cluster, or start with a new checkpoint.",
+        )

@@ -1,0 +1,42 @@
+"""What snapshot.mode asks for: when existing rows are read, and whether changes follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.connectors.postgresql.config import PostgresConfig
+
+
+@dataclass(frozen=True)
+class SnapshotRule:
+    """`at_first`: rows are read when there is no position yet; `at_every`: at every start.
+    `streams`: the log follows. `repairs`: a lost position is met with a new snapshot."""
+
+    at_first: bool
+    at_every: bool
+    streams: bool
+    repairs: bool
+
+    @staticmethod
+    def of(config: PostgresConfig) -> SnapshotRule:
+        """The rule of a configuration."""
+        mode = str(config.snapshot_mode)
+        if mode == "configuration_based":
+            reads = config.snapshot_mode_configuration_based_snapshot_data
+            return SnapshotRule(
+                reads,
+                reads,
+                config.snapshot_mode_configuration_based_start_stream,
+                reads or config.snapshot_mode_configuration_based_snapshot_on_data_error,
+            )
+        return _RULES[mode]
+
+
+# Debezium's `always` asks for the old position first, and fails where a new snapshot would help.
+_RULES = {
+    "always": SnapshotRule(True, True, True, True),
+    "initial": SnapshotRule(True, False, True, False),
+    "initial_only": SnapshotRule(True, False, False, False),
+    "no_data": SnapshotRule(False, False, True, False),
+    "when_needed": SnapshotRule(True, False, True, True),
+}

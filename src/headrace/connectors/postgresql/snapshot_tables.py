@@ -1,0 +1,130 @@
+"""Which tables a snapshot reads, how each is cut, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.chunks import (
+    PAGE_BYTES,
+    chunk_kind,
+    is_empty,
+    number_of_rows,
+    query_is_empty,
+)
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.overrides import Overrides
+
+
+@dataclass(frozen=True)
+class SnapshotTable:
+    """A table that holds rows, as the table list keeps it. `kind`: see `Chunk`."""
+
+    oid: int
+    schema: str
+    table: str
+    kind: str
+    leaves: tuple[tuple[int, str, str, int, int], ...]
+    opens: bool  # the first captured table; the marker `first` is left out when it is empty
+
+    @property
+    def name(self) -> str:
+        """schema.table"""
+        return f"{self.schema}.{self.table}"
+
+    def to_json(self) -> list[Any]:
+        leaves = [list(leaf) for leaf in self.leaves]
+        return [self.oid, self.schema, self.table, self.kind, leaves, self.opens]
+
+    @staticmethod
+    def from_json(data: list[Any]) -> SnapshotTable:
+        oid, schema, table, kind, leaves, opens = data
+        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves), opens)
+
+
+def snapshot_tables(config: PostgresConfig, capture: Capture, catalog: Catalog) -> list[str]:
+    """Names of the tables whose rows are read: by the include list, then by name."""
+    chosen = config.snapshot_filter()
+    names = [table.name for table in catalog.tables()]
+    taken = [name for name in names if capture.takes(name) and chosen.accepts(name)]
+    return sorted(taken, key=capture.order)
+
+
+class TableList:
+    """Lists the tables of one snapshot, over a connection that sees it."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        config: PostgresConfig,
+        capture: Capture,
+        catalog: Catalog,
+        has_key: Callable[[SnapshotTable], bool],
+    ) -> None:
+        self._connection, self._config = connection, config
+        self._capture, self._catalog = capture, catalog
+        self._has_key = has_key
+        self._overrides = Overrides.of(config)
+
+    def tables(self) -> list[SnapshotTable]:
+        """Tables with rows, in the order of the include list and by name, or by their number of
+        rows; but where they are more than one chunk, those first that cannot be resumed: the
+        ones without any key, and large ones without a usable one."""
+        oids = {table.name: table.oid for table in self._catalog.tables()}
+        found = []
+        for number, name in enumerate(snapshot_tables(self._config, self._capture, self._catalog)):
+            table = self._catalog.describe(oids[name]) if name in oids else None
+            if table is None:
+                continue
+            kind, leaves = self._leaves(table)
+            if leaves:
+                found.append(
+                    SnapshotTable(table.oid, table.schema, table.table, kind, leaves, number == 0)
+                )
+        found = self._by_rows(found)
+        if sum(map(_bytes, found)) > self._config.headrace_snapshot_chunk_bytes:
+            found.sort(key=self._resumes)
+        return found
+
+    def _leaves(
+        self, table: CatalogTable
+    ) -> tuple[str, tuple[tuple[int, str, str, int, int], ...]]:
+        statement = self._overrides.statements.get(table.name)
+        if statement is None:
+            leaves = tuple(
+                leaf for leaf in table.leaves if not is_empty(self._connection, (leaf[1], leaf[2]))
+            )
+            return chunk_kind(table), leaves
+        try:
+            empty = query_is_empty(self._connection, statement)
+        except psycopg.Error as error:
+            what = f"snapshot.select.statement.overrides.{table.name}"
+            raise translate(error, self._config, what) from None
+        pages = sum(leaf[3] for leaf in table.leaves)
+        rows = sum(leaf[4] for leaf in table.leaves)
+        whole = (table.oid, table.schema, table.table, pages, rows)
+        return "query", () if empty else (whole,)
+
+    def _by_rows(self, tables: list[SnapshotTable]) -> list[SnapshotTable]:
+        order = self._config.snapshot_tables_order_by_row_count
+        if order == "disabled":
+            return tables
+        rows = {
+            table.oid: sum(number_of_rows(self._connection, leaf) for leaf in table.leaves)
+            for table in tables
+        }
+        return sorted(tables, key=lambda t: rows[t.oid], reverse=order == "descending")
+
+    def _resumes(self, table: SnapshotTable) -> bool:
+        small = _bytes(table) <= self._config.headrace_snapshot_chunk_bytes
+        return table.kind == "key" or (small and self._has_key(table))
+
+
+def _bytes(table: SnapshotTable) -> int:
+    return sum(leaf[3] for leaf in table.leaves) * PAGE_BYTES
