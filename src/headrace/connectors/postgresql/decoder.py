@@ -52,7 +52,8 @@ from headrace.converters.json_numbers import wrapping_multiply
     TRANSACTION_HAS_ROWS,
     BEGINS,  # relation of BEGIN records + 1; 0: transactions have no border records
     ENDINGS,  # relation of END records + 1
-) = range(23)
+    FILTERED,  # row changes that make no record
+) = range(24)
 STATE_WORDS = 32
 
 # Statuses.
@@ -473,6 +474,8 @@ def index_frames(
                         117,
                         full,
                     )
+            else:
+                store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
             store64(state + 8 * ORDINAL, ordinal + 1)
         elif operation == 66:  # BEGIN
             if length != 30 + 21 or load64(state + 8 * OPEN):
