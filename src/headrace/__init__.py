@@ -9,8 +9,11 @@ from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["HeadraceError", "__version__", "options", "register"]
+    from headrace.spark.metrics import Metrics
+
+__all__ = ["HeadraceError", "__version__", "metrics", "options", "register"]
 
 __version__ = "0.1.0"
 
@@ -20,3 +23,10 @@ def register(spark: SparkSession) -> None:
     from headrace.spark.source import HeadraceDataSource
 
     spark.dataSource.register(HeadraceDataSource)
+
+
+def metrics(query: StreamingQuery) -> Metrics | None:
+    """What the source of a query measured, as of the query's last progress; None before it."""
+    from headrace.spark.metrics import metrics as reported
+
+    return reported(query)

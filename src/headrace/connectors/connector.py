@@ -90,6 +90,11 @@ class Connector(Protocol):
         """Position, lag, phase."""
         ...
 
+    def metrics(self) -> Mapping[str, Any]:
+        """What it measured, as JSON: `snapshot` and `streaming` by Debezium's names, and what the
+        database says of the log."""
+        ...
+
     def close(self) -> None:
         """Close connections and free the log for the next reader; never raises."""
         ...

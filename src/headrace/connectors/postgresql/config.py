@@ -188,6 +188,14 @@ class PostgresConfig(ConnectorConfig):
         Group.CONNECTION,
         "SQL to run on each connection that is not a replication connection.",
     )
+    headrace_slot_watch_interval = Property(
+        "headrace.slot.watch.interval",
+        duration(),
+        "10 s",
+        Group.HEADRACE,
+        "How often the state of the replication slot is read, for the metrics and for a warning "
+        "before the slot is lost; 0 is never.",
+    )
     database_query_timeout_ms = Property(
         "database.query.timeout.ms",
         milliseconds(),

@@ -8,12 +8,11 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 
 from headrace.connectors.connector import OffsetObject, Plan, Slice, Status
-from headrace.connectors.heartbeats import HeartbeatSlice, HeartbeatTimer
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.beginning import Beginning
 from headrace.connectors.postgresql.capture import Capture
@@ -21,8 +20,9 @@ from headrace.connectors.postgresql.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import EventSettings
-from headrace.connectors.postgresql.heartbeat_query import HeartbeatQuery
+from headrace.connectors.postgresql.heartbeats import Heartbeats, heartbeat_slice
 from headrace.connectors.postgresql.log import Stream, open_stream, start_command
+from headrace.connectors.postgresql.metrics import PostgresMetrics
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
 from headrace.connectors.postgresql.publication import ensure_publication
 from headrace.connectors.postgresql.ranges import Limit
@@ -46,7 +46,6 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
-_HEARTBEAT_PART = 1 << 31
 
 
 class PostgresConnector:
@@ -80,10 +79,8 @@ class PostgresConnector:
             names=self._capture.names,
             converting=str(config.event_converting_failure_handling_mode),
         )
-        interval = config.heartbeat_interval_ms / 1000
-        self._heartbeat = HeartbeatTimer(interval) if interval else None
-        query = config.heartbeat_action_query
-        self._heartbeat_query = HeartbeatQuery(config, query) if query and interval else None
+        self._heartbeats = Heartbeats.of(config)
+        self._metrics = PostgresMetrics(config)
         self._streaming: Streaming | None = None
         self._snapshot: Snapshot | None = None
         self._readiness = Readiness(config, self._capture, self._catalog)
@@ -149,9 +146,10 @@ class PostgresConnector:
         self._bounded = True
 
     def latest(self) -> OffsetObject:
-        """The server's position as last heard, or nothing before streaming."""
+        """The server's position as last heard, or nothing before streaming; and the metrics."""
         position = self._streaming.server_position() if self._streaming else 0
-        return Offset(self.config.topic_prefix, 1, self._system, lsn_commit=position).to_json()
+        place = Offset(self.config.topic_prefix, 1, self._system, lsn_commit=position)
+        return place.to_json() | {"metrics": self.metrics()}
 
     def acknowledge(self, offset: OffsetObject) -> None:
         """Remembered and told to the server by the receiver (Invariant 1)."""
@@ -168,12 +166,18 @@ class PostgresConnector:
         head = self._streaming.server_position() if self._streaming else 0
         lag = max(0, head - done.lsn_commit) if done is not None and head else 0
         phase = "streaming" if self._streaming else "snapshot" if self._snapshot else "starting"
-        return Status(phase, position_text(done) if done else "", format_lsn(head), lag, {})
+        details = self.metrics()
+        return Status(phase, position_text(done) if done else "", format_lsn(head), lag, details)
+
+    def metrics(self) -> dict[str, Any]:
+        """See the contract."""
+        return self._metrics.to_json(self._streaming)
 
     def close(self) -> None:
         """Close everything; never raises."""
-        if self._heartbeat_query is not None:
-            self._heartbeat_query.close()
+        if self._heartbeats is not None:
+            self._heartbeats.close()
+        self._metrics.close()
         self._close_streaming()
         if self._snapshot is not None:
             self._snapshot.close()
@@ -203,6 +207,7 @@ class PostgresConnector:
             except HeadraceError as error:
                 most = self.config.errors_max_retries
                 if not error.retriable or (0 <= most <= self._attempts):
+                    self._metrics.snapshot.aborted()
                     self._close_streaming()
                     self._started = False
                     raise
@@ -249,8 +254,10 @@ class PostgresConnector:
             begun = self._resume(after)
             if begun is not None:
                 return begun
+            self._metrics.watch_slot()
             if after.snapshot is not None:
                 end = self._continued().poll(after)
+                self._metrics.planned(after.snapshot, end)
                 return end if end.snapshot is not None else self._beat(end)
         except AttemptOver:
             return self._begin_again(after)
@@ -259,26 +266,21 @@ class PostgresConnector:
         self._end_snapshot()
         if not self._rule.streams or not self._may_stream(seconds):
             return after
+        self._metrics.snapshot.skipped()
         streaming = self._stream(after)
         if self._bounded:
             end = streaming.poll(after, seconds, self._bound())
             # Nothing new ends a bounded run: then no heartbeat may follow either.
             return end if end == after or not self._beats() else self._beat(end)
-        due = float("inf") if self._heartbeat is None else self._heartbeat.remaining()
+        due = float("inf") if self._heartbeats is None else self._heartbeats.remaining()
         end = streaming.poll(after, min(seconds, due), None, moves=due <= seconds)
         return self._beat(end) if self._beats() else end
 
     def _beats(self) -> bool:
-        return self._heartbeat is not None and self._heartbeat.remaining() == 0
+        return self._heartbeats is not None and self._heartbeats.remaining() == 0
 
     def _beat(self, end: Offset) -> Offset:
-        """`end` with a heartbeat before it, when there are any; runs their query."""
-        if self._heartbeat is None:
-            return end
-        self._heartbeat.restart()
-        if self._heartbeat_query is not None:
-            self._heartbeat_query.run()
-        return replace(end, heartbeat=end.heartbeat + 1)
+        return end if self._heartbeats is None else self._heartbeats.beat(end)
 
     def _may_stream(self, seconds: float) -> bool:
         """Whether streaming.delay.ms is over; waits for it, but no longer than a poll may."""
@@ -316,6 +318,7 @@ class PostgresConnector:
         self._checked = self._started = False
         offset, self._snapshot = self._beginning.begin(epoch)
         self._system = offset.system
+        self._metrics.captured = self._readiness.captured
         self._checked = self._started = True
         return offset
 
@@ -358,6 +361,7 @@ class PostgresConnector:
         if self._checked:
             return None
         connection, tables = self._readiness.prepare()
+        self._metrics.captured = self._readiness.captured
         try:
             self._system = self._readiness.cluster(connection)
             check_system(stored, self._system)
@@ -464,6 +468,7 @@ class PostgresConnector:
             acknowledges=config.acknowledges(),
             inline=self._inline,
             orphaned=self._orphaned,
+            metrics=self._metrics.streaming,
             counts=self._counts(),
             lookups=config if config.post_processors else None,
         )
@@ -490,17 +495,8 @@ class PostgresConnector:
             self._end_snapshot()
             found += self._stream(start).slices(start, end, self._settings)
         if end.heartbeat > start.heartbeat:
-            found.append(self._heartbeat_slice(end))
+            found.append(heartbeat_slice(end, self._capture.topics.heartbeats))
         return found
-
-    def _heartbeat_slice(self, end: Offset) -> HeartbeatSlice:
-        """Behind the last row: between transactions as a message outside of one would be, whose
-        ordinal is 0; inside one as a part of its last message that no change has."""
-        place = (end.lsn_commit, 1, end.heartbeat, 0)
-        if end.txn is not None:
-            place = (end.txn, 2, end.txn_index, _HEARTBEAT_PART | end.heartbeat)
-        topic = self._capture.topics.heartbeats
-        return HeartbeatSlice(topic, self.config.topic_prefix, end.epoch, *place)
 
     def _gone(self, start: Offset) -> bool:
         """Whether a range that was planned before a restart cannot be read any more, and the next

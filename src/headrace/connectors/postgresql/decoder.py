@@ -55,7 +55,8 @@ from headrace.converters.json_numbers import wrapping_multiply
     ORIGIN_MAP,  # address of int64 per relation: the version of this origin's rows; 0: no origin
     ORIGIN_MAP_LENGTH,
     ORIGIN_LSN,
-) = range(26)
+    FILTERED,  # row changes that make no record
+) = range(27)
 STATE_WORDS = 32
 
 # Ways to compare two texts of a column, see unchanged.py.
@@ -575,6 +576,8 @@ def index_frames(
                         117,
                         full,
                     )
+            else:
+                store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
             store64(state + 8 * ORDINAL, ordinal + 1)
         elif operation == 66:  # BEGIN
             if length != 30 + 21 or load64(state + 8 * OPEN):

@@ -28,6 +28,8 @@ class Readiness:
     def __init__(self, config: PostgresConfig, capture: Capture, catalog: Catalog) -> None:
         self._config, self._capture, self._catalog = config, capture, catalog
         self.rule = SnapshotRule.of(config)
+        self.captured: tuple[str, ...] = ()
+        """Names of the captured tables, since `prepare`."""
 
     def prepare(self) -> tuple[psycopg.Connection, list[CatalogTable]]:
         """A normal connection on a server that can serve us, and the captured tables."""
@@ -42,6 +44,7 @@ class Readiness:
         except BaseException:
             connection.close()
             raise
+        self.captured = tuple(table.name for table in tables)
         return connection, tables
 
     def _check_level(self, connection: psycopg.Connection) -> None:

@@ -149,6 +149,10 @@ class Receiver:
         if self._thread.ident is not None:
             self._thread.join(5)
 
+    def connected(self) -> bool:
+        """Whether the stream is open, as far as is known."""
+        return self._thread.is_alive() and self.error is None
+
     def ask_position(self) -> None:
         """Ask the server for a keep-alive."""
         self._ask.set()

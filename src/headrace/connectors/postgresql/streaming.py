@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from headrace.connectors.connector import Plan, Slice
+from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings
@@ -50,11 +52,14 @@ class Streaming:
         acknowledges: bool,
         inline: bool,
         orphaned: Callable[[], bool],
+        metrics: StreamingMetrics,
         counts: TransactionCounts | None = None,
         lookups: PostgresConfig | None = None,
     ) -> None:
         """`lookups`: how tasks connect to read rows again, when a post-processor does."""
         self.start = start
+        self._metrics = metrics
+        self._unacknowledged: deque[tuple[int, int]] = deque()
         self.relations = relations
         self._plan = plan
         self._limit = limit
@@ -185,6 +190,7 @@ class Streaming:
         segments = [piece.segment for piece, _, _ in parts]
         if self._counts is not None:
             segments += self._write_endings(self._counts, parts, rows, orders)
+        self._planned(rows, transactions, end)
         relations = {int(i): self.relations.facts[int(i)] for i in np.unique(rows["relation"])}
         bounds = self._bounds(rows, end)
 
@@ -209,6 +215,41 @@ class Streaming:
         if end.order == "position":
             return [made(data, a, b, 1, 0) for a, b in bounds]
         return [made(data, 0, len(rows), end.slices, i) for i in range(end.slices)]
+
+    def _planned(self, rows: np.ndarray, transactions: np.ndarray, end: Offset) -> None:
+        facts = self.relations.facts
+        topics = {int(rows["relation"][-1]): facts[int(rows["relation"][-1])].topic}
+        inside = end.txn is not None
+        self._metrics.saw(rows, transactions, topics, ends_inside=inside)
+        begins_us = int(transactions["commit_us"][rows["transaction"][0]])
+        upto = int(rows["position"][-1]) + 1 if inside else end.lsn_commit
+        if not self._unacknowledged or self._unacknowledged[-1][0] < upto:
+            self._unacknowledged.append((upto, begins_us))
+
+    def oldest_unacknowledged(self) -> int | None:
+        """Commit time (µs) of the oldest change that is not acknowledged yet; None: there is
+        none. Planned ranges first, then what the spool holds."""
+        waiting = self._unacknowledged
+        while waiting and waiting[0][0] <= self.receiver.acknowledged:
+            waiting.popleft()
+        if waiting:
+            return waiting[0][1]
+        with self.spool.lock:
+            for piece in self.spool.pieces:
+                known = piece.index.transactions_now()
+                known = known[known["final_lsn"] >= self.receiver.acknowledged]
+                if len(known):
+                    return int(known["commit_us"][0])
+        return None
+
+    def queue_bytes(self) -> tuple[int, int]:
+        """Log bytes that the spool holds, and may hold."""
+        with self.spool.lock:
+            return sum(piece.written for piece in self.spool.pieces), self.spool.max_bytes
+
+    def filtered(self) -> int:
+        """Row changes that made no record: of other tables, or of skipped operations."""
+        return int(self.receiver.state[decoder.FILTERED])
 
     def _write_endings(
         self,

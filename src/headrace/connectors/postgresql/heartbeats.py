@@ -1,27 +1,71 @@
-"""`heartbeat.action.query`: SQL that runs with each heartbeat, on a connection of its own.
-
-It is there for logs that do not move, or not in this database: a write to a table of the
-publication makes the slot move.
-"""
+"""The heartbeats of the PostgreSQL connector: when, where, and their query."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import psycopg
 
+from headrace.connectors.heartbeats import HeartbeatSlice, HeartbeatTimer
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.offset import Offset
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
 
+_PART = 1 << 31
 _UNDEFINED_TABLE = "42P01"
 _SERVER_GOES = ("57P01", "57P02", "57P03")
 
 
+class Heartbeats:
+    """The heartbeats of one connector."""
+
+    def __init__(self, config: PostgresConfig) -> None:
+        self._timer = HeartbeatTimer(config.heartbeat_interval_ms / 1000)
+        query = config.heartbeat_action_query
+        self._query = HeartbeatQuery(config, query) if query else None
+
+    @staticmethod
+    def of(config: PostgresConfig) -> Heartbeats | None:
+        """None when there are none."""
+        return Heartbeats(config) if config.heartbeat_interval_ms else None
+
+    def remaining(self) -> float:
+        """Seconds until the next one is due."""
+        return self._timer.remaining()
+
+    def beat(self, end: Offset) -> Offset:
+        """`end` with a heartbeat before it; runs the query."""
+        self._timer.restart()
+        if self._query is not None:
+            self._query.run()
+        return replace(end, heartbeat=end.heartbeat + 1)
+
+    def close(self) -> None:
+        """Close the query's connection; never raises."""
+        if self._query is not None:
+            self._query.close()
+
+
+def heartbeat_slice(end: Offset, topic: str) -> HeartbeatSlice:
+    """The heartbeat before `end`, behind the last row: between transactions as a message outside
+    of one would be, whose ordinal is 0; inside one as a part of its last message that no change
+    has."""
+    place = (end.lsn_commit, 1, end.heartbeat, 0)
+    if end.txn is not None:
+        place = (end.txn, 2, end.txn_index, _PART | end.heartbeat)
+    return HeartbeatSlice(topic, end.server, end.epoch, *place)
+
+
 class HeartbeatQuery:
-    """The query of one connector; the connection is opened at the first heartbeat."""
+    """`heartbeat.action.query`: SQL that runs with each heartbeat, on a connection of its own.
+
+    It is there for logs that do not move, or not in this database: a write to a table of the
+    publication makes the slot move.
+    """
 
     def __init__(self, config: PostgresConfig, query: str) -> None:
         self._config, self._query = config, query

@@ -1,0 +1,194 @@
+"""What a connector measures of itself, by the names that Debezium's JMX metrics have.
+
+Numbers are those of this source process; Debezium's begin anew with a task, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.connect.rows import NULL
+
+_COUNTED = {
+    "TotalNumberOfEventsSeen": "cudtm",
+    "TotalNumberOfCreateEventsSeen": "c",
+    "TotalNumberOfUpdateEventsSeen": "u",
+    "TotalNumberOfDeleteEventsSeen": "d",
+}
+
+
+class LagMetrics:
+    """Least, largest and mean of lags in ms, and percentiles that are right to 2 %."""
+
+    _BOUNDS = np.concatenate(([1.0], 1.02 ** np.arange(1, 1300)))
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every lag."""
+        self._counts = np.zeros(len(self._BOUNDS) + 1, np.int64)
+        self._last = self._least = self._largest = self._sum = 0
+
+    def add(self, lags: np.ndarray) -> None:
+        """Lags (int64, ms) in the order of time."""
+        if len(lags) == 0:
+            return
+        first = not self._counts.any()
+        low, high = int(lags.min()), int(lags.max())
+        self._least = low if first else min(self._least, low)
+        self._largest = high if first else max(self._largest, high)
+        self._sum += int(lags.sum())
+        self._last = int(lags[-1])
+        places = np.searchsorted(self._BOUNDS, lags)
+        self._counts += np.bincount(places, minlength=len(self._counts))
+
+    def to_json(self) -> dict[str, int | None]:
+        """By Debezium's names; -1 and None before anything came."""
+        name = "MilliSecondsBehindSource"
+        count = int(self._counts.sum())
+        found: dict[str, int | None] = {
+            name: self._last if count else -1,
+            f"{name}MinValue": self._least if count else None,
+            f"{name}MaxValue": self._largest if count else None,
+            f"{name}AverageValue": self._sum // count if count else None,
+        }
+        for percent in (50, 95, 99):
+            found[f"{name}P{percent}"] = self._percentile(percent, count) if count else None
+        return found
+
+    def _percentile(self, percent: int, count: int) -> int:
+        place = int(np.searchsorted(np.cumsum(self._counts), -(-count * percent // 100)))
+        bound = self._BOUNDS[min(place, len(self._BOUNDS) - 1)]
+        return max(self._least, min(self._largest, round(float(bound))))
+
+
+class StreamingMetrics:
+    """Of the streamed log, as its ranges are planned."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self.lag = LagMetrics()
+        self.reset()
+
+    def reset(self) -> None:
+        """Debezium's operation `reset`."""
+        self._operations = np.zeros(256, np.int64)
+        self._transactions = 0
+        self._last_event: str | None = None
+        self._last_time: float | None = None
+        self._last_transaction: str | None = None
+        self._last_lsn: int | None = None
+        self.lag.reset()
+
+    def reset_lag_behind_source(self) -> None:
+        """Debezium's operation `resetLagBehindSource`."""
+        self.lag.reset()
+
+    def saw(
+        self,
+        rows: np.ndarray,
+        transactions: np.ndarray,
+        topics: Mapping[int, str],
+        *,
+        ends_inside: bool,
+    ) -> None:
+        """Rows of a range in the order of the log, and the transactions that they refer to;
+        `ends_inside`: the last one goes on. `topics` is by relation."""
+        self._last_time = self._clock()
+        self._operations += np.bincount(rows["operation"], minlength=256)
+        last = rows[-1]
+        operation = chr(last["operation"]) if last["operation"] else "d"
+        self._last_event = f"operation={operation}, topic={topics[int(last['relation'])]}"
+        mine = transactions[int(rows["transaction"][0]) : int(last["transaction"]) + 1]
+        within = mine[mine["xid"] != NULL]
+        if len(within):
+            self._transactions += len(np.unique(within["final_lsn"])) - int(ends_inside)
+            self._last_transaction = str(within["xid"][-1])
+        self._last_lsn = int(last["lsn"])
+        self.lag.add(int(self._last_time * 1000) - mine["commit_ms"])
+
+    def to_json(self) -> dict[str, Any]:
+        """By Debezium's names."""
+        since = None if self._last_time is None else self._clock() - self._last_time
+        return {
+            "LastEvent": self._last_event,
+            "MilliSecondsSinceLastEvent": -1 if since is None else int(since * 1000),
+            **{
+                name: int(sum(self._operations[ord(letter)] for letter in letters))
+                for name, letters in _COUNTED.items()
+            },
+            **self.lag.to_json(),
+            "NumberOfCommittedTransactions": self._transactions,
+            "SourceEventPosition": {"lsn": self._last_lsn, "xmin": None},
+            "LastTransactionId": self._last_transaction,
+            "NumberOfUnchangedEventsSkipped": -1,
+        }
+
+
+class SnapshotMetrics:
+    """Of the initial snapshot, as its chunks are planned. `RowsScanned` comes from the tables'
+    statistics: tasks read the rows, and do not tell."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._tables: Sequence[str] = ()
+        self._remaining = 0
+        self._rows: dict[str, int] = {}
+        self._began: float | None = None
+        self._ended: float | None = None
+        self._skipped = False
+        self._aborted = False
+
+    def began(self, tables: Sequence[str]) -> None:
+        """A snapshot of `tables` starts, or goes on after a restart."""
+        self._tables, self._remaining = tables, len(tables)
+        self._began, self._ended, self._aborted = self._clock(), None, False
+
+    @property
+    def running(self) -> bool:
+        """Whether it began and did not end."""
+        return self._began is not None and self._ended is None
+
+    def planned(self, table: int, rows: Mapping[int, int]) -> None:
+        """Chunks up to `table` (its number) are planned, with about so many rows by table."""
+        self._remaining = len(self._tables) - min(table, len(self._tables))
+        for number, count in rows.items():
+            name = self._tables[number]
+            self._rows[name] = self._rows.get(name, 0) + count
+
+    def completed(self) -> None:
+        """Every chunk was read."""
+        self._remaining = 0
+        self._ended = self._clock()
+
+    def skipped(self) -> None:
+        """There is none: `snapshot.mode` says so, or it was done before."""
+        self._skipped = self._began is None
+
+    def aborted(self) -> None:
+        """It failed."""
+        if self.running:
+            self._ended, self._aborted = self._clock(), True
+
+    def to_json(self) -> dict[str, Any]:
+        """By Debezium's names."""
+        seconds = 0.0
+        if self._began is not None:
+            seconds = (self._clock() if self._ended is None else self._ended) - self._began
+        return {
+            "TotalTableCount": len(self._tables),
+            "RemainingTableCount": self._remaining,
+            "SnapshotRunning": self.running,
+            "SnapshotPaused": False,
+            "SnapshotAborted": self._aborted,
+            "SnapshotCompleted": self._ended is not None and not self._aborted,
+            "SnapshotSkipped": self._skipped,
+            "SnapshotDurationInSeconds": int(seconds),
+            "SnapshotPausedDurationInSeconds": 0,
+            "RowsScanned": dict(self._rows),
+        }

@@ -1,0 +1,72 @@
+"""What the PostgreSQL connector measures: Debezium's metrics, and the state of the slot."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
+from headrace.connectors.postgresql.chunks import Chunk
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
+from headrace.connectors.postgresql.slot_watch import SlotWatch
+from headrace.connectors.postgresql.snapshot import SnapshotTable
+from headrace.connectors.postgresql.streaming import Streaming
+
+
+class PostgresMetrics:
+    """The metrics of one connector."""
+
+    def __init__(self, config: PostgresConfig) -> None:
+        self._config = config
+        self.streaming = StreamingMetrics()
+        self.snapshot = SnapshotMetrics()
+        self.captured: tuple[str, ...] = ()
+        self._watch: SlotWatch | None = None
+
+    def watch_slot(self) -> None:
+        """From now on: there is a slot."""
+        seconds = self._config.headrace_slot_watch_interval / 1000
+        if self._watch is None and seconds:
+            self._watch = SlotWatch(self._config, seconds)
+
+    def planned(self, before: SnapshotProgress, end: Offset) -> None:
+        """A range of the snapshot from `before` to `end` is planned."""
+        if end.snapshot is None:
+            self.snapshot.completed()
+            return
+        if not self.snapshot.running:
+            tables = [SnapshotTable.from_json(table) for table in before.tables or ()]
+            self.snapshot.began([f"{table.schema}.{table.table}" for table in tables])
+        rows: dict[int, int] = {}
+        for chunk in map(Chunk.from_json, end.snapshot.chunks):
+            rows[chunk.table] = rows.get(chunk.table, 0) + chunk.rows
+        self.snapshot.planned(end.snapshot.table, rows)
+
+    def to_json(self, streaming: Streaming | None) -> dict[str, Any]:
+        """`snapshot` and `streaming` by Debezium's names. `slot` is what the server says of the
+        slot; `oldest_unacknowledged_ms` the age of the oldest change not acknowledged."""
+        held, most = streaming.queue_bytes() if streaming else (0, 0)
+        common = {"CapturedTables": list(self.captured), "NumberOfErroneousEvents": 0}
+        found = self.streaming.to_json() | {
+            "Connected": streaming is not None and streaming.receiver.connected(),
+            "NumberOfEventsFiltered": streaming.filtered() if streaming else 0,
+            "CurrentQueueSizeInBytes": held,
+            "MaxQueueSizeInBytes": most,
+        }
+        oldest = streaming.oldest_unacknowledged() if streaming else None
+        slot = self._watch.slot if self._watch is not None else None
+        return {
+            "snapshot": self.snapshot.to_json() | common,
+            "streaming": found | common,
+            "slot": None if slot is None else slot.to_json(),
+            "oldest_unacknowledged_ms": None
+            if oldest is None
+            else max(0, int(time.time() * 1000) - oldest // 1000),
+        }
+
+    def close(self) -> None:
+        """Stop watching the slot; never raises."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None

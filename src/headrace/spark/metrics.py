@@ -1,0 +1,50 @@
+"""A running query's metrics, as its source reported them with Spark's last progress."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What a connector measured. `snapshot` and `streaming` have the names of Debezium's JMX
+    metrics; `slot` is what PostgreSQL says of the replication slot (None: not read yet);
+    `oldest_unacknowledged_ms` is the age of the oldest change that the database must still keep."""
+
+    snapshot: Mapping[str, Any]
+    streaming: Mapping[str, Any]
+    slot: Mapping[str, Any] | None
+    oldest_unacknowledged_ms: int | None
+
+
+def metrics(query: StreamingQuery) -> Metrics | None:
+    """The metrics of the first headrace source of `query`, as of its last progress (after every
+    micro-batch, and every ten seconds without one); None before there is any."""
+    progress = query.lastProgress
+    if progress is None:
+        return None
+    return next(_reported(json.loads(progress.json)), None)
+
+
+def _reported(progress: Mapping[str, Any]) -> Iterator[Metrics]:
+    for source in progress.get("sources") or ():
+        latest = source.get("latestOffset")
+        if isinstance(latest, str):
+            try:
+                latest = json.loads(latest)
+            except ValueError:
+                continue
+        found = latest.get("metrics") if isinstance(latest, dict) else None
+        if isinstance(found, dict):
+            yield Metrics(
+                found["snapshot"],
+                found["streaming"],
+                found.get("slot"),
+                found.get("oldest_unacknowledged_ms"),
+            )

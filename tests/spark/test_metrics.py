@@ -1,0 +1,41 @@
+"""The metrics of a query, seen from the driver."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.servers.postgresql import Database
+
+SCRIPT = Path(__file__).with_name("run_metrics.py")
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_a_driver_reads_the_metrics_of_its_query(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    database.execute("INSERT INTO t SELECT i FROM generate_series(1, 50) i")
+    properties = json.dumps(database.properties() | {"table.include.list": "public.t"})
+    command = [sys.executable, str(SCRIPT), properties, str(tmp_path / "checkpoint"), "7"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    found = None
+    try:
+        written = False
+        for line in run.stdout:
+            if line.startswith("snapshot") and not written:
+                written = True
+                database.execute("INSERT INTO t SELECT i FROM generate_series(51, 57) i")
+            elif line.startswith("metrics"):
+                found = json.loads(line.removeprefix("metrics"))
+    finally:
+        run.kill()
+        run.wait(30)
+    assert found is not None
+    assert found["snapshot"]["SnapshotCompleted"]
+    assert found["streaming"]["TotalNumberOfCreateEventsSeen"] == 7
+    assert found["streaming"]["CapturedTables"] == ["public.t"]
