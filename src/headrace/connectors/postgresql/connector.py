@@ -14,7 +14,7 @@ import psycopg
 
 from headrace.connectors.connector import OffsetObject, Plan, Slice, Status
 from headrace.connectors.postgresql import decoder
-from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.capture import Capture, too_many_tables
 from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
@@ -271,16 +271,13 @@ class PostgresConnector:
         return connection, tables
 
     def _check_number(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
-        """guardrail.collections.max"""
-        most = self.config.guardrail_collections_max
-        if most == 0 or len(tables) <= most:
+        error = too_many_tables(self.config, len(tables))
+        if error is None:
             return
-        message = f"{len(tables)} tables are captured; guardrail.collections.max is {most}"
-        remedy = "Narrow table.include.list, or raise guardrail.collections.max."
         if self.config.guardrail_collections_limit_action == "fail":
             connection.close()
-            raise HeadraceError("postgresql.too_many_tables", message, remedy)
-        log.warning("%s. %s", message, remedy)
+            raise error
+        log.warning("%s. %s", error.message, error.remedy)
 
     def _check_table(self, connection: psycopg.Connection, table: CatalogTable) -> None:
         row = connection.execute(
