@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,8 @@ from headrace.connectors.postgresql.events import (
 from headrace.connectors.postgresql.type_facts import TypeFacts
 from headrace.converters.json import JsonConverter
 from headrace.converters.json_values import JsonOptions, quote, render, render_cell
+from headrace.debezium.column_rules import Hash
+from headrace.errors import HeadraceError
 from tests.connectors.postgresql.pgoutput import (
     Index,
     begin,
@@ -258,3 +261,87 @@ def test_schemas_stand_around_key_and_value_when_asked_for() -> None:
     assert json.loads(record["key"])["schema"]["name"] == "server.public.t.Key"
     assert json.loads(record["value"])["payload"]["op"] == "c"
     assert shape.value.schema.json in record["value"]
+
+
+def hashed(columns: int) -> tuple[RelationFacts, Hash]:
+    """A table with a key and `columns` texts that are hashed."""
+    rule = Hash("sha512", "salt")
+    texts = (
+        ColumnFacts(f"c{n}", TypeFacts(25, "text"), -1, nullable=True, default=None, rule=rule)
+        for n in range(columns)
+    )
+    key = ColumnFacts("id", TypeFacts(23, "int4"), -1, nullable=False, default=None)
+    return RelationFacts("public", "h", "server.public.h", (key, *texts), ("id",)), rule
+
+
+def test_cells_that_python_renders_are_rendered_in_every_row_of_a_long_slice() -> None:
+    table, rule = hashed(2)
+    count = 9_000
+    rows = []
+    for n in range(count):
+        sparse = cell(b"x%d" % n) if n % 100 == 0 else cell(None)
+        rows.append(insert(0, image(cell(b"%d" % n), cell(b"%d" % (n // 2)), sparse)))
+    raw = begin(10) + b"".join(rows) + commit(10, 20)
+    _table, found = convert(Index(raw, [3]), {0: shape_of(table, SETTINGS)})
+    assert len(found) == count
+    for n, record in enumerate(found):
+        after = json.loads(record["value"])["after"]
+        sparse_digest = rule.digest(f"x{n}") if n % 100 == 0 else None
+        assert after == {"id": n, "c0": rule.digest(str(n // 2)), "c1": sparse_digest}
+
+
+def test_texts_that_grow_when_python_renders_them_have_room() -> None:
+    columns, count = 1600, 80  # more than a batch holds
+    table, rule = hashed(columns)
+    rows = [
+        update(
+            0,
+            image(cell(b"1"), *[cell(b"%d" % (n % 3))] * columns),
+            image(cell(b"1"), *[cell(b"%d" % (n % 2))] * columns),
+            b"O",
+        )
+        for n in range(count)
+    ]
+    raw = begin(10) + b"".join(rows) + commit(10, 20)
+    _table, found = convert(Index(raw, [columns + 1]), {0: shape_of(table, SETTINGS)})
+    assert len(found) == count
+    for n, record in enumerate(found):
+        value = json.loads(record["value"])
+        assert set(list(value["before"].values())[1:]) == {rule.digest(str(n % 2))}
+        assert set(list(value["after"].values())[1:]) == {rule.digest(str(n % 3))}
+
+
+def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
+    table = RelationFacts(
+        "public",
+        "n",
+        "server.public.n",
+        (
+            ColumnFacts("id", TypeFacts(23, "int4"), -1, nullable=False, default=None),
+            ColumnFacts("v", TypeFacts(1700, "numeric"), 655366, nullable=False, default=None),
+        ),
+        ("id",),
+    )
+    shape = shape_of(table, SETTINGS)
+    rows = [
+        insert(0, image(cell(b"%d" % n), cell(b"NaN" if n % 3 == 1 else b"1.00")))
+        for n in range(1000)
+    ]
+    index = Index(begin(10) + b"".join(rows) + commit(10, 20), [2])
+    records = RowTable(index.real_rows(), index.transactions, (index.memory,))
+    told: list[str] = []
+
+    def failed(topic: str, error: HeadraceError) -> None:
+        told.append(f"{topic} {error.code}")
+
+    converter = JsonConverter(OPTIONS, OPTIONS, OPTIONS, failed=failed)
+    keys = [
+        json.loads(record["key"])["id"]
+        for batch in converter.convert(group_by_shape(records, {0: shape}), 1)
+        for record in batch.to_pylist()
+    ]
+    assert keys == [n for n in range(1000) if n % 3 != 1]
+    assert told == ["server.public.n postgresql.value_not_representable"] * 333
+    strict = JsonConverter(OPTIONS, OPTIONS, OPTIONS)
+    with pytest.raises(HeadraceError, match="cannot hold"):
+        list(strict.convert(group_by_shape(records, {0: shape}), 1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -11,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.connect.memory import PADDING, address_of
-from headrace.connect.records import Records, Shape
+from headrace.connect.records import Cell, Records, Shape
 from headrace.connect.rows import ROW, RowTable
 from headrace.converters import json_kernel as code
 from headrace.converters.json_headers import ConvertedHeaders, HeaderColumn
-from headrace.converters.json_values import JsonOptions, render_cell
-from headrace.converters.program import Program, compile_program
+from headrace.converters.json_values import JsonOptions
+from headrace.converters.patches import Patches, Unrenderable
+from headrace.converters.program import compile_program
 from headrace.errors import HeadraceError
 
 MOST_ROWS = 10_000
@@ -56,33 +56,6 @@ class _Buffers:
             self.keys = np.empty(keys + PADDING, np.uint8)
 
 
-class Patches:
-    """Cells of one row that Python renders because the compiled encoders gave up."""
-
-    def __init__(self) -> None:
-        # before, after and key
-        self.table = np.zeros((code.MOST_COLUMNS * 3, 4), np.int64)
-        self._kept: list[np.ndarray] = []
-
-    def add(self, state: np.ndarray, program: Program, options: JsonOptions) -> None:
-        """Render the cell at which the kernel stopped, as `state` tells."""
-        count = int(state[code.PATCHES])
-        if count == 0:
-            self._kept.clear()
-        instruction = int(state[code.INSTRUCTION])
-        cell = program.cells[instruction]
-        place, length = int(state[code.CELL_ADDRESS]), int(state[code.CELL_LENGTH])
-        text = render_cell(cell, ctypes.string_at(place, length), options)
-        memory = np.frombuffer(text + bytes(PADDING), np.uint8)
-        self._kept.append(memory)
-        self.table[count] = (place, instruction, address_of(memory), len(text))
-        state[code.PATCHES] = count + 1
-
-    def bytes(self) -> int:
-        """How much room the rendered cells take."""
-        return sum(len(memory) for memory in self._kept)
-
-
 class _Compiled:
     """The programs of one shape."""
 
@@ -98,14 +71,6 @@ class _Compiled:
             key.largest if key else 0,
             self.value.largest,
         )
-
-
-class _Failed(Exception):
-    """The record at `place` cannot be rendered. The batch is made again without it: rare."""
-
-    def __init__(self, place: int, error: HeadraceError) -> None:
-        super().__init__(place, error)
-        self.place, self.error = place, error
 
 
 _OF_ONE_RECORD = frozenset(
@@ -137,7 +102,7 @@ class JsonConverter:
         self._buffers = (_Buffers(), _Buffers())
         self._scratch = np.empty(code.SCRATCH + PADDING, np.uint8)
         self._state = np.zeros(code.STATE_WORDS, np.int64)
-        self._patches = Patches()
+        self._patches = Patches(self._state)
         self._headers = HeaderColumn(header)
 
     def convert(self, slice_records: Sequence[Records], epoch: int) -> Iterator[pa.RecordBatch]:
@@ -161,12 +126,13 @@ class JsonConverter:
                 batch, start = self._batch(
                     table, rows, shapes, start, programs, compiled, topics, headers, buffers, epoch
                 )
-            except _Failed as failure:
-                if self._failed is None or failure.error.code not in _OF_ONE_RECORD:
-                    raise failure.error from None
-                self._failed(slice_records[int(shapes[failure.place])].shape.topic, failure.error)
-                rows = np.delete(rows, failure.place)
-                shapes = np.delete(shapes, failure.place)
+            except Unrenderable as unrenderable:
+                for place, error in unrenderable.errors.items():
+                    if self._failed is None or error.code not in _OF_ONE_RECORD:
+                        raise error from None
+                    self._failed(slice_records[int(shapes[place])].shape.topic, error)
+                rows = np.delete(rows, list(unrenderable.errors))
+                shapes = np.delete(shapes, list(unrenderable.errors))
                 continue
             yield batch
 
@@ -192,7 +158,7 @@ class JsonConverter:
         epoch: int,
     ) -> tuple[pa.RecordBatch, int]:
         state = self._state
-        state[code.PATCHES] = 0
+        self._patches.clear()
         state[code.FIRST_ROW] = address_of(table.rows)
         state[code.FIRST_ORDER] = 0 if table.orders is None else address_of(table.orders)
         now = time.time_ns()
@@ -226,7 +192,6 @@ class JsonConverter:
                 address_of(buffers.key_present) + done,
                 address_of(buffers.sequences) + code.SEQUENCE_LENGTH * done,
                 address_of(self._scratch),
-                address_of(self._patches.table),
                 epoch,
             )
             value_ends[done : done + made + 1] += value_base
@@ -236,10 +201,7 @@ class JsonConverter:
             start = int(state[code.NEXT])
             status = int(state[code.STATUS])
             if status == code.UNUSUAL:
-                try:
-                    self._patch(compiled[int(shapes[start])])
-                except HeadraceError as error:
-                    raise _Failed(start, error) from None
+                self._patches.render(lambda at, row: self._cell(compiled[int(shapes[row])], at))
             elif status == code.FULL and done == 0:
                 self._grow(buffers, table.rows[rows[start]], programs[shapes[start]])
             else:
@@ -256,15 +218,13 @@ class JsonConverter:
         ]
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA), start
 
-    def _patch(self, compiled: _Compiled) -> None:
-        at = int(self._state[code.INSTRUCTION])
-        if compiled.key is not None and at in compiled.key.cells:
-            self._patches.add(self._state, compiled.key, self.key)
-        else:
-            self._patches.add(self._state, compiled.value, self.value)
+    def _cell(self, compiled: _Compiled, instruction: int) -> tuple[Cell, JsonOptions]:
+        if compiled.key is not None and instruction in compiled.key.cells:
+            return compiled.key.cells[instruction], self.key
+        return compiled.value.cells[instruction], self.value
 
     def _grow(self, buffers: _Buffers, row: np.void, program: np.ndarray) -> None:
-        text = 6 * int(row["size"]) + 2 * self._patches.bytes()
+        text = 6 * int(row["size"]) + int(self._state[code.PATCH_BYTES])
         buffers.grow(2 * text + int(program[3]) + PADDING, text + int(program[2]) + PADDING)
 
 

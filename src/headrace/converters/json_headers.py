@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +12,8 @@ from headrace.connect.records import Constant, Shape
 from headrace.connect.rows import Flag, RowTable
 from headrace.converters import json_kernel as code
 from headrace.converters.json_values import JsonOptions, render
+from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.program import Program, compile_program
-
-if TYPE_CHECKING:
-    from headrace.converters.json import Patches
 
 HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 
@@ -130,22 +127,24 @@ class ConvertedHeaders:
             name, program = header
             row = int(rows[place])
             needed = 6 * int(table.rows["size"][row]) + program.largest + PADDING
-            state[code.PATCHES] = 0
+            state[code.ROW_NUMBER] = -1 - place
             while True:
-                if needed + patches.bytes() > len(out):
-                    out = np.empty(2 * (needed + patches.bytes()), np.uint8)
+                if needed + int(state[code.PATCH_BYTES]) > len(out):
+                    out = np.empty(2 * (needed + int(state[code.PATCH_BYTES])), np.uint8)
                 end = code.emit_one(
                     program.address,
                     base + row * table.rows.itemsize,
                     address_of(table.transactions),
                     address_of(state),
                     address_of(scratch),
-                    address_of(patches.table),
                     address_of(out),
                 )
                 if end >= 0:
                     break
-                patches.add(state, program, self._owner.options)
+                try:
+                    patches.render(lambda at, _row, p=program: (p.cells[at], self._owner.options))  # type: ignore[misc]
+                except Unrenderable as unrenderable:
+                    raise next(iter(unrenderable.errors.values())) from None
             found.append((name, out[: end - address_of(out)].tobytes()))
         return found
 

@@ -26,6 +26,7 @@ from headrace.connect.memory import (
 )
 from headrace.connect.rows import NULL, ROW, TRANSACTION, offset_in_row
 from headrace.converters.json_cells import encode, put_int
+from headrace.converters.json_numbers import wrapping_multiply
 
 # Instructions: ten int64 each.
 WORDS = 10
@@ -57,17 +58,25 @@ DONE, FULL, UNUSUAL = range(3)
 (
     NEXT,
     STATUS,
-    CELL_ADDRESS,
-    CELL_LENGTH,
-    INSTRUCTION,
     CLOCK_MS,
     CLOCK_US,
     CLOCK_NS,
-    PATCHES,
+    PATCH_TABLE,  # address, see patches.py
+    PATCH_MASK,
+    PATCH_BYTES,  # most bytes of patches that one row takes
+    MISSES,  # address of (cell, length, instruction, row) entries
+    MISS_COUNT,
+    MOST_MISSES,
+    ROW_NUMBER,  # of the row being rendered
     FIRST_ROW,  # address of the table's rows, and of their orders
     FIRST_ORDER,
-) = range(11)
-STATE_WORDS = 16
+) = range(14)
+STATE_WORDS = 32
+
+_SCATTER = 0x9E3779B97F4A7C1  # odd
+
+# Rows without a miss after which the pass no longer looks for more.
+_QUIET_ROWS = 8
 
 MOST_COLUMNS = 1664  # PostgreSQL's limit of columns in a table
 # Behind the cells: texts of the row's transaction (six integers) and of the clock (three). They
@@ -142,20 +151,42 @@ def _print_clock(state, texts):
 
 
 @kernel
-def _patch(patches, count, address, instruction, out):
-    """Copy what Python rendered for the cell at `address`, which key and value may show in
-    different ways; returns the new end, or -1."""
-    for i in range(count):
-        patch = patches + 32 * i
-        if load64(patch) == address and load64(patch + 8) == instruction:
-            return copy(load64(patch + 16), load64(patch + 24), out)
-    return -1
+def patch_slot(address, instruction):
+    """Where a patch's search begins."""
+    return (wrapping_multiply(address ^ (instruction << 17), _SCATTER) >> 23) & 0xFFFFFFFFFF
 
 
 @kernel
-def _run(program, row, texts, state, old, new, other, patches, out):
-    """One program over one row; returns the end of the output, or -1 for an unusual cell."""
+def _patch(state, address, length, instruction, out):
+    """Copy what Python rendered for the cell at `address`, which key and value may show in
+    different ways; returns the new end, or -1 and the miss is noted."""
+    table = load64(state + 8 * PATCH_TABLE)
+    mask = load64(state + 8 * PATCH_MASK)
+    slot = patch_slot(address, instruction) & mask
+    while True:
+        patch = table + 32 * slot
+        found = load64(patch)
+        if found == 0:
+            break
+        if found == address and load64(patch + 8) == instruction:
+            return copy(load64(patch + 16), load64(patch + 24), out)
+        slot = (slot + 1) & mask
+    count = load64(state + 8 * MISS_COUNT)
+    if count < load64(state + 8 * MOST_MISSES):
+        miss = load64(state + 8 * MISSES) + 32 * count
+        store64(miss, address)
+        store64(miss + 8, length)
+        store64(miss + 16, instruction)
+        store64(miss + 24, load64(state + 8 * ROW_NUMBER))
+        store64(state + 8 * MISS_COUNT, count + 1)
+    return np.int64(-1)
+
+
+@kernel
+def _run(program, row, texts, state, old, new, other, out):
+    """One program over one row; returns the end of the output, or -1 when cells are missing."""
     at = program
+    missed = False
     old_image = load64(row + _OLD)
     new_image = load64(row + _NEW)
     while True:
@@ -184,13 +215,11 @@ def _run(program, row, texts, state, old, new, other, patches, out):
                 length = load64(cell + 16)
                 end = encode(address, length, load64(at + C) & 255, load64(at + C) >> 8, out)
                 if end < 0:
-                    end = _patch(patches, load64(state + 8 * PATCHES), address, at, out)
-                    if end < 0:
-                        store64(state + 8 * CELL_ADDRESS, address)
-                        store64(state + 8 * CELL_LENGTH, length)
-                        store64(state + 8 * INSTRUCTION, at)
-                        return -1
-                out = end
+                    end = _patch(state, address, length, at, out)
+                if end < 0:
+                    missed = True
+                else:
+                    out = end
             elif kind == 117:
                 out = copy(load64(at + UNAVAILABLE_TEXT), load64(at + UNAVAILABLE_LENGTH), out)
             else:
@@ -263,7 +292,7 @@ def _run(program, row, texts, state, old, new, other, patches, out):
                 at = load64(at + B)
                 continue
         elif code == END:
-            return out
+            return np.int64(-1) if missed else out
         at += SIZE
 
 
@@ -301,7 +330,6 @@ def emit(
     key_present,
     sequences,
     scratch,
-    patches,
     epoch,
 ):
     """Render rows start… of `selected` (int64 row indexes) until `count`, `most_rows` rows or a
@@ -309,7 +337,9 @@ def emit(
 
     `shapes` (int64 per selected row) picks from `programs`: four int64 per shape: key program or
     0, value program, and the bytes that the constants of key and value may take. `state` says
-    why the pass stopped and where; `patches` are cells that Python rendered for row NEXT.
+    why the pass stopped and where, and leads to the cells that Python rendered. A row with a cell
+    that is not there yet is UNUSUAL: the rows behind it are looked through as well, so that
+    Python renders many cells at a time, and NEXT is the first of them.
     """
     old = scratch
     new = scratch + 24 * MOST_COLUMNS
@@ -324,14 +354,17 @@ def emit(
     store32(value_ends, 0)
     store32(key_ends, 0)
     i = start
+    first_missing = np.int64(-1)
+    quiet = 0
+    extra = load64(state + 8 * PATCH_BYTES)
     while i < count:
         row = rows + load64(selected + 8 * i) * _ROW_SIZE
         programs_here = programs + 32 * load64(shapes + 8 * i)
         grown = 6 * load64(row + _SIZE)
         if (
             done >= most_rows
-            or value_end - values + 2 * grown + load64(programs_here + 24) > values_capacity
-            or key_end - keys + grown + load64(programs_here + 16) > keys_capacity
+            or value_end - values + 2 * grown + extra + load64(programs_here + 24) > values_capacity
+            or key_end - keys + grown + extra + load64(programs_here + 16) > keys_capacity
         ):
             status = FULL
             break
@@ -343,11 +376,9 @@ def emit(
         next_key = key_end
         next_value = value_end
         program = load64(programs_here)
+        store64(state + 8 * ROW_NUMBER, i)
         if program:
-            next_key = _run(program, row, texts, state, old, new, other, patches, key_end)
-            if next_key < 0:
-                status = UNUSUAL
-                break
+            next_key = _run(program, row, texts, state, old, new, other, key_end)
         if load8(row + _OPERATION):
             next_value = _run(
                 load64(programs_here + 8),
@@ -357,13 +388,17 @@ def emit(
                 old,
                 new,
                 other,
-                patches,
                 value_end,
             )
-            if next_value < 0:
-                status = UNUSUAL
+        if next_key < 0 or next_value < 0 or first_missing >= 0:
+            quiet = 0 if next_key < 0 or next_value < 0 else quiet + 1
+            if first_missing < 0:
+                first_missing = i
+            full = load64(state + 8 * MISS_COUNT) >= load64(state + 8 * MOST_MISSES)
+            if full or quiet == _QUIET_ROWS:
                 break
-        store64(state + 8 * PATCHES, 0)
+            i += 1
+            continue
         store8(key_present + done, 1 if program else 0)
         store8(value_present + done, 1 if load8(row + _OPERATION) else 0)
         sequence = sequences + SEQUENCE_LENGTH * done
@@ -378,13 +413,16 @@ def emit(
         store32(value_ends + 4 * done, value_end - values)
         store32(key_ends + 4 * done, key_end - keys)
         i += 1
+    if first_missing >= 0:
+        i = first_missing
+        status = UNUSUAL
     store64(state + 8 * NEXT, i)
     store64(state + 8 * STATUS, status)
     return done
 
 
 @kernel
-def emit_one(program, row, transactions, state, scratch, patches, out):
+def emit_one(program, row, transactions, state, scratch, out):
     """One program over one row (a header of a key change); returns the end, or -1."""
     _split_row(row, scratch, scratch + 24 * MOST_COLUMNS, scratch + 48 * MOST_COLUMNS)
     texts = scratch + _TEXTS
@@ -398,6 +436,5 @@ def emit_one(program, row, transactions, state, scratch, patches, out):
         scratch,
         scratch + 24 * MOST_COLUMNS,
         scratch + 48 * MOST_COLUMNS,
-        patches,
         out,
     )

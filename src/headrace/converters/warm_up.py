@@ -35,6 +35,5 @@ def load_kernels() -> None:
         address_of(table.transactions),
         address_of(state),
         address_of(scratch),
-        address_of(state),
         address_of(out),
     )

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,16 @@ class Hash:
     def digest(self, text: str) -> str:
         """The digest of a text, lower-case."""
         raw = text.encode() if self.version == 2 else java_serialized(text)
-        found = hashlib.new(self.algorithm, self.salt.encode(), usedforsecurity=False)
-        found.update(raw)
-        return found.hexdigest()
+        return _function(self.algorithm)(self.salt.encode() + raw).hexdigest()
+
+
+@cache
+def _function(algorithm: str) -> Callable[[bytes], hashlib._Hash]:
+    """The hash function itself: looking it up by name takes longer than hashing."""
+    direct = getattr(hashlib, algorithm, None)
+    if direct is None:
+        return partial(hashlib.new, algorithm, usedforsecurity=False)
+    return partial(direct, usedforsecurity=False)
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,28 @@ def test_a_key_that_the_replica_identity_lacks_is_named(database: Database) -> N
     assert "debezium.key_column_missing" in codes(found, "error")
 
 
+def test_the_identity_that_will_be_set_counts(database: Database, role: str) -> None:
+    database.execute(f"{ROWS}; GRANT SELECT ON t TO {role}; ALTER TABLE t REPLICA IDENTITY NOTHING")
+    rule = {"replica.identity.autoset.values": r"public\.t:FULL"}
+    assert "postgresql.replica_identity_full" in codes(findings(database, **rule), "ok")
+    found = findings(database, database__user=role, **rule)
+    assert {"postgresql.identity_not_owned", "postgresql.no_replica_identity"} <= codes(
+        found, "warning"
+    )
+    remedies = " ".join(finding.remedy for finding in found)
+    assert "REPLICA IDENTITY FULL;" in remedies
+
+
+def test_the_guardrail_and_a_wrong_hash_are_findings(database: Database) -> None:
+    database.execute(f"{ROWS}; CREATE TABLE second (id int PRIMARY KEY)")
+    most = {"guardrail.collections.max": "1"}
+    assert "postgresql.too_many_tables" in codes(findings(database, **most), "warning")
+    most["guardrail.collections.limit.action"] = "fail"
+    assert "postgresql.too_many_tables" in codes(findings(database, **most), "error")
+    hash_rule = {"column.mask.hash.v2.SHA-3.with.salt.x": "public.t.v"}
+    assert "config.invalid" in codes(findings(database, **hash_rule), "error")
+
+
 def test_row_security_is_named(database: Database, role: str) -> None:
     database.execute(f"{ROWS}; GRANT SELECT ON t TO {role}; ALTER TABLE t ENABLE ROW LEVEL "
                      f"SECURITY; CREATE PUBLICATION {database.name} FOR TABLE t")  # fmt: skip

@@ -18,8 +18,21 @@ from headrace.connectors.postgresql.relations import (
 from headrace.connectors.postgresql.reselection import reselections
 from headrace.connectors.postgresql.type_facts import TypeOptions
 from headrace.debezium.keys import KeyRules
+from headrace.errors import HeadraceError
 
 _BUILT_IN = ("pg_catalog", "information_schema")
+
+
+def too_many_tables(config: PostgresConfig, count: int) -> HeadraceError | None:
+    """guardrail.collections.max: what is wrong with capturing `count` tables."""
+    most = config.guardrail_collections_max
+    if most == 0 or count <= most:
+        return None
+    return HeadraceError(
+        "postgresql.too_many_tables",
+        f"{count} tables are captured; guardrail.collections.max is {most}",
+        "Narrow table.include.list, or raise guardrail.collections.max.",
+    )
 
 
 class Capture:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import psycopg
 from psycopg import sql
 
 from headrace.config.filters import NameFilter
-from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.capture import Capture, too_many_tables
 from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
@@ -22,6 +22,7 @@ from headrace.connectors.postgresql.publication import (
     published_oids,
     unpublished,
 )
+from headrace.connectors.postgresql.replica_identity import wanted_rules
 from headrace.connectors.postgresql.slot import check_slot, find_slot, system_identifier
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.postgresql.type_facts import Column
@@ -106,7 +107,11 @@ class _Checks:
                 return
             self._add("postgresql.version", "ok", f"{name} answers")
             self._catalog = Catalog(self._config, connection)
-            self._capture = Capture(self._config)
+            try:
+                self._capture = Capture(self._config)
+            except HeadraceError as error:
+                self._error(error)
+                return
             rows = [self._find_tables, self._table_rights, self._types]
             if SnapshotRule.of(self._config).streams:
                 log = [self._identities, self._slot, self._publication]
@@ -238,6 +243,10 @@ class _Checks:
                 "Check table.include.list and schema.include.list (schema.table, regular "
                 "expressions that match the whole name).",
             )
+        error = too_many_tables(self._config, len(self._tables))
+        if error is not None:
+            fails = self._config.guardrail_collections_limit_action == "fail"
+            self._add(error.code, "error" if fails else "warning", error.message, error.remedy)
         for expression in self._config.table_include_list:
             matches = NameFilter((expression,))
             if self._tables and not any(matches.accepts(name) for name in names):
@@ -313,7 +322,7 @@ class _Checks:
 
     def _identities(self) -> None:
         unidentified, partial, full = [], [], []
-        for table in self._tables:
+        for table in map(self._with_identity_set, self._tables):
             rights = self._rights[table.oid]
             if table.identity == "f":
                 full.append(table)
@@ -355,6 +364,24 @@ class _Checks:
                 f"{others} tables are identified by a key: `before` holds it alone, and an "
                 "unchanged large value is replaced by unavailable.value.placeholder",
             )
+
+    def _with_identity_set(self, table: CatalogTable) -> CatalogTable:
+        """As replica.identity.autoset.values will leave it."""
+        wanted = wanted_rules(self._config.replica_identity_autoset_values, table.name)
+        if len(wanted) != 1 or wanted[0].letter == table.identity:
+            return table
+        if wanted[0].index is None and self._rights[table.oid].owned:
+            return replace(table, identity=wanted[0].letter)
+        if not self._rights[table.oid].owned:
+            name = self._quoted(table.schema, table.table)
+            self._add(
+                "postgresql.identity_not_owned",
+                "warning",
+                f"The role {self._config.database_user} does not own {table.name}, so "
+                f"replica.identity.autoset.values cannot set its replica identity to {wanted[0]}",
+                f"As its owner: ALTER TABLE {name} REPLICA IDENTITY {wanted[0].statement};",
+            )
+        return table
 
     def _make_full(self, table: CatalogTable) -> str:
         name = self._quoted(table.schema, table.table)

@@ -6,7 +6,7 @@ import logging
 
 import psycopg
 
-from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.capture import Capture, too_many_tables
 from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
@@ -71,14 +71,12 @@ class Readiness:
 
     def _check_number(self, tables: list[CatalogTable]) -> None:
         """guardrail.collections.max"""
-        most = self._config.guardrail_collections_max
-        if most == 0 or len(tables) <= most:
+        error = too_many_tables(self._config, len(tables))
+        if error is None:
             return
-        message = f"{len(tables)} tables are captured; guardrail.collections.max is {most}"
-        remedy = "Narrow table.include.list, or raise guardrail.collections.max."
         if self._config.guardrail_collections_limit_action == "fail":
-            raise HeadraceError("postgresql.too_many_tables", message, remedy)
-        log.warning("%s. %s", message, remedy)
+            raise error
+        log.warning("%s. %s", error.message, error.remedy)
 
     def set_identities(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
         """replica.identity.autoset.values"""

@@ -31,6 +31,19 @@ class IdentityRule:
     identity: str
     index: str | None = None
 
+    @property
+    def statement(self) -> str:
+        """Behind REPLICA IDENTITY."""
+        if self.index is None:
+            return self.identity
+        quoted = self.index.replace('"', '""')
+        return f'USING INDEX "{quoted}"'
+
+    @property
+    def letter(self) -> str:
+        """As in pg_class.relreplident."""
+        return _LETTERS[self.identity]
+
     def matches(self, table: str) -> bool:
         """Whether `schema.table` is named."""
         return compile_java_regex(self.tables).fullmatch(table) is not None
@@ -53,6 +66,11 @@ def parse_identity_rules(text: str) -> tuple[IdentityRule, ...]:
     return tuple(rules)
 
 
+def wanted_rules(rules: Iterable[IdentityRule], table: str) -> list[IdentityRule]:
+    """The rules that name `schema.table`; only a single one is followed."""
+    return [rule for rule in rules if rule.matches(table)]
+
+
 def set_identities(
     connection: psycopg.Connection,
     rules: Iterable[IdentityRule],
@@ -65,7 +83,7 @@ def set_identities(
     if not rules:
         return
     for table in tables:
-        wanted = [rule for rule in rules if rule.matches(table.name)]
+        wanted = wanted_rules(rules, table.name)
         if len(wanted) > 1:
             warn(
                 f"replica.identity.autoset.values names {table.name} more than once "
@@ -76,7 +94,7 @@ def set_identities(
 
 
 def _has(connection: psycopg.Connection, table: CatalogTable, rule: IdentityRule) -> bool:
-    if table.identity != _LETTERS[rule.identity]:
+    if table.identity != rule.letter:
         return False
     if rule.index is None:
         return True

@@ -1,0 +1,119 @@
+"""Cells that Python renders because the compiled encoders gave up, many at a time.
+
+The compiled pass notes what it cannot write (misses) for some rows, Python renders them, and the
+pass runs over those rows again with the texts in a hash table by cell and instruction.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from headrace.connect.memory import PADDING, address_of, kernel, load64, store64
+from headrace.connect.records import Cell
+from headrace.converters import json_kernel as code
+from headrace.converters.json_values import JsonOptions, render_cell
+from headrace.errors import HeadraceError
+
+MOST_MISSES = 4096
+_SMALLEST_TABLE = 1024
+
+
+class Unrenderable(Exception):
+    """Rows that hold a value without rendering, and why, in order."""
+
+    def __init__(self, errors: Mapping[int, HeadraceError]) -> None:
+        super().__init__(errors)
+        self.errors = errors
+
+
+@kernel
+def _insert(entries, count, table, mask):
+    """Put (address, instruction, text, length) entries into an open-addressed table."""
+    for i in range(count):
+        entry = entries + 32 * i
+        address = load64(entry)
+        instruction = load64(entry + 8)
+        slot = code.patch_slot(address, instruction) & mask
+        while load64(table + 32 * slot):
+            slot = (slot + 1) & mask
+        for word in range(4):
+            store64(table + 32 * slot + 8 * word, load64(entry + 8 * word))
+
+
+class Patches:
+    """The rendered cells of one batch."""
+
+    def __init__(self, state: np.ndarray) -> None:
+        self._state = state
+        self._misses = np.zeros((MOST_MISSES, 4), np.int64)
+        self._entries = np.zeros((0, 4), np.int64)
+        self._table = np.zeros((_SMALLEST_TABLE, 4), np.int64)
+        self._texts: list[np.ndarray] = []
+        self._known: set[tuple[int, int]] = set()
+        self._row_bytes: dict[int, int] = {}
+        state[code.MISSES] = address_of(self._misses)
+        state[code.MOST_MISSES] = MOST_MISSES
+        self._tell()
+
+    def clear(self) -> None:
+        """Begin a batch."""
+        self._state[code.MISS_COUNT] = 0
+        if self._known:
+            self._entries = self._entries[:0]
+            self._table[:] = 0
+            self._texts.clear()
+            self._known.clear()
+            self._row_bytes.clear()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._state[code.PATCH_TABLE] = address_of(self._table)
+        self._state[code.PATCH_MASK] = len(self._table) - 1
+        self._state[code.PATCH_BYTES] = max(self._row_bytes.values(), default=0)
+
+    def render(self, cell_at: Callable[[int, int], tuple[Cell, JsonOptions]]) -> None:
+        """Render what the pass missed. `cell_at` gives the cell of an instruction in a row.
+
+        Raises Unrenderable when rows hold values without rendering; the others are rendered.
+        """
+        count = int(self._state[code.MISS_COUNT])
+        self._state[code.MISS_COUNT] = 0
+        errors: dict[int, HeadraceError] = {}
+        texts = bytearray()
+        made: list[tuple[int, int, int, int]] = []
+        for address, length, instruction, row in self._misses[:count].tolist():
+            if (address, instruction) in self._known or row in errors:
+                continue
+            cell, options = cell_at(instruction, row)
+            try:
+                text = render_cell(cell, ctypes.string_at(address, length), options)
+            except HeadraceError as error:
+                errors[row] = error
+                continue
+            self._known.add((address, instruction))
+            made.append((address, instruction, len(texts), len(text)))
+            texts += text
+            self._row_bytes[row] = self._row_bytes.get(row, 0) + len(text)
+        self._put(made, texts)
+        if errors:
+            raise Unrenderable(errors)
+
+    def _put(self, made: list[tuple[int, int, int, int]], texts: bytearray) -> None:
+        memory = np.frombuffer(bytes(texts) + bytes(PADDING), np.uint8)
+        self._texts.append(memory)
+        entries = np.array(made, np.int64).reshape(-1, 4)
+        entries[:, 2] += address_of(memory)
+        self._entries = np.concatenate((self._entries, entries))
+        size = len(self._table)
+        while size < 2 * len(self._entries):
+            size *= 2
+        if size != len(self._table):
+            self._table = np.zeros((size, 4), np.int64)
+            entries = self._entries
+        _insert(address_of(entries), len(entries), address_of(self._table), size - 1)
+        self._tell()
