@@ -27,6 +27,7 @@ from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.slot import (
+    LOST,
     advance_slot,
     check_slot,
     drop_when_free,
@@ -237,8 +238,22 @@ class PostgresConnector:
         self._end_snapshot()
         if not self._rule.streams or not self._may_stream(seconds):
             return after
-        streaming = self._stream(after)
-        return streaming.poll(after, seconds, self._bound() if self._bounded else None)
+        try:
+            streaming = self._stream(after)
+            return streaming.poll(after, seconds, self._bound() if self._bounded else None)
+        except HeadraceError as error:
+            if error.code not in LOST:
+                raise
+            begun = self._renewed(after)
+            if begun is None:
+                raise
+            return begun
+
+    def _renewed(self, after: Offset) -> Offset | None:
+        """What the mode makes of a position that was lost while streaming."""
+        self._close_streaming()
+        self._checked = self._started = False
+        return self._resume(after)
 
     def _may_stream(self, seconds: float) -> bool:
         """Whether streaming.delay.ms is over; waits for it, but no longer than a poll may."""
