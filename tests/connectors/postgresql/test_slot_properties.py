@@ -215,3 +215,27 @@ def test_a_filtered_publication_follows_the_skipped_operations(database: Databas
     reader.step()
     reader.stop()
     assert database.execute(query) == [(True, False, True, False)]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("mode", ["initial", "when_needed"])
+def test_a_slot_made_anew_while_streaming_is_noticed(database: Database, mode: str) -> None:
+    database.execute(TABLE)
+    more = {"snapshot__mode": mode, "retriable__restart__connector__wait__ms": "1500"}
+    reader = reader_of(database, **more).drain()
+    database.execute("INSERT INTO t VALUES (3, 'c')")
+    reader.drain()
+    (pid,) = slot(database, "active_pid")
+    database.execute("SELECT pg_terminate_backend(%s)", (pid,))
+    wait_for(lambda: free(database))
+    database.execute("SELECT pg_drop_replication_slot(%s)", (database.name,))
+    database.execute("INSERT INTO t VALUES (4, 'in the gap')")
+    make = "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')"
+    database.execute(make, (database.name,))
+    if mode == "when_needed":
+        reader.drain(4).stop()
+        assert operations(reader) == "rrc" + "rrrr"
+        return
+    with pytest.raises(HeadraceError, match="slot_moved"):
+        reader.drain(4)
+    reader.stop()

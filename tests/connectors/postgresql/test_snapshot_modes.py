@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from headrace.cli.embedded import PostgresServer
 from headrace.connectors.postgresql.keeper import Keeper
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.registry import parse_configuration
@@ -418,3 +419,47 @@ def test_as_many_connections_read_as_is_allowed(
     markers = [e["source"]["snapshot"] for e in reader.events()]
     assert (markers[0], markers[-1]) == ("first", "last")
     assert set(markers[1:-1]) == {"true"}
+
+
+@pytest.mark.postgres
+def test_a_slot_whose_log_was_removed_is_an_error_or_repaired() -> None:
+    limits = {"max_slot_wal_keep_size": "1MB", "max_wal_size": "32MB", "min_wal_size": "32MB"}
+    with PostgresServer(16, limits) as server:
+        database = Database.create(server)
+        database.execute(TABLE)
+        reader = reader_of(database, snapshot__mode="initial").drain().restart()
+        for _ in range(4):
+            database.execute("SELECT pg_logical_emit_message(false, 'fill', repeat('x', 9000000))")
+            database.execute("SELECT pg_switch_wal()")
+            database.execute("CHECKPOINT")
+        query = "SELECT wal_status FROM pg_replication_slots"
+        assert database.execute(query) == [("lost",)]
+        with pytest.raises(HeadraceError, match="slot_lost"):
+            reader.drain()
+        reader.stop()
+        again = reader_of(database, snapshot__mode="when_needed")
+        again.offsets = reader.offsets
+        again.open().validate(again.offsets[-1])
+        again.drain()
+        database.execute("INSERT INTO t VALUES (21, 'new')")
+        again.drain().stop()
+        assert operations(again) == "r" * 20 + "c"
+        assert database.execute(query) == [("reserved",)]
+
+
+@pytest.mark.postgres
+def test_always_reads_rows_in_the_middle_of_a_transaction(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    reader = reader_of(database, snapshot__mode="always", headrace__range__max__rows="100").drain()
+    database.execute("INSERT INTO t SELECT i, 'v' FROM generate_series(1, 1000) i")
+    while "txn" not in reader.offsets[-1]:
+        reader.step(1)
+    before = len(reader.records)
+    assert 0 < before < 1000
+    reader.restart().drain()
+    database.execute("UPDATE t SET v = 'x' WHERE id = 1")
+    reader.drain().stop()
+    found = operations(reader)
+    assert found == "c" * before + "r" * 1000 + "c" * (1000 - before) + "u"
+    assert len({record["sequence"] for record in reader.records}) == len(reader.records)
+    assert reader.fold("t") == table(database)

@@ -29,6 +29,7 @@ from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.slot import (
+    LOST,
     advance_slot,
     check_slot,
     drop_when_free,
@@ -267,6 +268,17 @@ class PostgresConnector:
         if not self._rule.streams or not self._may_stream(seconds):
             return after
         self._metrics.snapshot.skipped()
+        try:
+            return self._poll_stream(after, seconds)
+        except HeadraceError as error:
+            if error.code not in LOST:
+                raise
+            begun = self._renewed(after)
+            if begun is None:
+                raise
+            return begun
+
+    def _poll_stream(self, after: Offset, seconds: float) -> Offset:
         streaming = self._stream(after)
         if self._bounded:
             end = streaming.poll(after, seconds, self._bound())
@@ -281,6 +293,12 @@ class PostgresConnector:
 
     def _beat(self, end: Offset) -> Offset:
         return end if self._heartbeats is None else self._heartbeats.beat(end)
+
+    def _renewed(self, after: Offset) -> Offset | None:
+        """What the mode makes of a position that was lost while streaming."""
+        self._close_streaming()
+        self._checked = self._started = False
+        return self._resume(after)
 
     def _may_stream(self, seconds: float) -> bool:
         """Whether streaming.delay.ms is over; waits for it, but no longer than a poll may."""

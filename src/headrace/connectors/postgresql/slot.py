@@ -17,6 +17,9 @@ from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
 
+LOST = ("postgresql.slot_missing", "postgresql.slot_lost", "postgresql.slot_moved")
+"""Codes of errors that say that the log from the stored position on is gone."""
+
 
 @dataclass(frozen=True)
 class SlotState:
@@ -121,7 +124,7 @@ def lost_position(
         check_slot(state, config)
         check_position(state, stored, config)
     except HeadraceError as error:
-        if error.code in ("postgresql.slot_lost", "postgresql.slot_moved"):
+        if error.code in LOST:
             return error
         raise
     return None
