@@ -41,7 +41,10 @@ class Hash:
 
     def digest(self, text: str) -> str:
         """The digest of a text, lower-case."""
-        raw = text.encode() if self.version == 2 else java_serialized(text)
+        return self.digest_of(text.encode() if self.version == 2 else java_serialized(text))
+
+    def digest_of(self, raw: bytes) -> str:
+        """The digest of the text's bytes, as the version makes them."""
         return _function(self.algorithm)(self.salt.encode() + raw).hexdigest()
 
 

@@ -5,7 +5,7 @@ Shared by the connectors: each gives its cells and its source block.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.connect.records import (
@@ -122,16 +122,22 @@ def _rest(envelope: Schema, transaction: Node) -> dict[str, Node]:
     return found
 
 
-def _fields(topic: str, columns: Sequence[ColumnCells], names: NameAdjustment) -> list[Field]:
-    fields: dict[str, Field] = {}
+def field_names(table: str, columns: Iterable[str], names: NameAdjustment) -> list[str]:
+    """The fields of a table's columns. Raises HeadraceError("debezium.field_name_twice")."""
+    found: dict[str, str] = {}
     for column in columns:
-        name = names.field(column.name)
-        if name in fields:
+        name = names.field(column)
+        if name in found:
             raise HeadraceError(
                 "debezium.field_name_twice",
-                f"two columns of {topic} get the field name {name}; one is {column.name}",
+                f"the columns {found[name]} and {column} of {table} get the same field name {name}",
                 "Rename one, exclude one, or set field.name.adjustment.mode=avro_unicode, which "
                 "keeps names distinct.",
             )
-        fields[name] = Field(name, column.cell.schema)
-    return list(fields.values())
+        found[name] = column
+    return list(found)
+
+
+def _fields(topic: str, columns: Sequence[ColumnCells], names: NameAdjustment) -> list[Field]:
+    fields = field_names(topic, (column.name for column in columns), names)
+    return [Field(n, column.cell.schema) for n, column in zip(fields, columns, strict=True)]

@@ -156,6 +156,17 @@ def test_more_tables_than_the_guardrail_allows_are_an_error_or_a_warning(
 
 
 @pytest.mark.postgres
+def test_columns_that_would_get_one_field_name_are_refused_at_the_start(
+    database: Database,
+) -> None:
+    database.execute('CREATE TABLE t (id int PRIMARY KEY, "a-b" int, a_b int)')
+    with pytest.raises(HeadraceError, match="a-b and a_b of public") as raised:
+        streamed(database, **{"field.name.adjustment.mode": "avro"})
+    assert raised.value.code == "debezium.field_name_twice"
+    assert streamed(database, **{"field.name.adjustment.mode": "avro_unicode"}) == []
+
+
+@pytest.mark.postgres
 def test_a_value_that_cannot_be_converted_stops_the_stream_when_asked_to(
     database: Database,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import pickle
 
 import pytest
 
@@ -12,6 +13,7 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
+from headrace.spark.task import read_slice
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
 
@@ -59,6 +61,21 @@ def test_unavailable_columns_are_read_in_batches(table: Database, inline: bool) 
     found = rows(table, "UPDATE t SET v = 2", inline=inline)
     assert len(found) == 1200
     assert all(row["big"] == LONG and row["v"] == 2 for row in found)
+
+
+@pytest.mark.postgres
+def test_a_slice_that_reads_again_travels_to_a_task(table: Database) -> None:
+    hashed = {"column.mask.hash.SHA-256.with.salt.s": r"public\.t\.code"}
+    reader = Reader(table.properties() | OPTIONS | hashed)
+    reader.step()
+    table.execute('UPDATE t SET v = 2 WHERE "Id" = 7')
+    end = reader.plan(3)
+    parts = pickle.loads(pickle.dumps(reader.open().slices(reader.offsets[-1], end)))
+    records = [r for part in parts for b in read_slice(part, reader.config) for r in b.to_pylist()]
+    reader.stop()
+    (after,) = [json.loads(record["value"])["after"] for record in records]
+    assert after["big"] == LONG
+    assert len(after["code"]) == 4
 
 
 @pytest.mark.postgres

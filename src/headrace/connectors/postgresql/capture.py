@@ -17,6 +17,7 @@ from headrace.connectors.postgresql.relations import (
 )
 from headrace.connectors.postgresql.reselection import reselections
 from headrace.connectors.postgresql.type_facts import TypeOptions
+from headrace.debezium.events import field_names
 from headrace.debezium.keys import KeyRules
 from headrace.errors import HeadraceError
 
@@ -87,6 +88,7 @@ class Capture:
             self._rules,
             comments=self._comments,
         )
+        field_names(name, (column.name for column in facts.columns if column.captured), self.names)
         return self._with_lookup(facts, catalog.describe(message.oid))
 
     def _with_lookup(

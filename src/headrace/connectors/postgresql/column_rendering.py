@@ -57,6 +57,17 @@ class _Digest:
         return self.rule.digest(value)[: self.length] if isinstance(value, str) else value
 
 
+@dataclass(frozen=True)
+class _DigestOfText:
+    """The same from the text as it was sent, which is the value."""
+
+    rule: Hash
+    length: int
+
+    def __call__(self, text: bytes) -> object:
+        return self.rule.digest_of(text)[: self.length]
+
+
 def under_rule(
     cell: Cell,
     rule: ColumnRule | None,
@@ -77,6 +88,9 @@ def under_rule(
             if not is_character(facts):
                 return cell
             length, _ = length_and_scale(facts, typmod)
+            if cell.encoding is Encoding.STRING and rule.version == 2:
+                cell = _rewritten(cell, _Digest(rule, length), Encoding.PYTHON, 0)
+                return replace(cell, decode=_DigestOfText(rule, length))
             return _rewritten(cell, _Digest(rule, length), Encoding.PYTHON, 0)
         case Truncate():
             return _truncated(cell, rule.length, facts, typmod)
