@@ -121,6 +121,8 @@ def stop() -> None:
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> None:
-    # Spark ends this process by SIGTERM, and twice; without a handler stop() is never called.
+    # Spark ends this process by SIGTERM, and twice; without a handler stop() is never called, and
+    # the second one must not cut it short.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     stop()
     sys.exit(0)

@@ -288,3 +288,26 @@ def test_the_command_prints_findings_and_ends_with_1_on_errors(
     assert status == 1
     assert "[postgresql.publication_missing]" in said
     assert "CREATE PUBLICATION" in said
+
+
+def test_a_snapshot_without_stream_is_looked_at_for_rows_alone(
+    database: Database, role: str
+) -> None:
+    database.execute(f"CREATE TABLE t (id int PRIMARY KEY); ALTER ROLE {role} NOREPLICATION")
+    database.execute(f"GRANT SELECT ON t TO {role}")
+    found = findings(database, **{"snapshot.mode": "initial_only", "database.user": role})
+    assert codes(found, "error") == set()
+    assert "postgresql.rows_only" in codes(found, "ok")
+
+
+def test_what_a_snapshot_would_not_read_as_meant_is_named(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    overrides = "snapshot.select.statement.overrides"
+    more = {overrides: "public.t,public.u", "snapshot.include.collection.list": "public.x"}
+    found = findings(database, **more, **{f"{overrides}.public.t": "SELECT * FROM t"})
+    assert {"postgresql.override_missing", "postgresql.unmatched_expression"} <= codes(
+        found, "warning"
+    )
+    assert errors(database, **more, **{f"{overrides}.public.t": "SELECT x"}) == {
+        "postgresql.override"
+    }

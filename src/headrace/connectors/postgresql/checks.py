@@ -2,61 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
-
-import psycopg
-from psycopg import sql
+from dataclasses import replace
 
 from headrace.config.filters import NameFilter
 from headrace.connectors.postgresql.capture import Capture, too_many_tables
 from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.findings import Finding, Rights
+from headrace.connectors.postgresql.log_checks import LogChecks
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
-from headrace.connectors.postgresql.publication import (
-    add_tables,
-    misnamed,
-    named,
-    published_oids,
-    unpublished,
-)
+from headrace.connectors.postgresql.overrides import Overrides
+from headrace.connectors.postgresql.publication import named
 from headrace.connectors.postgresql.replica_identity import wanted_rules
-from headrace.connectors.postgresql.slot import check_slot, find_slot, system_identifier
-from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.postgresql.type_facts import Column
 from headrace.connectors.postgresql.types import resolve
 from headrace.errors import HeadraceError
 
-Level = Literal["ok", "warning", "error"]
-
 OLDEST = 120000  # pg_attribute.attgenerated
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What was looked at. `level` error: the connector will not start, or will miss changes.
-
-    `code` is dotted and stable; `remedy` is empty for `ok`.
-    """
-
-    code: str
-    level: Level
-    message: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True)
-class _Rights:
-    """What the role may do with a table, and what the log will hold of its old rows."""
-
-    readable: bool
-    row_security: bool
-    owned: bool
-    primary: tuple[str, ...]
-    identity_index: tuple[str, ...]
-
 
 _RIGHTS = """
 SELECT c.oid,
@@ -82,14 +45,7 @@ def check(config: PostgresConfig) -> list[Finding]:
     return checks.findings
 
 
-class _Checks:
-    def __init__(self, config: PostgresConfig) -> None:
-        self.findings: list[Finding] = []
-        self._config = config
-        self._connection: psycopg.Connection | None = None
-        self._tables: list[CatalogTable] = []
-        self._rights: dict[int, _Rights] = {}
-
+class _Checks(LogChecks):
     def run(self) -> None:
         try:
             connection = connect(self._config, application="headrace check")
@@ -113,7 +69,9 @@ class _Checks:
                 self._error(error)
                 return
             rows = [self._find_tables, self._table_rights, self._types]
-            if SnapshotRule.of(self._config).streams:
+            if self._rule.at_first:
+                rows.append(self._snapshot)
+            if self._rule.streams:
                 log = [self._identities, self._slot, self._publication]
                 parts = [self._server, self._replication, *rows, *log]
             else:
@@ -121,106 +79,6 @@ class _Checks:
                 parts = rows
             for part in parts:
                 self._guarded(part)
-
-    def _guarded(self, part: Callable[[], None]) -> None:
-        try:
-            part()
-        except HeadraceError as error:
-            self._error(error)
-
-    def _add(self, code: str, level: Level, message: str, remedy: str = "") -> None:
-        self.findings.append(Finding(code, level, message, remedy))
-
-    def _error(self, error: HeadraceError) -> None:
-        self._add(error.code, "error", error.message, error.remedy)
-
-    def _rows(
-        self, query: str, values: Sequence[object] | Mapping[str, object] | None = None
-    ) -> list[tuple[Any, ...]]:
-        assert self._connection is not None
-        try:
-            return self._connection.execute(query.encode(), values).fetchall()
-        except psycopg.Error as error:
-            raise translate(error, self._config, "Checking the database") from None
-
-    def _quoted(self, *names: str) -> str:
-        return sql.Identifier(*names).as_string(self._connection)
-
-    @property
-    def _role(self) -> str:
-        return self._quoted(self._config.database_user)
-
-    # -- server ---------------------------------------------------------------------------------
-
-    def _server(self) -> None:
-        level = self._catalog.setting("wal_level")
-        if level == "logical":
-            self._add("postgresql.wal_level", "ok", "wal_level is logical")
-        else:
-            self._add(
-                "postgresql.wal_level",
-                "error",
-                f"wal_level is {level}; logical is needed",
-                "Set wal_level = logical and restart the server.",
-            )
-        standby = self._is_standby()
-        if standby and self._catalog.setting("hot_standby_feedback") != "on":
-            self._add(
-                "postgresql.standby_feedback",
-                "warning",
-                "hot_standby_feedback is off: the primary may remove rows of the catalogue that "
-                "the slot needs, and the slot is lost",
-                "Set hot_standby_feedback = on, and give the standby a physical slot.",
-            )
-        if standby and self._version < 160000:
-            self._add(
-                "postgresql.standby",
-                "error",
-                "The server is a standby, which decodes its log since PostgreSQL 16 only",
-                "Connect to the primary.",
-            )
-        kept = self._catalog.setting("max_slot_wal_keep_size")
-        if kept == "-1":
-            self._add(
-                "postgresql.wal_unlimited",
-                "warning",
-                "max_slot_wal_keep_size is -1: a slot that nobody reads keeps WAL until the disk "
-                "is full",
-                "Set a limit that covers your longest stop, and watch the slot's lag.",
-            )
-        elif kept:
-            self._add(
-                "postgresql.wal_limit",
-                "ok",
-                f"A slot keeps at most {kept} MB of WAL (max_slot_wal_keep_size); one that falls "
-                "further behind is lost",
-            )
-        timeout = int(self._catalog.setting("wal_sender_timeout") or 0)
-        if 0 < timeout < 5000:
-            self._add(
-                "postgresql.wal_sender_timeout",
-                "warning",
-                f"wal_sender_timeout is {timeout} ms; a short pause ends the stream",
-                "Set it to 10 s or more.",
-            )
-
-    def _is_standby(self) -> bool:
-        return bool(self._rows("SELECT pg_is_in_recovery()")[0][0])
-
-    @property
-    def _version(self) -> int:
-        assert self._connection is not None
-        return self._connection.info.server_version
-
-    def _replication(self) -> None:
-        """Logs in as the stream will: privilege, pg_hba.conf and a free walsender in one."""
-        with connect(self._config, replication=True, application="headrace check") as connection:
-            try:
-                system_identifier(connection)
-            except psycopg.Error as error:
-                raise translate(error, self._config, "Opening a replication connection") from None
-        user = self._config.database_user
-        self._add("postgresql.replication", "ok", f"The role {user} may replicate")
 
     # -- tables ---------------------------------------------------------------------------------
 
@@ -260,7 +118,7 @@ class _Checks:
     def _table_rights(self) -> None:
         rows = self._rows(_RIGHTS, ([t.oid for t in self._tables],))
         self._rights = {
-            row[0]: _Rights(row[1], row[2], row[3], tuple(row[4] or ()), tuple(row[5] or ()))
+            row[0]: Rights(row[1], row[2], row[3], tuple(row[4] or ()), tuple(row[5] or ()))
             for row in rows
         }
         # A table may have been dropped since; it is left out from here on.
@@ -387,184 +245,22 @@ class _Checks:
         name = self._quoted(table.schema, table.table)
         return f"Add a primary key, or ALTER TABLE {name} REPLICA IDENTITY FULL;"
 
-    # -- slot -----------------------------------------------------------------------------------
-
-    def _slot(self) -> None:
-        assert self._connection is not None
-        name = self._config.slot_name
-        try:
-            state = find_slot(self._connection, name)
-        except psycopg.Error as error:
-            raise translate(error, self._config, "Looking at the slot") from None
-        if state is None:
-            most = int(self._catalog.setting("max_replication_slots") or 0)
-            used = int(self._rows("SELECT count(*) FROM pg_replication_slots")[0][0])
-            if used >= most:
+    def _snapshot(self) -> None:
+        Overrides.of(self._config).check(self._config)
+        names = [table.name for table in self._tables]
+        for expression in self._config.snapshot_include_collection_list:
+            matches = NameFilter((expression,))
+            if not any(matches.accepts(name) for name in names):
                 self._add(
-                    "postgresql.limit_reached",
-                    "error",
-                    f"The slot {name} cannot be made: {used} of {most} slots are in use",
-                    "Raise max_replication_slots, or drop unused slots.",
+                    "postgresql.unmatched_expression",
+                    "warning",
+                    f"snapshot.include.collection.list: {expression} matches no captured table",
+                    "Check the spelling: schema.table, as a regular expression.",
                 )
-            else:
-                self._add("postgresql.slot", "ok", f"The slot {name} will be made at the start")
-            return
-        check_slot(state, self._config)
-        if state.active_pid is not None:
+        for name in Overrides.of(self._config).without:
             self._add(
-                "postgresql.slot_in_use",
+                "postgresql.override_missing",
                 "warning",
-                f"The slot {name} is active for PID {state.active_pid}",
-                "Nothing, if that is this pipeline; otherwise choose another slot.name.",
+                f"snapshot.select.statement.overrides names {name}, but has no statement for it",
+                f"Set snapshot.select.statement.overrides.{name}; otherwise all rows are read.",
             )
-        elif state.wal_status in ("unreserved", "extended"):
-            self._add(
-                "postgresql.slot_behind",
-                "warning",
-                f"The slot {name} is far behind (wal_status={state.wal_status})",
-                "Start the pipeline soon, or raise max_slot_wal_keep_size.",
-            )
-        else:
-            self._add("postgresql.slot", "ok", f"The slot {name} is there and free")
-
-    # -- publication ----------------------------------------------------------------------------
-
-    def _publication(self) -> None:
-        name = self._config.publication_name
-        mode = str(self._config.publication_autocreate_mode)
-        rows = self._rows(
-            "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate,"
-            " coalesce((to_jsonb(p)->>'pubviaroot')::boolean, false),"
-            " pg_has_role(pubowner, 'USAGE') FROM pg_publication p WHERE pubname = %s",
-            (name,),
-        )
-        if not rows:
-            self._missing_publication(name, mode)
-            return
-        for_all, inserts, updates, deletes, truncates, via_root, owned = rows[0]
-        if mode == "filtered" and for_all:
-            self._add(
-                "postgresql.publication_unsuitable",
-                "error",
-                f"The publication {name} is FOR ALL TABLES, which "
-                "publication.autocreate.mode=filtered cannot narrow",
-                "Drop it, choose another publication.name, or use all_tables.",
-            )
-            return
-        assert self._connection is not None
-        published = published_oids(self._connection, name)
-        absent = (
-            [] if for_all else unpublished(self._tables, published, self._catalog.partition_roots())
-        )
-        if absent and mode == "filtered":
-            foreign = [t for t in absent if not self._rights[t.oid].owned]
-            if not owned or foreign:
-                self._add(
-                    "postgresql.publication_privilege",
-                    "error",
-                    f"The role {self._config.database_user} may not add {named(foreign or absent)} "
-                    f"to the publication {name}",
-                    add_tables(self._connection, name, absent),
-                )
-            else:
-                self._add(
-                    "postgresql.publication",
-                    "ok",
-                    f"{named(absent)} will be added to the publication {name}",
-                )
-        elif absent:
-            self._add(
-                "postgresql.not_published",
-                "error",
-                f"The publication {name} lacks {named(absent)}: their changes never arrive",
-                add_tables(self._connection, name, absent),
-            )
-        else:
-            self._add("postgresql.publication", "ok", f"The publication {name} has every table")
-        self._partitions(name, published, via_root=via_root)
-        operations = {"c": inserts, "u": updates, "d": deletes, "t": truncates}
-        words = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
-        skipped = set(self._config.skipped_operations)
-        silent = [words[x] for x, there in operations.items() if not there and x not in skipped]
-        if silent:
-            self._add(
-                "postgresql.operations_not_published",
-                "warning",
-                f"The publication {name} leaves out {', '.join(silent)}",
-                f"ALTER PUBLICATION {self._quoted(name)} SET (publish = 'insert, update, delete, "
-                "truncate');",
-            )
-
-    def _partitions(self, name: str, published: set[int] | None, *, via_root: bool) -> None:
-        """A partition's changes carry its own name, or its root's: one that is not captured
-        loses them. `published` None: everything."""
-        roots = self._catalog.partition_roots()
-        lost = misnamed(self._tables, published, roots, via_root=via_root)
-        if via_root:
-            said, remedy = "root", "Capture the partitioned table instead of its partitions."
-        else:
-            said = "partition"
-            remedy = (
-                f"ALTER PUBLICATION {self._quoted(name)} SET (publish_via_partition_root = true); "
-                "or capture the partitions."
-            )
-            if published is None:
-                remedy = "Set publish.via.partition.root=true, or capture the partitions."
-        if lost:
-            self._add(
-                "postgresql.partitions_not_captured",
-                "error",
-                f"The publication {name} names changes by their {said}, which is not captured: "
-                f"{named(lost)}",
-                remedy,
-            )
-
-    def _missing_publication(self, name: str, mode: str) -> None:
-        make = f"As a superuser: CREATE PUBLICATION {self._quoted(name)} FOR TABLE …;"
-        if mode == "disabled":
-            self._add(
-                "postgresql.publication_missing",
-                "error",
-                f"The publication {name} does not exist, and publication.autocreate.mode is "
-                "disabled",
-                make,
-            )
-            return
-        if self._is_standby():
-            self._add(
-                "postgresql.publication_missing",
-                "error",
-                f"The publication {name} does not exist, and a standby cannot make it",
-                "Make it on the primary.",
-            )
-            return
-        creates, superuser = self._rows(
-            "SELECT has_database_privilege(current_database(), 'CREATE'), EXISTS (SELECT FROM"
-            " pg_roles r WHERE (r.rolsuper OR r.rolname = 'rds_superuser')"
-            " AND pg_has_role(r.oid, 'MEMBER'))"
-        )[0]
-        foreign = [t for t in self._tables if not self._rights[t.oid].owned]
-        allowed = creates and (
-            superuser or mode == "no_tables" or (mode == "filtered" and not foreign)
-        )
-        if not allowed:
-            self._add(
-                "postgresql.publication_privilege",
-                "error",
-                f"The role {self._config.database_user} may not make the publication {name} "
-                f"(publication.autocreate.mode={mode})",
-                f"{make} Then set publication.autocreate.mode=disabled.",
-            )
-        elif mode == "no_tables":
-            self._add(
-                "postgresql.not_published",
-                "error",
-                f"The publication {name} will be made without tables: no change arrives until "
-                "somebody adds them",
-                f"{make} Or choose another publication.autocreate.mode.",
-            )
-        else:
-            self._add(
-                "postgresql.publication", "ok", f"The publication {name} will be made at the start"
-            )
-            self._partitions(name, None, via_root=self._config.publish_via_partition_root)

@@ -30,14 +30,13 @@ from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.slot import (
     LOST,
-    advance_slot,
     check_slot,
     drop_when_free,
     find_slot,
-    lost_position,
     wait_until_free,
 )
 from headrace.connectors.postgresql.snapshot import AttemptOver, Snapshot
+from headrace.connectors.postgresql.stored_position import StoredPosition
 from headrace.connectors.postgresql.streaming import Streaming, position_text
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.debezium.event_format import FORMATS
@@ -95,14 +94,13 @@ class PostgresConnector:
             self._check_orphaned,
             self._pause,
         )
-        self._checked = False
+        self._position = StoredPosition(config, self._readiness)
         self._started = False
         self._streams_from = 0.0
         self._bounded = False
         self._target: int | None = None
         self._attempts = 0
         self._acknowledged: Offset | None = None
-        self._system = ""
 
     # -- the contract ---------------------------------------------------------------------------
 
@@ -116,7 +114,7 @@ class PostgresConnector:
                 check_system(offset, system)
                 # A snapshot that was interrupted may begin again, with another slot.
                 if offset.snapshot is None and self._rule.streams:
-                    self._lost(connection, offset)
+                    self._position.lost(connection, offset)
             if not self._rule.streams:
                 return
             state = find_slot(connection, self.config.slot_name)
@@ -149,7 +147,7 @@ class PostgresConnector:
     def latest(self) -> OffsetObject:
         """The server's position as last heard, or nothing before streaming; and the metrics."""
         position = self._streaming.server_position() if self._streaming else 0
-        place = Offset(self.config.topic_prefix, 1, self._system, lsn_commit=position)
+        place = Offset(self.config.topic_prefix, 1, self._position.system, lsn_commit=position)
         return place.to_json() | {"metrics": self.metrics()}
 
     def acknowledge(self, offset: OffsetObject) -> None:
@@ -297,7 +295,7 @@ class PostgresConnector:
     def _renewed(self, after: Offset) -> Offset | None:
         """What the mode makes of a position that was lost while streaming."""
         self._close_streaming()
-        self._checked = self._started = False
+        self._position.known = self._started = False
         return self._resume(after)
 
     def _may_stream(self, seconds: float) -> bool:
@@ -333,11 +331,11 @@ class PostgresConnector:
     # -- starting -------------------------------------------------------------------------------
 
     def _begin(self, epoch: int = 1) -> Offset:
-        self._checked = self._started = False
+        self._position.known = self._started = False
         offset, self._snapshot = self._beginning.begin(epoch)
-        self._system = offset.system
         self._metrics.captured = self._readiness.captured
-        self._checked = self._started = True
+        self._position.system = offset.system
+        self._position.known = self._started = True
         return offset
 
     def _begin_again(self, after: Offset) -> Offset:
@@ -352,11 +350,12 @@ class PostgresConnector:
         the log from `after` on is gone and the mode repairs that. Raises AttemptOver."""
         if self._started:
             return None
-        lost = self._check(after, goes_on=True)
-        if lost is not None and self._follows(lost, after):
+        lost = self._position.check(after, lambda: self._go_on(after))
+        self._metrics.captured = self._readiness.captured
+        if lost is not None and self._position.follows(lost, after):
             log.warning("%s; the slot is followed (offset.mismatch.strategy)", lost.message)
             self._close_streaming()
-            return self._jump(after)
+            return self._position.jump(after)
         if lost is not None:
             log.warning("%s; a new snapshot begins (snapshot.mode)", lost.message)
             self._end_snapshot()
@@ -372,65 +371,11 @@ class PostgresConnector:
             return offset
         return self._begin(after.epoch + 1)
 
-    def _check(self, stored: Offset, *, goes_on: bool = False) -> HeadraceError | None:
-        """Once per process: the stored position still fits server and slot. Returns why the log
-        is gone, when the mode repairs that. Raises AttemptOver when the snapshot `goes_on` there
-        and cannot."""
-        if self._checked:
-            return None
-        connection, tables = self._readiness.prepare()
-        self._metrics.captured = self._readiness.captured
-        try:
-            self._system = self._readiness.cluster(connection)
-            check_system(stored, self._system)
-            if goes_on and stored.snapshot is not None:
-                # Before its slot is asked for: the next attempt may have dropped it already.
-                self._check_mode()
-                self._continued().resumed(stored.snapshot)
-            if self._rule.streams:
-                lost = self._lost(connection, stored)
-                if lost is not None:
-                    return lost
-                if self.config.mismatch_strategy() in ("trust_offset", "trust_greater_lsn"):
-                    advance_slot(connection, stored, self.config)
-                names = [(t.schema, t.table) for t in tables]
-                self._readiness.set_identities(connection, tables)
-                ensure_publication(connection, self.config, names)
-                self._readiness.check_published(connection, tables, first=False)
-            self._checked = True
-            return None
-        finally:
-            connection.close()
-
-    def _lost(self, connection: psycopg.Connection, stored: Offset) -> HeadraceError | None:
-        """Why the log from `stored` on is gone, if it is. Raises it when no mode repairs that."""
-        lost = lost_position(find_slot(connection, self.config.slot_name), stored, self.config)
-        if lost is None or self._rule.repairs or self._follows(lost, stored):
-            return lost
-        raise lost
-
-    def _follows(self, lost: HeadraceError, stored: Offset) -> bool:
-        """Whether the slot is believed when it is beyond the offset."""
-        moved = lost.code == "postgresql.slot_moved" and stored.snapshot is None
-        return moved and self.config.mismatch_strategy() in ("trust_slot", "trust_greater_lsn")
-
-    def _jump(self, after: Offset) -> Offset:
-        """To the slot's position; the gap shows as a new epoch."""
-        with connect(self.config) as connection:
-            state = find_slot(connection, self.config.slot_name)
-        there = after.lsn_commit if state is None else state.confirmed_flush_lsn or 0
-        epoch = after.epoch + 1
-        return replace(after.at_boundary(there, None, None), epoch=epoch, consistent=None)
-
-    def _check_mode(self) -> None:
-        if not self._rule.at_first:
-            raise HeadraceError(
-                "postgresql.snapshot_unfinished",
-                f"The checkpoint is in the middle of a snapshot, which snapshot.mode="
-                f"{self.config.snapshot_mode} does not take",
-                "Set snapshot.mode=initial until the snapshot is done, or start with a new "
-                "checkpoint.",
-            )
+    def _go_on(self, after: Offset) -> None:
+        """Raises AttemptOver when the snapshot at `after` cannot go on."""
+        assert after.snapshot is not None
+        self._position.check_mode()
+        self._continued().resumed(after.snapshot)
 
     # -- the two phases -------------------------------------------------------------------------
 
@@ -448,9 +393,7 @@ class PostgresConnector:
             wait_until_free(lambda: find_slot(connection, config.slot_name), config, log.warning)
             state = find_slot(connection, config.slot_name)
             if state is not None:
-                lost = lost_position(state, start, config)
-                if lost is not None and not self._follows(lost, start):
-                    raise lost
+                self._position.check_slot(state, start)
             row = connection.execute(
                 "SELECT setting::int FROM pg_settings WHERE name = 'wal_sender_timeout'"
             ).fetchone()
@@ -519,10 +462,10 @@ class PostgresConnector:
     def _gone(self, start: Offset) -> bool:
         """Whether a range that was planned before a restart cannot be read any more, and the next
         one begins anew."""
-        lost = self._check(start)
+        lost = self._position.check(start, lambda: None)
         if lost is None:
             return False
-        if self._follows(lost, start):
+        if self._position.follows(lost, start):
             log.warning("%s; what the slot still holds is read", lost.message)
             return False
         if lost.code == "postgresql.slot_moved":

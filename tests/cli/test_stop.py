@@ -1,0 +1,37 @@
+"""What is left in the database when a pipeline on Spark has stopped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.servers.postgresql import Database
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [
+        ({"snapshot.mode": "when_needed", "slot.drop.on.stop": "true"}, 0),
+        ({}, 1),
+    ],
+)
+def test_a_slot_stays_unless_it_was_not_asked_for(
+    database: Database, tmp_path: Path, settings: dict[str, str], left: int
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2)")
+    properties = database.properties() | settings
+    file = tmp_path / "pipeline.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    command = [sys.executable, "-m", "headrace.cli", "events", str(file), "--idle-exit", "1"]
+    output = tmp_path / "events.jsonl"
+    command += ["--output", str(output), "--state", str(tmp_path / "state")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert output.read_text().count("\n") == 2
+    query = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
+    assert database.execute(query, (database.name,)) == [(left,)]
