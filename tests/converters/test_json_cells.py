@@ -540,7 +540,8 @@ def test_no_bytes_harm_any_encoder(data: bytes, parameter: int) -> None:
         results = {output_of(data, call, poison=poison) for poison in (0x39, 0x00, 0x2E, 0xFF)}
         assert len(results) == 1
         (result,) = results
-        if result is not None and code != Encoding.STRING:
+        # JSON is copied as it is: only headrace makes such cells.
+        if result is not None and code not in (Encoding.STRING, Encoding.JSON):
             json.loads(result)
 
 
