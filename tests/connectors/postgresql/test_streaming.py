@@ -152,10 +152,16 @@ def test_a_transaction_larger_than_range_and_spool_passes_in_several_ranges(
     reader.step()
     tables.execute("INSERT INTO t SELECT i, repeat('y', 300) FROM generate_series(1, 150000) i")
     count = 0
-    while reader.step(2.0):
-        count += 1
-        if count in (3, 11):
-            reader.restart()
+
+    def step() -> bool:
+        nonlocal count
+        if reader.step(2.0):
+            count += 1
+            if count in (3, 11):
+                reader.restart()
+        return len(reader.records) >= 150_000
+
+    wait_for(step, 120)
     reader.stop()
     assert count > 10
     assert sorted(event["after"]["id"] for event in reader.events()) == list(range(1, 150001))
