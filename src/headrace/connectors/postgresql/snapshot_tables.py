@@ -74,8 +74,8 @@ class TableList:
 
     def tables(self) -> list[SnapshotTable]:
         """Tables with rows, in the order of the include list and by name, or by their number of
-        rows; but those that cannot be resumed first: the ones without any key, and large ones
-        without a usable one."""
+        rows; but where they are more than one chunk, those first that cannot be resumed: without
+        any key, or large and without a usable one."""
         oids = {table.name: table.oid for table in self._catalog.tables()}
         found = []
         for number, name in enumerate(snapshot_tables(self._config, self._capture, self._catalog)):
@@ -87,7 +87,10 @@ class TableList:
                 found.append(
                     SnapshotTable(table.oid, table.schema, table.table, kind, leaves, number == 0)
                 )
-        return sorted(self._by_rows(found), key=self._resumes)
+        found = self._by_rows(found)
+        if sum(map(_bytes, found)) > self._config.headrace_snapshot_chunk_bytes:
+            found.sort(key=self._resumes)
+        return found
 
     def _leaves(
         self, table: CatalogTable
@@ -119,6 +122,9 @@ class TableList:
         return sorted(tables, key=lambda t: rows[t.oid], reverse=order == "descending")
 
     def _resumes(self, table: SnapshotTable) -> bool:
-        pages = sum(leaf[3] for leaf in table.leaves)
-        small = pages * PAGE_BYTES <= self._config.headrace_snapshot_chunk_bytes
+        small = _bytes(table) <= self._config.headrace_snapshot_chunk_bytes
         return table.kind == "key" or (small and self._has_key(table))
+
+
+def _bytes(table: SnapshotTable) -> int:
+    return sum(leaf[3] for leaf in table.leaves) * PAGE_BYTES
