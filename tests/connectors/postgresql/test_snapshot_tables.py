@@ -146,6 +146,7 @@ def test_a_table_without_key_is_read_before_larger_ones(database: Database) -> N
         "CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a SELECT generate_series(1, 9);"
         "CREATE TABLE b (id int); INSERT INTO b VALUES (1)"
     )
-    reader = reader_of(database, snapshot__tables__order__by__row__count="descending").drain()
+    more = {"snapshot__tables__order__by__row__count": "descending"}
+    reader = reader_of(database, headrace__snapshot__chunk__bytes="1", **more).drain()
     reader.stop()
     assert order(reader) == ["b", "a"]
