@@ -38,8 +38,8 @@ def run(path: Path, server: PostgresServer) -> list[str]:
         for block in phases["stream"]:
             server.execute(block, database=DATABASE)
             time.sleep(pace)
-            if pace:
-                reader.step(0.5)
+            while pace and reader.step(0.5):
+                pass
         reader.drain()
         reader.stop()
         ordered = sorted(reader.records, key=lambda record: record["sequence"])

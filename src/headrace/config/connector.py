@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from headrace.config.execution import ExecutionConfig
 from headrace.config.filters import NameFilter
+from headrace.config.finding import Finding
 from headrace.config.kinds import (
     BOOLEAN,
     COMMA_LIST,
@@ -504,7 +506,6 @@ class ConnectorConfig(ExecutionConfig):
         None,
         Group.SIGNALS,
         "The signal table, `schema.table`.",
-        status=_NO_SIGNALS,
     )
     signal_enabled_channels = Property(
         "signal.enabled.channels",
@@ -512,7 +513,6 @@ class ConnectorConfig(ExecutionConfig):
         "source",
         Group.SIGNALS,
         "Channels that signals come from.",
-        status=_NO_SIGNALS,
     )
     signal_poll_interval_ms = Property(
         "signal.poll.interval.ms",
@@ -568,7 +568,6 @@ class ConnectorConfig(ExecutionConfig):
         "0",
         Group.SIGNALS,
         "Retries of writing a watermark.",
-        status=_ONLY_SIGNALS,
     )
     signal_emit_failure_backoff_ms = Property(
         "signal.emit.failure.backoff.ms",
@@ -576,7 +575,6 @@ class ConnectorConfig(ExecutionConfig):
         "10000",
         Group.SIGNALS,
         "Pause between these retries.",
-        status=_ONLY_SIGNALS,
     )
     notification_enabled_channels = Property(
         "notification.enabled.channels",
@@ -584,7 +582,6 @@ class ConnectorConfig(ExecutionConfig):
         "",
         Group.SIGNALS,
         "Channels that notifications go to.",
-        status=planned("notifications come later"),
     )
     notification_sink_topic_name = Property(
         "notification.sink.topic.name",
@@ -592,7 +589,6 @@ class ConnectorConfig(ExecutionConfig):
         None,
         Group.SIGNALS,
         "Topic of the sink channel.",
-        status=_ONLY_NOTIFICATIONS,
     )
     signal_consumer = Family(
         "signal.consumer.*",
@@ -726,6 +722,39 @@ class ConnectorConfig(ExecutionConfig):
         """Accepts `schema.table`."""
         return NameFilter(self.table_include_list, self.table_exclude_list)
 
+    def signal_table(self) -> str | None:
+        """`schema.table` of the signal table, whose events are always captured."""
+        return self.signal_data_collection or None
+
+    def check(self) -> Iterator[Finding]:
+        yield from super().check()
+        yield from _unknown("signal.enabled.channels", self.signal_enabled_channels, _SIGNALS)
+        told = self.notification_enabled_channels
+        yield from _unknown("notification.enabled.channels", told, _NOTIFICATIONS)
+        if "sink" in told and not self.notification_sink_topic_name:
+            yield Finding(
+                "config.missing",
+                "notification.sink.topic.name",
+                "notification.enabled.channels has sink, but notification.sink.topic.name is "
+                "missing",
+                "Set notification.sink.topic.name to the topic that notifications go to.",
+            )
+
     def column_filter(self) -> NameFilter:
         """Accepts `schema.table.column`."""
         return NameFilter(self.column_include_list, self.column_exclude_list)
+
+
+_SIGNALS = ("source",)
+_NOTIFICATIONS = ("sink", "log")
+
+
+def _unknown(name: str, given: tuple[str, ...], known: tuple[str, ...]) -> Iterator[Finding]:
+    wrong = [channel for channel in given if channel not in known]
+    if wrong:
+        yield Finding(
+            "config.not_supported",
+            name,
+            f"{name}: {', '.join(wrong)} is not there in this version",
+            f"The channels are: {', '.join(known)}.",
+        )

@@ -12,6 +12,7 @@ from headrace.spool.index import SegmentIndex
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 
 _FIRST_ADDRESS = 1 << 20  # virtual addresses are never 0
+_FIRST_BESIDE = 1 << 60
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Spool:
         self.unbounded = False
         self._end_dtype = end_dtype
         self._next = _FIRST_ADDRESS
+        self._beside = _FIRST_BESIDE
 
     def bytes(self) -> int:
         """Memory and disk taken."""
@@ -59,6 +61,13 @@ class Spool:
         with self.lock:
             self.pieces.append(piece)
         return piece
+
+    def beside(self, size: int) -> Segment:
+        """A segment that holds no log, with addresses that no other has; for the thread that
+        plans. The caller drops it."""
+        segment = Segment(self._beside, size)
+        self._beside = segment.end
+        return segment
 
     def drop(self, is_done: Callable[[Piece], bool]) -> None:
         """Drop leading segments for which `is_done`, except the one being written."""

@@ -24,9 +24,16 @@ class Capture:
         self.keys = KeyRules.of(config.message_key_columns)
         self.topics = TopicNames(config.topic_prefix, config.topic_delimiter)
         self.types = TypeOptions.of(config)
+        self.signal_table = config.signal_table()
 
     def takes(self, table: str) -> bool:
-        """Whether `schema.table` is captured."""
+        """Whether events of `schema.table` are captured; those of the signal table always are."""
+        return table == self.signal_table or self.reads(table)
+
+    def reads(self, table: str) -> bool:
+        """Whether `schema.table` is captured and snapshots read its rows too."""
+        if table == self.signal_table:
+            return False
         schema, _, name = table.partition(".")
         if schema in _BUILT_IN or schema.startswith("pg_temp") or name == "spatial_ref_sys":
             return False

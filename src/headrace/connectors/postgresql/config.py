@@ -631,7 +631,6 @@ class PostgresConfig(ConnectorConfig):
         "1024",
         Group.SNAPSHOT,
         "Rows per incremental chunk.",
-        status=_ONLY_INCREMENTAL,
     )
     incremental_snapshot_watermarking_strategy = Property(
         "incremental.snapshot.watermarking.strategy",
@@ -639,7 +638,6 @@ class PostgresConfig(ConnectorConfig):
         "insert_insert",
         Group.SNAPSHOT,
         "What is written to the signal table.",
-        status=_ONLY_INCREMENTAL,
     )
     incremental_snapshot_allow_schema_changes = Property(
         "incremental.snapshot.allow.schema.changes",

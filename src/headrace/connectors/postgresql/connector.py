@@ -16,6 +16,7 @@ from headrace.connectors.connector import OffsetObject, Plan, Slice, Status
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import EventSettings
@@ -29,6 +30,7 @@ from headrace.connectors.postgresql.publication import (
 )
 from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.relations import Relations
+from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.slot import (
     check_position,
     check_slot,
@@ -467,8 +469,16 @@ class PostgresConnector:
             acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
             inline=self._inline,
             orphaned=self._orphaned,
+            signals=self._signals(),
         )
         return self._streaming
+
+    def _signals(self) -> Signals | None:
+        if self._capture.signal_table is None:
+            return None
+        return Signals(
+            self.config, ChunkReader(self.config, self._capture), self._capture.signal_table
+        )
 
     def _slices(self, start: Offset, end: Offset) -> list[Slice]:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:

@@ -5,6 +5,7 @@ Facts are small and picklable; a task makes the shape once and keeps it.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -29,6 +30,7 @@ from headrace.connectors.postgresql.types import NO_PLACEHOLDER, ColumnType, res
 from headrace.debezium import source_info
 from headrace.debezium.events import VERSION, ColumnCells, change_event, context_headers
 from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
+from headrace.debezium.notifications import NOTIFICATION_KEY, NOTIFICATION_VALUE
 
 CONNECTOR = "postgresql"
 
@@ -51,7 +53,8 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class RelationFacts:
-    """A table between two schema changes. `kind`: table, truncate (no key), message."""
+    """A table between two schema changes. `kind`: table, truncate (no key), incremental (its rows
+    are read, and have no place in the log), message, notification."""
 
     schema: str
     table: str
@@ -111,6 +114,9 @@ def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
     schema = source_info.POSTGRESQL
     by_name: dict[str, Node] = {}
     for described in schema.fields:
+        if facts.kind == "incremental" and described.name in ("lsn", "txId"):
+            by_name[described.name] = Constant(described.schema, None)
+            continue
         by_name[described.name] = _source_node(described.name, described.schema, facts, settings)
     return Struct(schema, tuple(by_name.values()))
 
@@ -145,6 +151,8 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
 @lru_cache(maxsize=4096)
 def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
     """The shape of a relation's events."""
+    if facts.kind == "notification":
+        return _notification_shape(facts)
     headers: tuple[Header, ...] = ()
     if settings.run and facts.kind != "message":
         headers = context_headers(settings.server, settings.task, CONNECTOR, settings.run)
@@ -159,7 +167,8 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
         if kind is not None:
             found[column.name] = ColumnCells(column.name, _cell(index, kind))
     captured = [found[c.name] for c in facts.columns if c.captured and c.name in found]
-    key = [found[name] for name in facts.key if name in found and facts.kind == "table"]
+    keyed = facts.kind in ("table", "incremental")
+    key = [found[name] for name in facts.key if name in found and keyed]
     return change_event(facts.topic, captured, key, source, headers)
 
 
@@ -192,4 +201,28 @@ def _message_shape(facts: RelationFacts, source: Struct, headers: tuple[Header, 
             ),
         ),
         headers,
+    )
+
+
+def _notification_shape(facts: RelationFacts) -> Shape:
+    def text(schema: Schema, column: int) -> Cell:
+        return Cell(schema, Image.NEW, column, Encoding.STRING, 0, bytes.decode)
+
+    key_id = NOTIFICATION_KEY.fields[0].schema
+    identity, kind, aggregate, additional, timestamp = (
+        field.schema for field in NOTIFICATION_VALUE.fields
+    )
+    return Shape(
+        facts.topic,
+        Struct(NOTIFICATION_KEY, (text(key_id, 0),)),
+        Struct(
+            NOTIFICATION_VALUE,
+            (
+                text(identity, 0),
+                text(kind, 1),
+                text(aggregate, 2),
+                Cell(additional, Image.NEW, 3, Encoding.PYTHON, 0, json.loads),
+                Cell(timestamp, Image.NEW, 4, Encoding.PYTHON, 0, int),
+            ),
+        ),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.errors import HeadraceError
+from headrace.signals.progress import SignalProgress
 
 VERSION = 1
 
@@ -77,7 +78,7 @@ class Offset:
     `source.sequence` shows, `ts_usec` its time, which a non-transactional message shows. Inside
     a transaction, `txn` is its final LSN, `txn_index` the number of its messages delivered and
     `lsn` the LSN of the last of them. `slices` and `order` say how the range that ends here is
-    cut. `consistent` is snapshot.consistent.lsn.
+    cut. `consistent` is snapshot.consistent.lsn. `signals` is there once a signal was heeded.
     """
 
     server: str
@@ -93,6 +94,7 @@ class Offset:
     order: str = "key"
     consistent: int | None = None
     snapshot: SnapshotProgress | None = None
+    signals: SignalProgress | None = None
 
     @property
     def is_initial(self) -> bool:
@@ -118,6 +120,8 @@ class Offset:
             out["consistent"] = self.consistent
         if self.snapshot is not None:
             out["snapshot"] = self.snapshot.to_json()
+        if self.signals is not None and (signals := self.signals.to_json()):
+            out["signals"] = signals
         return out
 
     @staticmethod
@@ -148,7 +152,7 @@ class Offset:
                 f"configuration says {server!r}",
                 "Use one checkpoint per topic.prefix; changing the prefix starts over.",
             )
-        snapshot = data.get("snapshot")
+        snapshot, signals = data.get("snapshot"), data.get("signals")
         return Offset(
             server=server,
             epoch=data.get("epoch", 0),
@@ -163,6 +167,7 @@ class Offset:
             order=data.get("order", "key"),
             consistent=data.get("consistent"),
             snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
+            signals=None if signals is None else SignalProgress.from_json(signals),
         )
 
     def at_boundary(self, lsn_commit: int, last_commit: int | None, ts_usec: int | None) -> Offset:

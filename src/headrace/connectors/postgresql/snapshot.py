@@ -117,7 +117,7 @@ class Snapshot:
         assert self._keeper is not None
         order = self._capture.order
         found = []
-        captured = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
+        captured = [t for t in self._catalog.tables() if self._capture.reads(t.name)]
         for number, entry in enumerate(sorted(captured, key=lambda t: order(t.name))):
             table = self._catalog.describe(entry.oid)
             if table is None:

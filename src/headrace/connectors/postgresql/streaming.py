@@ -9,14 +9,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from headrace.connect.rows import ROW, TRANSACTION
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.events import EventSettings
+from headrace.connectors.postgresql.images import image_in
+from headrace.connectors.postgresql.inserts import merge
 from headrace.connectors.postgresql.log import Stream
 from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.ranges import Limit, find_end, rows_until
 from headrace.connectors.postgresql.receiver import Receiver
 from headrace.connectors.postgresql.relations import Relations
+from headrace.connectors.postgresql.signals import Signals, Stretch
 from headrace.connectors.postgresql.slices import LogSlice
 from headrace.errors import HeadraceError
 from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate, write_plan
@@ -27,6 +31,8 @@ SLICE_BYTES = 2 << 20
 """Log bytes that are worth a task of their own."""
 INLINE_SLICE_BYTES = 8 << 20
 """Most bytes that a slice may carry to another host."""
+WINDOW_SECONDS = 0.5
+"""How long a range waits for the windows of further chunks."""
 
 
 class Streaming:
@@ -47,8 +53,10 @@ class Streaming:
         acknowledge_seconds: float,
         inline: bool,
         orphaned: Callable[[], bool],
+        signals: Signals | None = None,
     ) -> None:
         self.start = start
+        self._signals = signals
         self.relations = relations
         self._plan = plan
         self._limit = limit
@@ -80,6 +88,40 @@ class Streaming:
         it (Invariant: a bounded query never ends before its target).
         """
         self._drop(after)
+        signals = self._signals
+        if signals is None:
+            return self._poll(after, seconds, target)
+        signals.begin(after)
+        end = self._poll(after, 0 if signals.inserted else seconds, target)
+        self._pass(after, end)
+        # A window that is open will be closed by the log in a moment: more chunks in one range.
+        deadline = time.monotonic() + WINDOW_SECONDS
+        while signals.awaits and signals.inserted and time.monotonic() < deadline:
+            further = self._poll(end, deadline - time.monotonic(), target)
+            if further == end:
+                break
+            self._pass(end, further)
+            end = replace(further, slices=max(end.slices, further.slices))
+        return signals.end(after, end)
+
+    def _pass(self, start: Offset, end: Offset) -> None:
+        """Let the signals see the rows of (start, end]."""
+        assert self._signals is not None
+        if end.same_position(start):
+            return
+        parts = self._parts(start, end)
+        pieces = [piece for piece, _, _ in parts]
+        for _, rows, transactions in parts:
+            self._signals.passed(
+                Stretch(
+                    rows,
+                    transactions,
+                    lambda index: self.relations.facts[index],
+                    lambda address: image_in(pieces, address),
+                )
+            )
+
+    def _poll(self, after: Offset, seconds: float, target: int | None) -> Offset:
         deadline = time.monotonic() + seconds
         asked = 0.0
         while True:
@@ -148,48 +190,59 @@ class Streaming:
         """Slices of (start, end]; waits until all of it was received (a range that is planned
         again after a restart comes from the server once more)."""
         self._await(end)
-        with self.spool.lock:
-            pieces = list(self.spool.pieces)
-            parts = []
-            for piece in pieces:
-                rows = piece.index.rows_now()
-                first, last = rows_until(rows, start), rows_until(rows, end)
-                if last > first:
-                    parts.append((piece, rows[first:last], piece.index.transactions_now()))
-        if not parts:
+        parts = self._parts(start, end)
+        inserts = end.signals.inserts if end.signals is not None else ()
+        if not parts and not inserts:
             return []
         rows, transactions = _joined(parts)
         relations = {int(i): self.relations.facts[int(i)] for i in np.unique(rows["relation"])}
+        segments = [piece.segment for piece, _, _ in parts]
+        if inserts and self._signals is not None:
+            blocks = [self._signals.block(insert) for insert in inserts]
+            beside = self.spool.beside(max(1, sum(len(block.images) for block in blocks)))
+            self._plans.append(beside)
+            rows, transactions, relations = merge(rows, transactions, relations, blocks, beside)
+            segments.append(beside)
         bounds = self._bounds(rows, end)
 
         def made(data: InMemory | Inline, first: int, last: int, count: int, number: int) -> Slice:
             return LogSlice(data, first, last, count, number, end.epoch, relations, settings)
 
         if self._inline:
-            return self._inline_slices(parts, rows, transactions, bounds, end, made)
+            return self._inline_slices(segments, rows, transactions, bounds, end, made)
         plan = write_plan([rows], [transactions])
         self._plans.append(plan)
         data = InMemory(
             plan.path,
             len(rows),
             len(transactions),
-            tuple(SegmentPart(p.segment.path, p.segment.start, p.segment.end) for p, _, _ in parts),
+            tuple(SegmentPart(s.path, s.start, s.end) for s in segments),
         )
         if end.order == "position":
             return [made(data, a, b, 1, 0) for a, b in bounds]
         return [made(data, 0, len(rows), end.slices, i) for i in range(end.slices)]
 
+    def _parts(self, start: Offset, end: Offset) -> list[tuple[Piece, np.ndarray, np.ndarray]]:
+        """Pieces of the spool with the rows of (start, end], and the pieces' transactions."""
+        parts = []
+        with self.spool.lock:
+            for piece in self.spool.pieces:
+                rows = piece.index.rows_now()
+                first, last = rows_until(rows, start), rows_until(rows, end)
+                if last > first:
+                    parts.append((piece, rows[first:last], piece.index.transactions_now()))
+        return parts
+
     def _inline_slices(
         self,
-        parts: list[tuple[Piece, np.ndarray, np.ndarray]],
+        segments: list[Segment],
         rows: np.ndarray,
         transactions: np.ndarray,
         bounds: list[tuple[int, int]],
         end: Offset,
         made: Callable[[Inline, int, int, int, int], Slice],
     ) -> list[Slice]:
-        for piece, _, _ in parts:
-            segment = piece.segment
+        for segment in segments:
             relocate(rows, segment.start, segment.end, segment.base - segment.start)
         if end.order == "position":
             chosen = [rows[a:b] for a, b in bounds]
@@ -255,6 +308,8 @@ class Streaming:
     def close(self) -> None:
         """Close the stream and drop the spool."""
         self.receiver.close()
+        if self._signals is not None:
+            self._signals.close()
         self.spool.clear()
         for plan in self._plans:
             plan.drop()
@@ -265,6 +320,8 @@ def _joined(
     parts: list[tuple[Piece, np.ndarray, np.ndarray]],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows and transactions of several segments as one table each."""
+    if not parts:
+        return np.zeros(0, ROW), np.zeros(0, TRANSACTION)
     rows = np.concatenate([part for _, part, _ in parts])
     at = before = 0
     for _, part, transactions in parts:
