@@ -7,6 +7,7 @@ else stays as it was written, because the text is scanned, never parsed and prin
 
 from __future__ import annotations
 
+import bisect
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -18,6 +19,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _DIGITS = re.compile(r"\d+")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _INSTANT = re.compile(r"(WindowTimestamp[^0-9]*)\d{4}-\d\d-\d\dT[\d:.]+Z")
+# Members of a map, whose order Java chooses anew in every process.
+_ADDITIONAL = re.compile(r'(?<="additional_data":){"[^{}]*}')
 _CLOCKS = {"ts_ms": 1_000_000, "ts_us": 1_000, "ts_ns": 1}
 
 
@@ -31,6 +34,7 @@ def normalise(lines: Iterable[str]) -> list[str]:
         kind = _kind(path)
         if kind in ("lsn", "sequence") and raw != "null":
             found["lsn"].update(map(int, _DIGITS.findall(raw)))
+            of_rows.add(int(_DIGITS.findall(raw)[-1]))
         elif kind == "tx" and raw != "null":
             found["tx"].add(int(raw))
         elif kind == "txlsn" and raw != "null":
@@ -41,12 +45,18 @@ def normalise(lines: Iterable[str]) -> list[str]:
             found["time"].add(int(raw))
         return raw
 
+    of_rows: set[int] = set()
     for line in kept:
         _walk(line, collect)
+    # The server writes records of its own between transactions, when it likes: a commit counts
+    # as ending where the next row is.
+    ends = {value: _next_row(value, sorted(of_rows)) for value in found["lsn"]}
+    found["lsn"] = set(ends.values())
     rank = {
         kind: {value: place for place, value in enumerate(sorted(values))}
         for kind, values in found.items()
     }
+    rank["lsn"] = {value: rank["lsn"][end] for value, end in ends.items()}
     by_millisecond = {value // 1000: value for value in sorted(found["time"], reverse=True)}
 
     def token(kind: str, value: int) -> str:
@@ -82,13 +92,24 @@ def normalise(lines: Iterable[str]) -> list[str]:
     return [_walk(line, replace) for line in kept]
 
 
+def _next_row(value: int, rows: list[int]) -> int:
+    place = bisect.bisect_left(rows, value)
+    return rows[place] if place < len(rows) else value
+
+
 def _watermarks(line: str) -> str:
     """Clocks in the text of a watermark; the times of rows that were read, which no log has."""
     line = _INSTANT.sub(r"\1<instant>", line)
+    line = _ADDITIONAL.sub(lambda found: _sorted(found[0]), line)
     if '"snapshot":"incremental"' in line:
         line = re.sub(r'("source":{.*?"ts_[mun]s":)\d+', r"\1null", line)
         line = re.sub(r'("source":{.*?"ts_us":)\d+(,"ts_ns":)\d+', r"\1null\2null", line)
     return line
+
+
+def _sorted(text: str) -> str:
+    found = sorted(json.loads(text).items())
+    return json.dumps(dict(found), ensure_ascii=False, separators=(",", ":"))
 
 
 def _name_uuids(lines: list[str]) -> list[str]:

@@ -87,9 +87,10 @@ class SignalProgress:
     """The part of an offset that signals add.
 
     `tables` are those still to be read, the first one from `after` (exclusive; None: from its
-    beginning) to `maximum`; `scanned` counts its rows so far. `inserts` are what the range that
-    ends here holds. `file` is how much of the signal file was taken (see signals.files), `ordinal`
-    numbers what is inserted where nothing came from the log.
+    beginning) to `maximum`; `scanned` counts its rows so far. `stops` are requests that wait for
+    the open window. `inserts` are what the range that ends here holds. `file` is how much of the
+    signal file was taken (see signals.files), `ordinal` numbers what is inserted where nothing
+    came from the log.
     """
 
     tables: tuple[Pending, ...] = ()
@@ -97,6 +98,7 @@ class SignalProgress:
     maximum: Key | None = None
     scanned: int = 0
     paused: bool = False
+    stops: tuple[tuple[str, ...], ...] = ()
     ordinal: int = 0
     file: str | None = None
     inserts: tuple[Insert, ...] = ()
@@ -122,6 +124,8 @@ class SignalProgress:
             }
         if self.paused:
             out["paused"] = True
+        if self.stops:
+            out["stops"] = [list(names) for names in self.stops]
         if self.ordinal:
             out["ordinal"] = self.ordinal
         if self.file is not None:
@@ -139,6 +143,7 @@ class SignalProgress:
             maximum=_key(data.get("maximum")),
             scanned=data.get("scanned", 0),
             paused=bool(data.get("paused")),
+            stops=tuple(tuple(names) for names in data.get("stops", ())),
             ordinal=data.get("ordinal", 0),
             file=data.get("file"),
             inserts=tuple(Insert.from_json(insert) for insert in data.get("inserts", ())),

@@ -74,6 +74,7 @@ class PostgresConnector:
         self._streaming: Streaming | None = None
         self._snapshot: Snapshot | None = None
         self._checked = False
+        self._snapshot_taken = False
         self._bounded = False
         self._target: int | None = None
         self._attempts = 0
@@ -233,6 +234,7 @@ class PostgresConnector:
 
     def _end_snapshot(self) -> None:
         if self._snapshot is not None:
+            self._snapshot_taken = True
             self._snapshot.close()
             self._snapshot = None
 
@@ -474,11 +476,11 @@ class PostgresConnector:
         return self._streaming
 
     def _signals(self) -> Signals | None:
-        if self._capture.signal_table is None:
+        table = self._capture.signal_table
+        if table is None and not self.config.notification_enabled_channels:
             return None
-        return Signals(
-            self.config, ChunkReader(self.config, self._capture), self._capture.signal_table
-        )
+        skips, self._snapshot_taken = not self._snapshot_taken, True
+        return Signals(self.config, ChunkReader(self.config, self._capture), table, skips=skips)
 
     def _slices(self, start: Offset, end: Offset) -> list[Slice]:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:

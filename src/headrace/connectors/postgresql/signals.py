@@ -31,8 +31,7 @@ from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.watermarks import Watermarks
 from headrace.connectors.postgresql.window import Window
 from headrace.errors import HeadraceError
-from headrace.signals.java_order import in_java_order
-from headrace.signals.notifications import INCREMENTAL, Notification, write_to_log
+from headrace.signals.notifications import INCREMENTAL, INITIAL, Notification, write_to_log
 from headrace.signals.progress import Insert, Pending, SignalProgress
 from headrace.signals.signal import (
     Condition,
@@ -82,14 +81,18 @@ class Stretch:
 
 
 class Signals:
-    """The signals of one stream, from the offset on that `begin` is given first."""
+    """The signals of one stream, from the offset on that `begin` is given first. `skips`: no
+    initial snapshot came before it, which is told."""
 
-    def __init__(self, config: PostgresConfig, reader: ChunkReader, signal_table: str) -> None:
+    def __init__(
+        self, config: PostgresConfig, reader: ChunkReader, signal_table: str | None, *, skips: bool
+    ) -> None:
         self.progress = SignalProgress()
+        self._greets = skips
         self.signal_table = signal_table
         self._config = config
         self._reader = reader
-        self._marks = Watermarks(config, signal_table)
+        self._marks = Watermarks(config, signal_table or "")
         channels = config.notification_enabled_channels
         self._topic = config.notification_sink_topic_name if "sink" in channels else None
         self._logs = "log" in channels
@@ -125,10 +128,16 @@ class Signals:
         self._last = after
         if self._first_xid is None:
             self._first_xid = self._reader.next_xid()
-        if self.progress.running and self._window is None and after.txn is None:
-            place = self._between(after)
+        if after.txn is not None:
+            return
+        place = self._between(after)
+        if self._greets:
+            self._greets = False
+            self._notify(str(uuid.uuid4()), "SKIPPED", INITIAL, place, {})
+        if self.progress.running and self._window is None:
+            self._stop(place)
             self._read(place)
-            self._took(place)
+        self._took(place)
 
     def end(self, after: Offset, end: Offset) -> Offset:
         """`end` with what was decided; `after` itself when nothing was."""
@@ -268,7 +277,12 @@ class Signals:
             case ExecuteSnapshot():
                 self._execute(signal, action, place)
             case StopSnapshot(collections):
-                self._stop(signal, collections, place)
+                if self.progress.running:
+                    stops = (*self.progress.stops, collections)
+                    self.progress = replace(self.progress, stops=stops)
+                    if self._window is None:
+                        self._stop(place)
+                        self._read(place)
             case PauseSnapshot():
                 if self.progress.running and not self.progress.paused:
                     self.progress = replace(self.progress, paused=True)
@@ -310,32 +324,27 @@ class Signals:
             for name in names
         ]
 
-    def _stop(self, signal: Signal, collections: Sequence[str], place: Place) -> None:
-        if not self.progress.running:
-            return
-        try:
+    def _stop(self, place: Place) -> None:
+        """What was asked to stop while a window was open stops when it has closed."""
+        stops, self.progress = self.progress.stops, replace(self.progress, stops=())
+        for collections in stops:
             patterns = [compile_java_regex(text) for text in collections]
-        except ValueError as problem:
-            log.warning("signal %s is ignored: %s", signal.id, problem)
-            return
-
-        def stops(table: Pending) -> bool:
-            return not patterns or any(p.fullmatch(table.name) for p in patterns)
-
-        tables = self.progress.tables
-        stopped = [table.name for table in tables if stops(table)]
-        if not stopped:
-            return
-        self._tell("ABORTED", place, {"data_collections": ",".join(stopped)})
-        if stops(tables[0]):
-            self._window = None
-            self.progress = self.progress.next_table()
-        rest = tuple(table for table in self.progress.tables if not stops(table))
-        self.progress = replace(self.progress, tables=rest)
-        if not rest:
-            self.progress = replace(self.progress, paused=False)
-        elif self._window is None:
-            self._read(place)
+            tables = self.progress.tables
+            stopped = [
+                table
+                for table in tables
+                if not patterns or any(p.fullmatch(table.name) for p in patterns)
+            ]
+            if not stopped:
+                continue
+            names = ",".join(table.name for table in stopped)
+            self._tell("ABORTED", place, {"data_collections": names})
+            if tables[0] in stopped:
+                self.progress = self.progress.next_table()
+            rest = tuple(table for table in tables if table not in stopped)
+            self.progress = replace(self.progress, tables=rest)
+            if not rest:
+                self.progress = replace(self.progress, paused=False)
 
     # -- chunks ---------------------------------------------------------------------------------
 
@@ -358,6 +367,7 @@ class Signals:
             self._add(insert, chunk_block(insert, kept))
         scanned = self.progress.scanned + len(window.rows)
         self.progress = replace(self.progress, after=window.upper, scanned=scanned)
+        self._stop(place)
         self._read(place)
 
     def _read(self, place: Place) -> None:
@@ -434,12 +444,13 @@ class Signals:
     def _tell(
         self, kind: str, place: Place, told: dict[str, str], signal: str | None = None
     ) -> None:
-        if self._topic is None and not self._logs:
-            return
-        if signal is None:
-            signal = self.progress.tables[0].signal
-        data = in_java_order({"connector_name": self._config.topic_prefix, **told})
-        found = Notification(signal, kind, INCREMENTAL, data, time.time_ns() // 1_000_000)
+        if self._topic is not None or self._logs:
+            signal = signal or self.progress.tables[0].signal
+            self._notify(signal, kind, INCREMENTAL, place, told)
+
+    def _notify(self, name: str, kind: str, what: str, place: Place, told: dict[str, str]) -> None:
+        data = {"connector_name": self._config.topic_prefix, **told}
+        found = Notification(name, kind, what, data, time.time_ns() // 1_000_000)
         if self._logs:
             write_to_log(found)
         if self._topic is not None:
