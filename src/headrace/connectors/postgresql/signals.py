@@ -62,6 +62,7 @@ class Place:
     part: int
     lsn: int
     last_commit: int | None
+    row: int = 0  # ordinal of the row of the log that comes next
 
     def take(self, count: int) -> tuple[int, int, int, int]:
         """Room for `count` records."""
@@ -103,6 +104,8 @@ class Signals:
         self._delivered = np.zeros(0, np.int64)
         self._inserts: list[Insert] = []
         self._blocks: dict[tuple[int, int, int, int], Block] = {}
+        self.truncates: list[tuple[int, int, int]] = []
+        """Those of the receiver."""
 
     # -- ranges ---------------------------------------------------------------------------------
 
@@ -126,8 +129,10 @@ class Signals:
         self._inserts.clear()
         self._blocks.clear()
         self._last = after
-        if self._first_xid is None:
+        if self._first_xid is None and self.signal_table is not None:
             self._first_xid = self._reader.next_xid()
+        while self._window is None and self.truncates and self.truncates[0][0] < after.lsn_commit:
+            del self.truncates[0]
         if after.txn is not None:
             return
         place = self._between(after)
@@ -260,7 +265,7 @@ class Signals:
             part = 0
         else:
             at, part = (position, int(row["kind"]), ordinal - 1), AFTER_PARTS
-        return Place(*at, part, lsn, last)
+        return Place(*at, part, lsn, last, ordinal)
 
     def heed(self, signal: Signal, place: Place) -> None:
         """Do what a signal says; what is wrong with it is logged."""
@@ -353,6 +358,11 @@ class Signals:
         window = self._window
         assert window is not None
         self._window = None
+        # Reading holds off a TRUNCATE, so it comes in the window or not at all.
+        before = [t for t in self.truncates if t[:2] < (place.position, place.row)]
+        if any(oid in window.oids for _, _, oid in before):
+            window.drop_all()
+        del self.truncates[: len(before)]
         kept = window.kept()
         if len(kept):
             insert = Insert(
@@ -376,6 +386,8 @@ class Signals:
             return
         window: Window | None = None
         name = str(uuid.uuid4())
+        while self.truncates and self.truncates[0][:2] < (place.position, place.row):
+            del self.truncates[0]
         try:
             self._marks.open(name)
             while self.progress.running and window is None:
@@ -417,7 +429,14 @@ class Signals:
         }
         self._tell("IN_PROGRESS", place, told)
         return Window(
-            table, found.rows, found.seen, progress.after, found.upper, found.taken_us, name
+            table,
+            found.rows,
+            found.seen,
+            progress.after,
+            found.upper,
+            found.taken_us,
+            name,
+            frozenset((target.table.oid, *(leaf[0] for leaf in target.table.leaves))),
         )
 
     def _chunk(self, target: Target) -> Chunk:

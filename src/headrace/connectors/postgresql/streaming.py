@@ -79,6 +79,9 @@ class Streaming:
             status_seconds=status_seconds,
             orphaned=orphaned,
         )
+        if signals is not None:
+            signals.truncates = self.receiver.truncates
+            self.receiver.watches_truncates = True
         self.receiver.start()
 
     def poll(self, after: Offset, seconds: float, target: int | None) -> Offset:

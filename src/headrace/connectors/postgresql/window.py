@@ -40,7 +40,8 @@ class Snapshot8:
 
 @dataclass
 class Window:
-    """A chunk of `table` with the bounds (lower, upper], read at `seen`."""
+    """A chunk of `table` with the bounds (lower, upper], read at `seen`. `name` is what its
+    watermarks begin with, `oids` are the table and its partitions."""
 
     table: Pending
     rows: ChunkRows
@@ -49,6 +50,7 @@ class Window:
     upper: Key | None
     taken_us: int
     name: str
+    oids: frozenset[int]
     opened: bool = False
     _dropped: np.ndarray = field(init=False)
 

@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.connectors.postgresql.harness import Reader, wait_for
+from tests.servers.postgresql import Database
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def tables(database: Database) -> Database:
+    return with_tables(database)
+
+
+def with_tables(database: Database) -> Database:
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, v text, big text);"
+        "ALTER TABLE t ALTER big SET STORAGE EXTERNAL;"
+        "CREATE TABLE other (a int, b text, v text, UNIQUE (a, b));"
+        "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL,"
+        " data varchar(2048));"
+        "INSERT INTO t SELECT i, 'row ' || i, repeat('x', 3000) FROM generate_series(1, 30) i"
+    )
+    return database
+
+
+def properties(database: Database, **more: str) -> dict[str, str]:
+    return database.properties() | {
+        "table.include.list": "public\\.(t|other)",
+        "snapshot.mode": "no_data",
+        "signal.data.collection": "public.signals",
+        "incremental.snapshot.chunk.size": "10",
+        **{name.replace("__", "."): value for name, value in more.items()},
+    }
+
+
+def ask(database: Database, kind: str = "execute-snapshot", **data: Any) -> None:
+    text = json.dumps({name.replace("_", "-"): value for name, value in data.items()})
+    database.execute(
+        "INSERT INTO signals VALUES (gen_random_uuid()::text, '"
+        + kind
+        + "', '"
+        + text.replace("'", "''")
+        + "')"
+    )
+
+
+def in_window(database: Database, statement: str) -> None:
+    """Have the server run `statement` in the transaction that opens the first window."""
+    database.execute(
+        "CREATE FUNCTION in_window() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "IF NOT EXISTS (SELECT FROM signals WHERE type = 'snapshot-window-close') THEN "
+        + statement
+        + "; END IF; RETURN NULL; END $$;"
+        "CREATE TRIGGER in_window AFTER INSERT ON signals FOR EACH ROW"
+        " WHEN (NEW.type = 'snapshot-window-open') EXECUTE FUNCTION in_window()"
+    )
+
+
+@pytest.fixture
+def reader(tables: Database) -> Iterator[Reader]:
+    found = Reader(properties(tables))
+    found.step()  # the slot
+    yield found
+    found.stop()
+
+
+def reads(reader: Reader, table: str = "t") -> list[dict]:
+    found = [e for e in reader.events() if e.get("op") == "r" and e["source"]["table"] == table]
+    assert all(e["source"]["snapshot"] == "incremental" for e in found)
+    return found
+
+
+def rows(database: Database, table: str = "t") -> dict[str, str]:
+    return {
+        json.dumps({"id": found[0]}): found[1]
+        for found in database.execute(f"SELECT id, v FROM {table}")
+    }
+
+
+def folded(reader: Reader) -> dict[str, str]:
+    return {key: row["v"] for key, row in reader.fold("t").items()}
+
+
+def test_a_row_whose_key_changes_in_the_window_is_not_read_again(
+    reader: Reader, tables: Database
+) -> None:
+    in_window(
+        tables,
+        "UPDATE t SET v = 'newer' WHERE id = 3; DELETE FROM t WHERE id = 4;"
+        "UPDATE t SET id = 100 WHERE id = 5; INSERT INTO t VALUES (0, 'born')",
+    )
+    ask(tables, data_collections=["public.t"])
+    reader.drain()
+    ids = [event["after"]["id"] for event in reads(reader)]
+    # 100 is read in its own, later window.
+    assert sorted(ids) == [1, 2, *range(6, 31), 100]
+    assert folded(reader) == rows(tables)
+    sequences = [record["sequence"] for record in reader.records]
+    assert len(set(sequences)) == len(sequences)
+
+
+def test_a_truncate_in_the_window_drops_the_chunk_even_when_it_gives_no_event(
+    reader: Reader, tables: Database
+) -> None:
+    # A truncate waits for the chunk's query, so it is made to come right before the window closes.
+    tables.execute(
+        "CREATE FUNCTION before_close() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " TRUNCATE t; RETURN NEW; END $$;"
+        "CREATE TRIGGER before_close BEFORE INSERT ON signals FOR EACH ROW"
+        " WHEN (NEW.type = 'snapshot-window-close') EXECUTE FUNCTION before_close()"
+    )
+    ask(tables, data_collections=["public.t"])
+    reader.drain()
+    assert reads(reader) == []
+    assert rows(tables) == {}
+
+
+def test_a_restart_goes_on_behind_the_last_chunk_that_was_delivered(
+    reader: Reader, tables: Database
+) -> None:
+    ask(tables, data_collections=["public.t"])
+    tables.execute("UPDATE t SET v = 'changed' WHERE id % 7 = 0")
+    for _ in range(200):
+        reader.step()
+        signals = reader.offsets[-1].get("signals", {})
+        reader.restart()
+        tables.execute(f"UPDATE t SET v = v || '.' WHERE id = {len(reader.offsets) % 30}")
+        if reads(reader) and not signals.get("tables"):
+            break
+    reader.drain()
+    assert folded(reader) == rows(tables)
+    assert sorted(e["after"]["id"] for e in reads(reader)) == list(range(1, 31))
+
+
+def test_a_range_that_a_dead_process_planned_is_read_again_with_rows_as_new_or_newer(
+    reader: Reader, tables: Database
+) -> None:
+    ask(tables, data_collections=["public.t"])
+    while True:
+        end = json.loads(json.dumps(reader.plan()))
+        inserts = end.get("signals", {}).get("inserts", [])
+        if inserts:
+            break
+        reader.read(end)
+        reader.offsets.append(end)
+    first = reader.read(end)
+    # The same process plans the same rows.
+    again = reader.read(end)
+    assert without_clocks(again) == without_clocks(first)
+    reader.restart()
+    tables.execute(
+        "UPDATE t SET v = 'newer' WHERE id = 2; DELETE FROM t WHERE id = 3;"
+        "UPDATE t SET id = 200 WHERE id = 4"
+    )
+    reader.records += reader.read(end)
+    reader.offsets.append(end)
+    reader.drain()
+    assert folded(reader) == rows(tables)
+
+
+def without_clocks(records: list[dict]) -> list[tuple]:
+    found = []
+    for record in records:
+        value = json.loads(record["value"])
+        for name in ("ts_ms", "ts_us", "ts_ns"):
+            value.pop(name)
+        found.append((record["sequence"], record["key"], value))
+    return found
+
+
+@pytest.mark.parametrize("streamed_before", [True, False])
+def test_a_change_that_is_in_the_log_but_not_visible_yet_is_not_undone_by_the_chunk(
+    reader: Reader, tables: Database, streamed_before: bool
+) -> None:
+    """A transaction that waits for a standby is in the log, and no snapshot sees it."""
+    tables.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    tables.execute("ALTER SYSTEM SET synchronous_commit = 'local'")
+    tables.execute("SELECT pg_reload_conf()")
+    if streamed_before:
+        reader.drain()
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    try:
+        wait_for(lambda: tables.execute("SHOW synchronous_standby_names")[0][0] == "nobody")
+        ask(tables, data_collections=["public.t"])
+        thread = threading.Thread(target=wait_for_standby, args=(tables,))
+        thread.start()
+        wait_for(lambda: tables.execute(waiting))
+        # Signal and change are both in the log when the chunk is read.
+        for _ in range(5):
+            reader.step(0.5)
+        assert tables.execute("SELECT v FROM t WHERE id = 3")[0][0] == "row 3"
+        changed = [e for e in reader.events() if e.get("op") == "u"]
+        assert [e["after"]["v"] for e in changed] == ["waits"]
+    finally:
+        tables.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        tables.execute("ALTER SYSTEM RESET synchronous_commit")
+        tables.execute("SELECT pg_reload_conf()")
+    thread.join(10)
+    reader.drain()
+    # Its row is dropped, or read when the change is visible.
+    assert len(reads(reader)) == (29 if streamed_before else 30)
+    assert folded(reader) == rows(tables)
+
+
+def wait_for_standby(database: Database) -> None:
+    with database.connect() as connection:
+        connection.execute("SET synchronous_commit = on")
+        connection.execute("UPDATE t SET v = 'waits' WHERE id = 3")
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["id > 5; DROP TABLE t", "pg_sleep(600) IS NULL", "id IN (SELECT 1)", "nothing = 1", "v"],
+)
+def test_a_filter_that_is_not_a_condition_on_the_table_is_refused_and_the_stream_goes_on(
+    reader: Reader, tables: Database, condition: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ask(
+        tables,
+        data_collections=["public.t"],
+        additional_conditions=[{"data-collection": "public.t", "filter": condition}],
+    )
+    tables.execute("INSERT INTO t VALUES (50, 'after')")
+    reader.drain()
+    assert "public.t is not read" in caplog.text
+    assert reads(reader) == []
+    assert "after" in [e["after"].get("v") for e in reader.events() if e.get("op") == "c"]
+
+
+def test_a_condition_limits_the_rows(reader: Reader, tables: Database) -> None:
+    ask(
+        tables,
+        data_collections=["public.t"],
+        additional_conditions=[{"data-collection": "PUBLIC.T", "filter": "id < 3 OR v LIKE '% 7'"}],
+    )
+    reader.drain()
+    assert [e["after"]["id"] for e in reads(reader)] == [1, 2, 7]
+
+
+def test_keys_with_nulls_are_all_read_in_order(reader: Reader, tables: Database) -> None:
+    tables.execute(
+        "INSERT INTO other SELECT CASE WHEN i % 4 > 0 THEN i % 4 END,"
+        " CASE WHEN i % 5 > 0 THEN 'b' || i END, 'v' || i FROM generate_series(1, 40) i"
+    )
+    reader.drain()
+    ask(tables, data_collections=["public.other"])
+    reader.drain()
+    wanted = tables.execute("SELECT v FROM other ORDER BY a, b")
+    found = [(e["after"]["a"], e["after"]["b"], e["after"]["v"]) for e in reads(reader, "other")]
+    assert sorted(v for _, _, v in found) == sorted(v for (v,) in wanted)
+
+
+def test_a_table_without_key_is_read_by_a_surrogate_key(reader: Reader, tables: Database) -> None:
+    tables.execute(
+        "ALTER TABLE other DROP CONSTRAINT other_a_b_key;"
+        "INSERT INTO other SELECT i, 'b', 'v' FROM generate_series(1, 25) i"
+    )
+    ask(tables, data_collections=["public.other"], surrogate_key="a")
+    reader.drain()
+    assert [e["after"]["a"] for e in reads(reader, "other")] == list(range(1, 26))
+
+
+def test_stopping_everything_delivers_no_further_chunk(tables: Database) -> None:
+    reader = Reader(
+        properties(
+            tables,
+            notification__enabled__channels="sink",
+            notification__sink__topic__name="told",
+        )
+    )
+    reader.step()
+    ask(tables, data_collections=["public.t", "public.other"])
+    ask(tables, "stop-snapshot")
+    reader.drain()
+    reader.stop()
+    assert len(reads(reader)) <= 10
+    told = [e["type"] for e in reader.events() if "aggregate_type" in e]
+    assert told[-1] == "ABORTED"
+    assert "tables" not in reader.offsets[-1]["signals"]
+
+
+def test_slices_that_carry_their_bytes_hold_chunks_and_notifications(tables: Database) -> None:
+    reader = Reader(
+        properties(
+            tables,
+            notification__enabled__channels="sink,log",
+            notification__sink__topic__name="told",
+        ),
+        inline=True,
+    )
+    reader.step()
+    ask(tables, data_collections=["public.t"])
+    reader.drain()
+    reader.stop()
+    assert folded(reader) == rows(tables)
+    told = [e["type"] for e in reader.events() if "aggregate_type" in e]
+    assert told == [
+        "SKIPPED", "STARTED", "IN_PROGRESS", "IN_PROGRESS", "IN_PROGRESS",
+        "TABLE_SCAN_COMPLETED", "COMPLETED",
+    ]  # fmt: skip
+
+
+def test_watermarks_that_cannot_be_written_end_the_snapshot_and_not_the_stream(
+    reader: Reader, tables: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    ask(tables, data_collections=["public.t"])
+    tables.execute("ALTER TABLE signals ADD CHECK (type <> 'snapshot-window-open') NOT VALID")
+    tables.execute("INSERT INTO t VALUES (50, 'after')")
+    reader.drain()
+    assert "given up" in caplog.text
+    assert "after" in [e["after"].get("v") for e in reader.events() if e.get("op") == "c"]
