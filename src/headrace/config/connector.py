@@ -36,9 +36,7 @@ from headrace.config.modes import (
 from headrace.config.property import REQUIRED, Family, Group, Property, not_needed, planned, refused
 
 _JAVA = refused("Java classes cannot be loaded here")
-_NO_SIGNALS = planned("signals come later")
-_ONLY_SIGNALS = not_needed("it only serves signals, which come later")
-_ONLY_NOTIFICATIONS = not_needed("it only serves notifications, which come later")
+_ONLY_SIGNALS = not_needed("it only serves the kafka channel, which comes later")
 _ONLY_HEARTBEATS = not_needed("it only serves heartbeat records, which come later")
 _ONLY_TRANSACTIONS = not_needed("it only serves transaction metadata, which comes later")
 _MICRO_BATCHES = not_needed(
@@ -520,7 +518,6 @@ class ConnectorConfig(ExecutionConfig):
         "5000",
         Group.SIGNALS,
         "Polling interval of channels other than source.",
-        status=_ONLY_SIGNALS,
     )
     signal_kafka_topic = Property(
         "signal.kafka.topic",
@@ -560,7 +557,6 @@ class ConnectorConfig(ExecutionConfig):
         "file-signals.txt",
         Group.SIGNALS,
         "File of the file channel.",
-        status=_ONLY_SIGNALS,
     )
     signal_emit_failure_max_retries = Property(
         "signal.emit.failure.max.retries",
@@ -745,7 +741,7 @@ class ConnectorConfig(ExecutionConfig):
         return NameFilter(self.column_include_list, self.column_exclude_list)
 
 
-_SIGNALS = ("source",)
+_SIGNALS = ("source", "file")
 _NOTIFICATIONS = ("sink", "log")
 
 

@@ -88,8 +88,8 @@ class SignalProgress:
 
     `tables` are those still to be read, the first one from `after` (exclusive; None: from its
     beginning) to `maximum`; `scanned` counts its rows so far. `stops` are requests that wait for
-    the open window. `inserts` are what the range that ends here holds. `file` is how much of the
-    signal file was taken (see signals.files), `ordinal` numbers what is inserted where nothing
+    the open window. `inserts` are what the range that ends here holds. `file` counts what was
+    taken of the signal file (see signals.files), `ordinal` numbers what is inserted where nothing
     came from the log.
     """
 
@@ -100,7 +100,7 @@ class SignalProgress:
     paused: bool = False
     stops: tuple[tuple[str, ...], ...] = ()
     ordinal: int = 0
-    file: str | None = None
+    file: int = 0
     inserts: tuple[Insert, ...] = ()
 
     @property
@@ -128,7 +128,7 @@ class SignalProgress:
             out["stops"] = [list(names) for names in self.stops]
         if self.ordinal:
             out["ordinal"] = self.ordinal
-        if self.file is not None:
+        if self.file:
             out["file"] = self.file
         if self.inserts:
             out["inserts"] = [insert.to_json() for insert in self.inserts]
@@ -145,7 +145,7 @@ class SignalProgress:
             paused=bool(data.get("paused")),
             stops=tuple(tuple(names) for names in data.get("stops", ())),
             ordinal=data.get("ordinal", 0),
-            file=data.get("file"),
+            file=data.get("file", 0),
             inserts=tuple(Insert.from_json(insert) for insert in data.get("inserts", ())),
         )
 

@@ -3,10 +3,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import headrace
+from headrace.connectors.registry import send_signal
+from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader, wait_for
 from tests.servers.postgresql import Database
 
@@ -317,3 +321,105 @@ def test_watermarks_that_cannot_be_written_end_the_snapshot_and_not_the_stream(
     reader.drain()
     assert "given up" in caplog.text
     assert "after" in [e["after"].get("v") for e in reader.events() if e.get("op") == "c"]
+
+
+def quiet(reader: Reader) -> None:
+    """Until nothing is being read."""
+    for _ in range(100):
+        if not reader.step(0.5) and not reader.offsets[-1].get("signals", {}).get("tables"):
+            return
+
+
+@pytest.mark.parametrize("table", ["public.signals", ""])
+def test_without_watermarks_a_window_closes_where_the_log_was(
+    tables: Database, table: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "signals.jsonl"
+    reader = Reader(
+        properties(
+            tables,
+            signal__data__collection=table,
+            read__only="true",
+            signal__enabled__channels="source,file",
+            signal__file=str(file),
+            signal__poll__interval__ms="0",
+        )
+    )
+    reader.step()
+    reader.drain()
+    send = {"id": "1", "type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
+    file.write_text("not a signal\n" + json.dumps(send) + "\n")
+    changed = 0
+    for number in range(40):
+        if not reader.step(0.3):
+            break
+        if number % 2:
+            tables.execute(f"UPDATE t SET v = v || '.' WHERE id = {number % 30}")
+            changed += 1
+    quiet(reader)
+    reader.stop()
+    assert folded(reader) == rows(tables)
+    assert len(reads(reader)) + changed >= 30
+    assert tables.execute("SELECT count(*) FROM signals")[0][0] == 0
+
+
+def test_a_signal_file_is_heeded_once_whenever_the_process_dies(
+    reader: Reader, tables: Database, tmp_path: Path
+) -> None:
+    file = tmp_path / "signals.jsonl"
+    reader = Reader(
+        properties(
+            tables,
+            signal__enabled__channels="file",
+            signal__file=str(file),
+            signal__poll__interval__ms="0",
+        )
+    )
+    reader.step()
+    reader.drain()
+    send = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
+    file.write_text(json.dumps(send) + "\n")
+    # Planned and lost: the file was moved aside, and no checkpoint knows of it.
+    end = reader.plan()
+    assert end != reader.offsets[-1]
+    reader.restart()
+    quiet(reader)
+    reader.restart()
+    quiet(reader)
+    reader.stop()
+    assert sorted(e["after"]["id"] for e in reads(reader)) == list(range(1, 31))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_is_sent_by_the_signal_table_or_the_file(
+    reader: Reader, tables: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "signals.jsonl"
+    given = properties(
+        tables,
+        signal__enabled__channels="source,file",
+        signal__file=str(file),
+        signal__poll__interval__ms="0",
+    )
+    reader = Reader(given)
+    reader.step()
+    reader.drain()
+    with caplog.at_level("INFO", logger="headrace.signals"):
+        headrace.signal(given, "log", {"message": "from the table at {}"})
+        send_signal(reader.config, "log", '{"message": "from the file"}', channel="file")
+        reader.drain()
+    reader.stop()
+    assert "from the table at 0/" in caplog.text
+    assert "from the file" in caplog.text
+    with pytest.raises(HeadraceError, match="data-collections is empty"):
+        headrace.signal(given, "execute-snapshot", {})
+
+
+def test_a_signal_table_that_is_not_there_stops_the_start(tables: Database) -> None:
+    reader = Reader(properties(tables, signal__data__collection="public.nothing"))
+    with pytest.raises(HeadraceError, match="does not exist"):
+        reader.step()
+    tables.execute("ALTER TABLE signals ADD more int")
+    reader = Reader(properties(tables))
+    with pytest.raises(HeadraceError, match="instead of three"):
+        reader.step()

@@ -88,7 +88,7 @@ _JAVA = refused("Java classes cannot be loaded here")
 _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
 _NO_BASE = not_needed("it only serves snapshot.mode=configuration_based, which comes later")
 _SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes on every core")
-_ONLY_INCREMENTAL = not_needed("it only serves incremental snapshots, which come later")
+_AS_READ = not_needed("a chunk has the columns that its table has when it is read")
 _MESSAGES = planned("filters of logical messages come later")
 
 
@@ -373,7 +373,6 @@ class PostgresConfig(ConnectorConfig):
         "false",
         Group.REPLICATION,
         "Incremental snapshots without writing to the database.",
-        status=_ONLY_INCREMENTAL,
     )
     internal_log_position_check_enable = Property(
         "internal.log.position.check.enable",
@@ -645,7 +644,7 @@ class PostgresConfig(ConnectorConfig):
         "false",
         Group.SNAPSHOT,
         "Schema changes during an incremental snapshot.",
-        status=_ONLY_INCREMENTAL,
+        status=_AS_READ,
     )
 
     def schema_filter(self) -> NameFilter:

@@ -30,6 +30,7 @@ from headrace.connectors.postgresql.publication import (
 )
 from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.relations import Relations
+from headrace.connectors.postgresql.signal_table import check_signal_table
 from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.slot import (
     check_position,
@@ -263,6 +264,8 @@ class PostgresConnector:
                 f"({', '.join(self.config.table_include_list)})",
                 "Check the names (schema.table, regular expressions that match the whole name).",
             )
+        if self._capture.signal_table is not None:
+            check_signal_table(self._catalog, self._capture.signal_table)
         for table in tables:
             self._check_table(connection, table)
         return connection, tables
@@ -477,7 +480,8 @@ class PostgresConnector:
 
     def _signals(self) -> Signals | None:
         table = self._capture.signal_table
-        if table is None and not self.config.notification_enabled_channels:
+        channels = self.config.notification_enabled_channels
+        if table is None and not channels and "file" not in self.config.signal_enabled_channels:
             return None
         skips, self._snapshot_taken = not self._snapshot_taken, True
         return Signals(self.config, ChunkReader(self.config, self._capture), table, skips=skips)

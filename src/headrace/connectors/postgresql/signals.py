@@ -31,6 +31,7 @@ from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.watermarks import Watermarks
 from headrace.connectors.postgresql.window import Window
 from headrace.errors import HeadraceError
+from headrace.signals.files import SignalFile
 from headrace.signals.notifications import INCREMENTAL, INITIAL, Notification, write_to_log
 from headrace.signals.progress import Insert, Pending, SignalProgress
 from headrace.signals.signal import (
@@ -93,7 +94,13 @@ class Signals:
         self.signal_table = signal_table
         self._config = config
         self._reader = reader
-        self._marks = Watermarks(config, signal_table or "")
+        self._marks = None
+        if signal_table is not None and not config.read_only:
+            self._marks = Watermarks(config, signal_table)
+        self._file = None
+        if "file" in config.signal_enabled_channels:
+            interval = config.signal_poll_interval_ms / 1000
+            self._file = SignalFile(config.signal_file, interval)
         channels = config.notification_enabled_channels
         self._topic = config.notification_sink_topic_name if "sink" in channels else None
         self._logs = "log" in channels
@@ -129,7 +136,7 @@ class Signals:
         self._inserts.clear()
         self._blocks.clear()
         self._last = after
-        if self._first_xid is None and self.signal_table is not None:
+        if self._first_xid is None and (self.signal_table or self._file):
             self._first_xid = self._reader.next_xid()
         while self._window is None and self.truncates and self.truncates[0][0] < after.lsn_commit:
             del self.truncates[0]
@@ -139,10 +146,34 @@ class Signals:
         if self._greets:
             self._greets = False
             self._notify(str(uuid.uuid4()), "SKIPPED", INITIAL, place, {})
+        if self._file is not None:
+            self._heed_file(self._file, after, place)
         if self.progress.running and self._window is None:
             self._stop(place)
             self._read(place)
         self._took(place)
+
+    def _heed_file(self, file: SignalFile, after: Offset, place: Place) -> None:
+        # Spark asks for what follows `after` when its checkpoint holds it.
+        file.forget(after.signals.file if after.signals is not None else 0)
+        found, number = file.take(self.progress.file)
+        if number != self.progress.file:
+            self.progress = replace(self.progress, file=number)
+        for signal in found:
+            self.heed(signal, place)
+
+    @property
+    def towards(self) -> int | None:
+        """The position at which a window closes that has no watermark in the log."""
+        return None if self._window is None else self._window.closes_at
+
+    def reached(self, end: Offset) -> None:
+        """The log was passed up to `end`."""
+        closes = self.towards
+        if closes is not None and end.txn is None and end.lsn_commit >= closes:
+            place = self._between(end)
+            self._close(place)
+            self._took(place)
 
     def end(self, after: Offset, end: Offset) -> Offset:
         """`end` with what was decided; `after` itself when nothing was."""
@@ -245,9 +276,10 @@ class Signals:
         values = cells(stretch.image(int(row["new"] if created else row["old"])))
         texts = [None if v is None else v.decode() for v in values[:3]]
         identity = texts[0] or ""
-        if self._window is not None and identity.startswith(self._window.name):
+        window = self._window
+        if window is not None and window.closes_at is None and identity.startswith(window.name):
             if identity.endswith("-open") and created:
-                self._window.opened = True
+                window.opened = True
             elif identity.endswith("-close") or not created:
                 self._close(self._place(stretch, row))
             return
@@ -389,10 +421,15 @@ class Signals:
         while self.truncates and self.truncates[0][:2] < (place.position, place.row):
             del self.truncates[0]
         try:
-            self._marks.open(name)
+            if self._marks is not None:
+                self._marks.open(name)
             while self.progress.running and window is None:
                 window = self._next_chunk(place, name)
-            self._marks.close(name)
+            if self._marks is not None:
+                self._marks.close(name)
+            elif window is not None:
+                # Without watermarks the window closes where the log is now.
+                window.opened, window.closes_at = True, self._reader.position()
         except HeadraceError as problem:
             if problem.retriable:
                 raise
@@ -489,7 +526,8 @@ class Signals:
     def close(self) -> None:
         """Close the connections; never raises."""
         self._reader.close()
-        self._marks.shut()
+        if self._marks is not None:
+            self._marks.shut()
 
 
 def unquoted(name: str) -> str:

@@ -95,13 +95,14 @@ class Streaming:
         if signals is None:
             return self._poll(after, seconds, target)
         signals.begin(after)
-        end = self._poll(after, 0 if signals.inserted else seconds, target)
+        end = self._poll(after, 0 if signals.inserted else seconds, target, signals.towards)
         self._pass(after, end)
         # A window that is open will be closed by the log in a moment: more chunks in one range.
         deadline = time.monotonic() + WINDOW_SECONDS
         while signals.awaits and signals.inserted and time.monotonic() < deadline:
-            further = self._poll(end, deadline - time.monotonic(), target)
-            if further == end:
+            left = deadline - time.monotonic()
+            further = self._poll(end, left, target, signals.towards)
+            if further == end and signals.towards is None:
                 break
             self._pass(end, further)
             end = replace(further, slices=max(end.slices, further.slices))
@@ -110,8 +111,6 @@ class Streaming:
     def _pass(self, start: Offset, end: Offset) -> None:
         """Let the signals see the rows of (start, end]."""
         assert self._signals is not None
-        if end.same_position(start):
-            return
         parts = self._parts(start, end)
         pieces = [piece for piece, _, _ in parts]
         for _, rows, transactions in parts:
@@ -123,19 +122,26 @@ class Streaming:
                     lambda address: image_in(pieces, address),
                 )
             )
+        self._signals.reached(end)
 
-    def _poll(self, after: Offset, seconds: float, target: int | None) -> Offset:
+    def _poll(
+        self, after: Offset, seconds: float, target: int | None, towards: int | None = None
+    ) -> Offset:
+        """As `poll`. The position also moves `towards` an LSN without any record."""
         deadline = time.monotonic() + seconds
         asked = 0.0
         while True:
             with self.spool.lock:
                 self._raise_error()
-                end = self._next_end(after, target)
+                end = self._next_end(after, towards if target is None else target)
                 if end is not None:
                     self._idle_since = time.monotonic()
                     return end
                 complete = self.receiver.complete()
                 now = time.monotonic()
+                if towards is not None and complete < towards and now - asked > 0.2:
+                    asked = now
+                    self.receiver.ask_position()
                 if target is None:
                     if now >= deadline:
                         return after

@@ -41,7 +41,8 @@ class Snapshot8:
 @dataclass
 class Window:
     """A chunk of `table` with the bounds (lower, upper], read at `seen`. `name` is what its
-    watermarks begin with, `oids` are the table and its partitions."""
+    watermarks begin with, `oids` are the table and its partitions. `closes_at` is the LSN where the
+    window closes when there are no watermarks."""
 
     table: Pending
     rows: ChunkRows
@@ -52,6 +53,7 @@ class Window:
     name: str
     oids: frozenset[int]
     opened: bool = False
+    closes_at: int | None = None
     _dropped: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
