@@ -38,6 +38,21 @@ def cells(image: Buffer) -> list[bytes | None]:
     return found
 
 
+def is_whole(image: Buffer) -> bool:
+    """Whether no cell is unavailable."""
+    (count,) = struct.unpack_from("!h", image, 0)
+    place = 2
+    for _ in range(count):
+        kind = image[place]
+        place += 1
+        if kind == 117:  # u
+            return False
+        if kind == 116:
+            (length,) = struct.unpack_from("!I", image, place)
+            place += 4 + length
+    return True
+
+
 def make_image(texts: Sequence[str | None]) -> bytes:
     """The image of a row with these cells."""
     out = [struct.pack("!h", len(texts))]

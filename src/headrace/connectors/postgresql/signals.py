@@ -51,6 +51,7 @@ signal_log = logging.getLogger("headrace.signals")
 
 _BEFORE_TRANSACTION = 1 << 44  # ordinal of what stands before a transaction's first message
 _MOST_DELIVERED = 1 << 16
+_MOST_REPEATS = 5  # of one chunk
 
 
 @dataclass
@@ -108,6 +109,7 @@ class Signals:
         self._window: Window | None = None
         self._first_xid: int | None = None
         self._settled = False
+        self._repeated = 0
         self._delivered = np.zeros(0, np.int64)
         self._inserts: list[Insert] = []
         self._blocks: dict[tuple[int, int, int, int], Block] = {}
@@ -395,6 +397,13 @@ class Signals:
         if any(oid in window.oids for _, _, oid in before):
             window.drop_all()
         del self.truncates[: len(before)]
+        if window.lacking and self._repeated < _MOST_REPEATS:
+            # Rows were dropped whose values nobody else delivers.
+            self._repeated += 1
+            self._stop(place)
+            self._read(place)
+            return
+        self._repeated = 0
         kept = window.kept()
         if len(kept):
             insert = Insert(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.images import Buffer, cells
+from headrace.connectors.postgresql.images import Buffer, cells, is_whole
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.keeper import parse_xids
 from headrace.signals.progress import Key, Pending
@@ -54,6 +54,8 @@ class Window:
     oids: frozenset[int]
     opened: bool = False
     closes_at: int | None = None
+    lacking: bool = False
+    """A row was dropped for an event that lacks values (unchanged TOAST) and is newer."""
     _dropped: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,19 +83,27 @@ class Window:
         if not key or len(rows) == 0 or len(self.rows) == 0:
             return
         mine = np.isin(rows["hash"], self._sorted)
+        hidden = self.seen.hides(xids)
         if not self.opened:
-            mine &= self.seen.hides(xids)
-        for row in rows[mine]:
+            mine &= hidden
+        for row, unseen in zip(rows[mine], hidden[mine], strict=True):
             found = facts(int(row["relation"]))
             if found.name != self.rows.facts.name or found.kind != "table":
                 continue
             # A hash says where to look; the key itself decides.
             wanted = _event_key(row, found, image)
+            whole = not row["new"] or is_whole(image(int(row["new"])))
             first = int(np.searchsorted(self._sorted, row["hash"], "left"))
             last = int(np.searchsorted(self._sorted, row["hash"], "right"))
             for place in self._order[first:last]:
-                if not self._dropped[place] and self.key(int(place), key) == wanted:
+                if self.key(int(place), key) != wanted:
+                    continue
+                if whole or unseen:
                     self._dropped[place] = True
+                    self.lacking |= not whole
+                else:
+                    # The row is as new as the event, and has the values that the event lacks.
+                    self._dropped[place] = False
 
     def key(self, row: int, columns: Sequence[str]) -> list[bytes | None]:
         """Values of `columns` in a row of the chunk."""
