@@ -106,6 +106,36 @@ def checked_filter(text: str, table: str, columns: Collection[str]) -> str:
     return tree.sql(dialect="postgres", comments=False)
 
 
+def selected_filter(text: str, table: str, columns: Collection[str]) -> str:
+    """The condition in `SELECT * FROM table WHERE …`, as blocking snapshots have their filters, or
+    a condition alone; checked as by `checked_filter`."""
+    if not text.lstrip().lower().startswith("select"):
+        return checked_filter(text, table, columns)
+    if len(text) > _LONGEST:
+        raise ValueError(f"a filter has at most {_LONGEST} characters")
+    try:
+        found = sqlglot.parse(text, read="postgres")
+    except (SqlglotError, RecursionError) as error:
+        raise ValueError(f"the filter is not SQL: {_first_line(error)}") from None
+    tree = found[0] if len(found) == 1 else None
+    if not isinstance(tree, exp.Select):
+        raise ValueError("the filter is not one SELECT")
+    parts = {name for name, value in tree.args.items() if value}
+    source = next(iter(tree.find_all(exp.Table)), None)
+    where = tree.args.get("where")
+    if (
+        not parts <= {"expressions", "from", "from_", "where", "kind"}
+        or [type(part) for part in tree.expressions] != [exp.Star]
+        or len(list(tree.find_all(exp.Table))) != 1
+        or source is None
+        or ".".join(part.name for part in source.parts) != table
+    ):
+        raise ValueError(f"the filter is not SELECT * FROM {table} with a WHERE")
+    if where is None:
+        return "TRUE"
+    return checked_filter(where.this.sql(dialect="postgres", comments=False), table, columns)
+
+
 def _check(node: exp.Expression, table: str) -> None:
     if isinstance(node, exp.In) and (node.args.get("query") or node.args.get("unnest")):
         raise ValueError("a sub-query is not allowed in a filter")

@@ -88,9 +88,10 @@ class SignalProgress:
 
     `tables` are those still to be read, the first one from `after` (exclusive; None: from its
     beginning) to `maximum`; `scanned` counts its rows so far. `stops` are requests that wait for
-    the open window. `inserts` are what the range that ends here holds. `file` counts what was
-    taken of the signal file (see signals.files), `ordinal` numbers what is inserted where nothing
-    came from the log.
+    the open window, `blocking` tables whose snapshot waits for the end of the range, `xid` the
+    transaction that asked for it. `inserts` are what the range that ends here holds. `file` counts
+    what was taken of the signal file (see signals.files), `ordinal` numbers what is inserted where
+    nothing came from the log.
     """
 
     tables: tuple[Pending, ...] = ()
@@ -99,6 +100,8 @@ class SignalProgress:
     scanned: int = 0
     paused: bool = False
     stops: tuple[tuple[str, ...], ...] = ()
+    blocking: tuple[Pending, ...] = ()
+    xid: int | None = None
     ordinal: int = 0
     file: int = 0
     inserts: tuple[Insert, ...] = ()
@@ -126,6 +129,10 @@ class SignalProgress:
             out["paused"] = True
         if self.stops:
             out["stops"] = [list(names) for names in self.stops]
+        if self.blocking:
+            out["blocking"] = [table.to_json() for table in self.blocking]
+        if self.xid is not None:
+            out["xid"] = self.xid
         if self.ordinal:
             out["ordinal"] = self.ordinal
         if self.file:
@@ -144,6 +151,8 @@ class SignalProgress:
             scanned=data.get("scanned", 0),
             paused=bool(data.get("paused")),
             stops=tuple(tuple(names) for names in data.get("stops", ())),
+            blocking=tuple(Pending.from_json(table) for table in data.get("blocking", ())),
+            xid=data.get("xid"),
             ordinal=data.get("ordinal", 0),
             file=data.get("file", 0),
             inserts=tuple(Insert.from_json(insert) for insert in data.get("inserts", ())),

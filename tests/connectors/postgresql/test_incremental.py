@@ -438,3 +438,47 @@ def test_a_signal_table_that_is_not_there_stops_the_start(tables: Database) -> N
     reader = Reader(properties(tables))
     with pytest.raises(HeadraceError, match="instead of three"):
         reader.step()
+
+
+def test_a_blocking_snapshot_reads_tables_in_parallel_while_the_stream_waits(
+    reader: Reader, tables: Database
+) -> None:
+    tables.execute("INSERT INTO other SELECT i, 'b' || i, 'v' FROM generate_series(1, 5) i")
+    ask(
+        tables,
+        data_collections=["public.(t|other)"],
+        type="blocking",
+        additional_conditions=[
+            {"data-collection": "public.t", "filter": "SELECT * FROM public.t WHERE id <= 20"},
+            {"data-collection": "public.other", "filter": "SELECT * FROM t; DROP TABLE t"},
+        ],
+    )
+    tables.execute("UPDATE t SET v = 'later' WHERE id = 3")
+    reader.drain()
+    tables.execute("INSERT INTO t VALUES (50, 'after')")
+    reader.drain()
+    read = [e for e in reader.events() if e.get("op") == "r"]
+    assert [e["after"]["id"] for e in read] == list(range(1, 21))
+    markers = [e["source"]["snapshot"] for e in read]
+    assert (markers[0], set(markers[1:-1]), markers[-1]) == ("first", {"true"}, "last")
+    assert folded(reader) | rows(tables) == rows(tables)
+    assert folded(reader)[json.dumps({"id": 50})] == "after"
+    sequences = [record["sequence"] for record in reader.records]
+    assert len(set(sequences)) == len(sequences)
+    assert sorted(sequences) == sequences
+
+
+def test_a_blocking_snapshot_goes_on_after_a_restart(tables: Database) -> None:
+    tables.execute("INSERT INTO t SELECT i, 'many' FROM generate_series(100, 5000) i; ANALYZE t")
+    reader = Reader(properties(tables, headrace__snapshot__chunk__bytes="20kB"))
+    reader.step()
+    reader.drain()
+    ask(tables, data_collections=["public.t"], type="BLOCKING")
+    for _ in range(100):
+        if not reader.step(0.5):
+            break
+        reader.restart()
+        tables.execute(f"UPDATE t SET v = v || '.' WHERE id = {100 + len(reader.offsets)}")
+    reader.drain()
+    reader.stop()
+    assert folded(reader) == rows(tables)

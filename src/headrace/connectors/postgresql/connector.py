@@ -206,7 +206,14 @@ class PostgresConnector:
             self._check(after, goes_on=True)
             if after.snapshot is not None:
                 return self._continued().poll(after)
+            if after.signals is not None and after.signals.blocking and after.txn is None:
+                log.info("the stream waits for a blocking snapshot")
+                return self._continued().begin_blocking(after, after.signals.blocking)
         except KeylessUnfinished:
+            if after.snapshot is not None and after.snapshot.blocking:
+                log.warning("a table without key was being read: its blocking snapshot is over")
+                self._end_snapshot()
+                return replace(after, snapshot=None, slices=1)
             return self._begin_again(after)
         if str(self.config.snapshot_mode) == "initial_only":
             self._end_snapshot()

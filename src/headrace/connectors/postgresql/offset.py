@@ -19,6 +19,7 @@ class SnapshotProgress:
     `table` and `after` name the last chunk handed out: the table's number and its upper bound
     (None: to the end). `chunks` are the chunks of the range that ends here, as JSON objects, so
     that planning it again asks nobody. `xids` is the snapshot's `pg_current_snapshot()`.
+    `blocking`: a signal asked for it.
     """
 
     taken_us: int
@@ -31,6 +32,7 @@ class SnapshotProgress:
     tables: tuple[Any, ...] | None
     done: bool = False
     reread: bool = False
+    blocking: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """A canonical JSON object (fixed key order)."""
@@ -50,6 +52,8 @@ class SnapshotProgress:
             out["done"] = True
         if self.reread:
             out["reread"] = True
+        if self.blocking:
+            out["blocking"] = True
         return out
 
     @staticmethod
@@ -66,6 +70,7 @@ class SnapshotProgress:
             tables=None if data.get("tables") is None else tuple(data["tables"]),
             done=bool(data.get("done")),
             reread=bool(data.get("reread")),
+            blocking=bool(data.get("blocking")),
         )
 
 

@@ -65,6 +65,7 @@ class Place:
     lsn: int
     last_commit: int | None
     row: int = 0  # ordinal of the row of the log that comes next
+    xid: int | None = None  # and its transaction
 
     def take(self, count: int) -> tuple[int, int, int, int]:
         """Room for `count` records."""
@@ -127,6 +128,11 @@ class Signals:
     def inserted(self) -> bool:
         """Whether something was inserted since `begin`."""
         return bool(self._inserts)
+
+    @property
+    def size(self) -> int:
+        """Bytes that were inserted since `begin`."""
+        return sum(len(block.images) for block in self._blocks.values())
 
     def begin(self, after: Offset) -> None:
         """The range that follows `after` begins. Goes on with a snapshot that was running."""
@@ -299,7 +305,8 @@ class Signals:
             part = 0
         else:
             at, part = (position, int(row["kind"]), ordinal - 1), AFTER_PARTS
-        return Place(*at, part, lsn, last, ordinal)
+        xid = None if entry["xid"] == NULL else int(entry["xid"])
+        return Place(*at, part, lsn, last, ordinal, xid)
 
     def heed(self, signal: Signal, place: Place) -> None:
         """Do what a signal says; what is wrong with it is logged."""
@@ -334,13 +341,14 @@ class Signals:
                         self._read(place)
 
     def _execute(self, signal: Signal, action: ExecuteSnapshot, place: Place) -> None:
-        if action.blocking:
-            log.warning("signal %s is ignored: blocking snapshots come later", signal.id)
-            return
         try:
             wanted = self._resolve(signal, action)
         except ValueError as problem:
             log.warning("signal %s is ignored: %s", signal.id, problem)
+            return
+        if action.blocking:
+            waiting = (*self.progress.blocking, *wanted)
+            self.progress = replace(self.progress, blocking=waiting, xid=place.xid)
             return
         idle = not self.progress.running
         known = {table.name for table in self.progress.tables}

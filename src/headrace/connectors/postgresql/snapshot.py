@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,8 @@ from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
 from headrace.errors import HeadraceError
+from headrace.signals.conditions import selected_filter
+from headrace.signals.progress import Pending
 
 log = logging.getLogger(__name__)
 
@@ -51,15 +53,17 @@ class SnapshotTable:
     kind: str
     leaves: tuple[tuple[int, str, str, int, int], ...]
     opens: bool  # the first captured table; the marker `first` is left out when it is empty
+    condition: str | None = None  # of the signal that asked for it; checked when it is used
 
     def to_json(self) -> list[Any]:
         leaves = [list(leaf) for leaf in self.leaves]
-        return [self.oid, self.schema, self.table, self.kind, leaves, self.opens]
+        found = [self.oid, self.schema, self.table, self.kind, leaves, self.opens]
+        return found if self.condition is None else [*found, self.condition]
 
     @staticmethod
     def from_json(data: list[Any]) -> SnapshotTable:
-        oid, schema, table, kind, leaves, opens = data
-        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves), opens)
+        oid, schema, table, kind, leaves, *rest = data
+        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves), *rest)
 
 
 class KeylessUnfinished(Exception):
@@ -111,17 +115,60 @@ class Snapshot:
         )
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
 
-    def _tables(self) -> list[SnapshotTable]:
+    def begin_blocking(self, start: Offset, wanted: Sequence[Pending]) -> Offset:
+        """As `begin`, for the tables that signals ask for while the stream waits."""
+        self._keeper = renew(self._config, None, self._check, log.warning)
+        assert start.signals is not None
+        signals = replace(start.signals, ordinal=start.signals.ordinal + 1, blocking=(), inserts=())
+        names = {table.name: table.condition for table in wanted}
+        tables = tuple(table.to_json() for table in self._tables(names))
+        progress = SnapshotProgress(
+            taken_us=self._keeper.taken_us,
+            txid=self._keeper.txid if signals.xid is None else signals.xid,
+            xids=self._keeper.xids,
+            table=0,
+            # No chunk has the ordinal of another one at the same position.
+            after={"leaf": 0, "lower": None, "ordinal": signals.ordinal << 24},
+            chunks=(),
+            state=None,
+            tables=tables,
+            done=not tables,
+            blocking=True,
+        )
+        return replace(
+            start,
+            snapshot=progress,
+            signals=replace(signals, blocking=(), xid=None),
+            consistent=_position(self._keeper),
+            slices=1,
+            order=self._plan.order,
+        )
+
+    def _tables(self, wanted: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         """Captured tables with rows, in the order of the include list and by name; but those that
-        cannot be resumed first: the ones without any key, and large ones without a usable one."""
+        cannot be resumed first: the ones without any key, and large ones without a usable one.
+        `wanted` names some of them, and their conditions."""
         assert self._keeper is not None
         order = self._capture.order
         found = []
-        captured = [t for t in self._catalog.tables() if self._capture.reads(t.name)]
-        for number, entry in enumerate(sorted(captured, key=lambda t: order(t.name))):
+        captured = [
+            t
+            for t in self._catalog.tables()
+            if self._capture.reads(t.name) and (wanted is None or t.name in wanted)
+        ]
+        number = -1
+        for entry in sorted(captured, key=lambda t: order(t.name)):
             table = self._catalog.describe(entry.oid)
             if table is None:
                 continue
+            condition = None if wanted is None else wanted[entry.name]
+            if condition is not None:
+                try:
+                    selected_filter(condition, entry.name, {c.name for c in table.columns})
+                except ValueError as problem:
+                    log.warning("%s is not read: %s", entry.name, problem)
+                    continue
+            number += 1
             leaves = tuple(
                 leaf
                 for leaf in table.leaves
@@ -130,7 +177,9 @@ class Snapshot:
             if leaves:
                 kind = chunk_kind(table)
                 found.append(
-                    SnapshotTable(table.oid, table.schema, table.table, kind, leaves, number == 0)
+                    SnapshotTable(
+                        table.oid, table.schema, table.table, kind, leaves, number == 0, condition
+                    )
                 )
         return sorted(found, key=self._resumes)
 
@@ -266,8 +315,16 @@ class Snapshot:
                 log.warning("%s.%s is gone; its rows are left out", table.schema, table.table)
                 continue
             leaf = table.leaves[chunk.leaf]
+            condition = None
+            if table.condition is not None:
+                columns = {c.name for c in found[0].columns}
+                condition = selected_filter(table.condition, found[0].name, columns)
             statement = copy_statement(
-                (leaf[1], leaf[2]), [c.name for c in found[1].columns], found[0].key, chunk
+                (leaf[1], leaf[2]),
+                [c.name for c in found[1].columns],
+                found[0].key,
+                chunk,
+                condition,
             ).as_string(self._keeper.connection)
             chunks.append(ChunkQuery(chunk, statement, found[1]))
         groups = _grouped(chunks, end.slices)
@@ -281,6 +338,7 @@ class Snapshot:
                 end.epoch,
                 settings,
                 self._config,
+                end.last_commit,
             )
             for group in groups
         ]
@@ -410,6 +468,7 @@ class ChunkSlice:
     epoch: int
     settings: EventSettings
     config: PostgresConfig
+    last_commit: int | None = None
 
     def read(self) -> Iterator[list[Records]]:
         """A piece per block of rows. Raises HeadraceError("postgresql.snapshot_gone")."""
@@ -434,7 +493,7 @@ class ChunkSlice:
         transaction["commit_us"] = self.taken_us
         transaction["commit_ms"] = self.taken_us // 1000
         transaction["commit_ns"] = self.taken_us * 1000
-        transaction["last_commit"] = NULL
+        transaction["last_commit"] = NULL if self.last_commit is None else self.last_commit
         transaction["final_lsn"] = self.lsn
         done = 0
         # One block is held back, because the last row carries a marker.

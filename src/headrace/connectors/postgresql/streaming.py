@@ -63,6 +63,8 @@ class Streaming:
         if inline:
             most = min(limit.max_bytes, plan.slices * INLINE_SLICE_BYTES)
             self._limit = replace(limit, max_bytes=most)
+        self._left = self._limit
+        self._found = (0, 0)
         self._inline = inline
         self._acknowledge_seconds = acknowledge_seconds
         self._idle_since = time.monotonic()
@@ -97,16 +99,25 @@ class Streaming:
         signals.begin(after)
         end = self._poll(after, 0 if signals.inserted else seconds, target, signals.towards)
         self._pass(after, end)
+        size, rows = self._found
+        most = self._limit.max_rows
         # A window that is open will be closed by the log in a moment: more chunks in one range.
         deadline = time.monotonic() + WINDOW_SECONDS
-        while signals.awaits and signals.inserted and time.monotonic() < deadline:
-            left = deadline - time.monotonic()
-            further = self._poll(end, left, target, signals.towards)
-            if further == end and signals.towards is None:
-                break
-            self._pass(end, further)
-            end = replace(further, slices=max(end.slices, further.slices))
-        return signals.end(after, end)
+        try:
+            while signals.awaits and signals.inserted and time.monotonic() < deadline:
+                room = self._limit.max_bytes - size - signals.size
+                if room <= 0 or 0 < most <= rows:
+                    break
+                self._left = Limit(room, most and most - rows)
+                further = self._poll(end, deadline - time.monotonic(), target, signals.towards)
+                if further == end and signals.towards is None:
+                    break
+                self._pass(end, further)
+                end = further
+                size, rows = size + self._found[0], rows + self._found[1]
+        finally:
+            self._left = self._limit
+        return signals.end(after, self._cut(end, size + signals.size))
 
     def _pass(self, start: Offset, end: Offset) -> None:
         """Let the signals see the rows of (start, end]."""
@@ -153,7 +164,8 @@ class Streaming:
                 self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
 
     def _next_end(self, after: Offset, target: int | None) -> Offset | None:
-        found = find_end(self.spool.pieces, after, self._limit, cut_open=self.receiver.blocked)
+        found = find_end(self.spool.pieces, after, self._left, cut_open=self.receiver.blocked)
+        self._found = (0, 0) if found is None else (found.bytes, found.rows)
         complete, is_open = self.receiver.complete(), self.receiver.is_open()
         if found is not None:
             end = self._cut(found.offset, found.bytes)
