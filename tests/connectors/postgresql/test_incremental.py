@@ -482,3 +482,39 @@ def test_a_blocking_snapshot_goes_on_after_a_restart(tables: Database) -> None:
     reader.drain()
     reader.stop()
     assert folded(reader) == rows(tables)
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_the_initial_snapshot_is_told_of(tables: Database, inline: bool) -> None:
+    tables.execute(
+        "INSERT INTO t SELECT i, 'many' FROM generate_series(100, 5000) i;"
+        "INSERT INTO other VALUES (1, 'b', 'v'); ANALYZE t"
+    )
+    reader = Reader(
+        properties(
+            tables,
+            snapshot__mode="initial",
+            headrace__snapshot__chunk__bytes="20kB",
+            notification__enabled__channels="sink",
+            notification__sink__topic__name="told",
+        ),
+        inline=inline,
+    )
+    reader.drain()
+    tables.execute("INSERT INTO t VALUES (50, 'after')")
+    reader.restart()
+    reader.drain()
+    reader.stop()
+    told = [e for e in reader.events() if e.get("aggregate_type") == "Initial Snapshot"]
+    assert [e["type"] for e in told] == [
+        "STARTED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED",
+        "COMPLETED", "SKIPPED",
+    ]  # fmt: skip
+    scanned = {
+        e["additional_data"]["scanned_collection"]: e["additional_data"]["total_rows_scanned"]
+        for e in told
+        if e["type"] == "TABLE_SCAN_COMPLETED"
+    }
+    assert scanned == {"public.other": "1", "public.t": "4931"}
+    sequences = [record["sequence"] for record in reader.records]
+    assert sorted(set(sequences)) == sequences

@@ -19,7 +19,7 @@ class SnapshotProgress:
     `table` and `after` name the last chunk handed out: the table's number and its upper bound
     (None: to the end). `chunks` are the chunks of the range that ends here, as JSON objects, so
     that planning it again asks nobody. `xids` is the snapshot's `pg_current_snapshot()`.
-    `blocking`: a signal asked for it.
+    `blocking`: a signal asked for it. `told` are the notifications of this range.
     """
 
     taken_us: int
@@ -33,6 +33,7 @@ class SnapshotProgress:
     done: bool = False
     reread: bool = False
     blocking: bool = False
+    told: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """A canonical JSON object (fixed key order)."""
@@ -54,6 +55,8 @@ class SnapshotProgress:
             out["reread"] = True
         if self.blocking:
             out["blocking"] = True
+        if self.told:
+            out["told"] = list(self.told)
         return out
 
     @staticmethod
@@ -71,6 +74,7 @@ class SnapshotProgress:
             done=bool(data.get("done")),
             reread=bool(data.get("reread")),
             blocking=bool(data.get("blocking")),
+            told=tuple(data.get("told", ())),
         )
 
 

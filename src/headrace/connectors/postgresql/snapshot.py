@@ -34,6 +34,12 @@ from headrace.connectors.postgresql.events import EventSettings, RelationFacts, 
 from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
+from headrace.connectors.postgresql.snapshot_notifications import (
+    Told,
+    count_statement,
+    records_of,
+    tell,
+)
 from headrace.errors import HeadraceError
 from headrace.signals.conditions import selected_filter
 from headrace.signals.progress import Pending
@@ -222,6 +228,12 @@ class Snapshot:
             chunks=tuple(c.to_json() for c in chunks),
             done=walker.finished(),
             reread=False,
+            told=tell(
+                self._config,
+                [".".join(table[1:3]) for table in progress.tables or ()],
+                chunks,
+                begins=not progress.chunks and progress.table == 0,
+            ),
         )
         slices = max(1, min(self._plan.slices, len(chunks)))
         return replace(after, snapshot=end, slices=slices, order=self._plan.order)
@@ -307,7 +319,7 @@ class Snapshot:
         self._ensure_keeper(start if start.snapshot is not None else end)
         assert self._keeper is not None
         chunks = []
-        for data in progress.chunks:
+        for number, data in enumerate(progress.chunks):
             chunk = Chunk.from_json(data)
             table = SnapshotTable.from_json((progress.tables or ())[chunk.table])
             found = self.describe(table)
@@ -326,7 +338,8 @@ class Snapshot:
                 chunk,
                 condition,
             ).as_string(self._keeper.connection)
-            chunks.append(ChunkQuery(chunk, statement, found[1]))
+            told = self._told(progress, number, table, chunk, condition)
+            chunks.append(ChunkQuery(chunk, statement, found[1], told))
         groups = _grouped(chunks, end.slices)
         return [
             ChunkSlice(
@@ -342,6 +355,28 @@ class Snapshot:
             )
             for group in groups
         ]
+
+    def _told(
+        self,
+        progress: SnapshotProgress,
+        number: int,
+        table: SnapshotTable,
+        chunk: Chunk,
+        condition: str | None,
+    ) -> Told | None:
+        mine = [told for told in progress.told if told["chunk"] == number]
+        if not mine:
+            return None
+        count = None
+        if chunk.last and not (chunk.first and len(table.leaves) == 1):
+            leaves = [(leaf[1], leaf[2]) for leaf in table.leaves]
+            count = count_statement(leaves, condition).as_string(self.connection)
+        return Told(
+            self._config.notification_sink_topic_name or "",
+            tuple(told["notification"] for told in mine if not told["behind"]),
+            tuple(told["notification"] for told in mine if told["behind"]),
+            count,
+        )
 
     def close(self) -> None:
         """Let the snapshot go."""
@@ -454,6 +489,7 @@ class ChunkQuery:
     chunk: Chunk
     statement: str
     facts: RelationFacts
+    told: Told | None = None
 
 
 @dataclass(frozen=True)
@@ -495,7 +531,12 @@ class ChunkSlice:
         transaction["commit_ns"] = self.taken_us * 1000
         transaction["last_commit"] = NULL if self.last_commit is None else self.last_commit
         transaction["final_lsn"] = self.lsn
-        done = 0
+        done = shift = 0
+        if query.told is not None:
+            shift = len(query.told.before)
+            place = (self.lsn, query.chunk.ordinal, 0)
+            told = query.told
+            yield from records_of(told.before, told.topic, place, 0, self.settings)
         # One block is held back, because the last row carries a marker.
         held: RowTable | None = None
         for images, offsets in read_copy(connection.pgconn, query.statement):
@@ -510,7 +551,7 @@ class ChunkSlice:
             rows["position"] = self.lsn
             rows["lsn"] = self.lsn
             rows["ordinal"] = query.chunk.ordinal
-            rows["part"] = np.arange(done, done + count)
+            rows["part"] = np.arange(shift + done, shift + done + count)
             rows["operation"] = ord("r")
             rows["marker"] = MARKERS.index("true")
             if done == 0 and query.chunk.first:
@@ -525,6 +566,11 @@ class ChunkSlice:
                 if not (name != "last" and MARKERS[last[-1]] == "first"):
                     last[-1] = MARKERS.index(name)
             yield group_by_shape(held, {0: shape})
+        if query.told is not None and query.told.behind:
+            place = (self.lsn, query.chunk.ordinal, shift + done)
+            scanned = query.told.scanned(connection, done)
+            told = query.told
+            yield from records_of(told.behind, told.topic, place, scanned, self.settings)
 
 
 def describe_progress(progress: SnapshotProgress) -> str:
