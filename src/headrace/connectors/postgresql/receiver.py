@@ -110,6 +110,8 @@ class Receiver:
             state[decoder.CHECK_ORDINAL] = start.txn_index - 1
             state[decoder.CHECK_LSN] = start.lsn
             state[decoder.CHECKED] = 0
+        self.seen = state.copy()
+        """The state that goes with the rows that others see; `state` runs ahead of it."""
         self._piece: Piece | None = None
         self._thread = threading.Thread(target=self._run, name="headrace-receiver", daemon=True)
 
@@ -131,15 +133,15 @@ class Receiver:
 
     def complete(self) -> int:
         """Position up to which everything was received. Call under `spool.lock`."""
-        return int(self.state[decoder.COMPLETE])
+        return int(self.seen[decoder.COMPLETE])
 
     def is_open(self) -> bool:
         """Whether a transaction is being received. Call under `spool.lock`."""
-        return bool(self.state[decoder.OPEN])
+        return bool(self.seen[decoder.OPEN])
 
     def after_complete(self, offset: Offset) -> Offset:
         """`offset` moved to the boundary at `complete()`. Call under `spool.lock`."""
-        last, time_us = int(self.state[decoder.LAST_COMMIT]), int(self.state[decoder.COMMIT_US])
+        last, time_us = int(self.seen[decoder.LAST_COMMIT]), int(self.seen[decoder.COMMIT_US])
         return offset.at_boundary(self.complete(), None if last == NULL else last, time_us or None)
 
     def _run(self) -> None:
@@ -308,6 +310,8 @@ class Receiver:
             index.row_count = int(self.state[decoder.ROWS])
             index.transaction_count = int(self.state[decoder.TRANSACTIONS])
             index.end_count = int(self.state[decoder.ENDS])
+            # A position that is ahead of the rows would lose them.
+            self.seen[:] = self.state
             self.spool.lock.notify_all()
 
     def _relation(self, piece: Piece, frame: bytes) -> None:

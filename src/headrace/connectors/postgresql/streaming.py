@@ -309,7 +309,7 @@ class Streaming:
             return True
         if end.txn is None:
             return False
-        state = self.receiver.state
+        state = self.receiver.seen
         if complete > end.txn:
             return True
         return (
