@@ -124,7 +124,6 @@ def test_all_problems_are_told_at_once() -> None:
         ("field.name.adjustment.mode", "avro"),
         ("provide.transaction.metadata", "true"),
         ("heartbeat.interval.ms", "1000"),
-        ("signal.data.collection", "public.signals"),
         ("notification.enabled.channels", "sink"),
         ("transforms", "unwrap"),
         ("plugin.name", "decoderbufs"),
