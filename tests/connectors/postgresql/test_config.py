@@ -124,7 +124,7 @@ def test_all_problems_are_told_at_once() -> None:
         ("field.name.adjustment.mode", "avro"),
         ("provide.transaction.metadata", "true"),
         ("heartbeat.interval.ms", "1000"),
-        ("notification.enabled.channels", "sink"),
+        ("notification.enabled.channels", "jmx"),
         ("transforms", "unwrap"),
         ("plugin.name", "decoderbufs"),
         ("value.converter", "io.confluent.connect.avro.AvroConverter"),
