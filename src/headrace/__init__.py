@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.config.packing import options
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from headrace.spark.metrics import Metrics
 
-__all__ = ["HeadraceError", "__version__", "metrics", "options", "register"]
+__all__ = ["HeadraceError", "__version__", "metrics", "options", "register", "signal"]
 
 __version__ = "0.1.0"
 
@@ -30,3 +31,20 @@ def metrics(query: StreamingQuery) -> Metrics | None:
     from headrace.spark.metrics import metrics as reported
 
     return reported(query)
+
+
+def signal(
+    properties: Mapping[str, str],
+    type: str,  # noqa: A002 - the column's name
+    data: str | Mapping[str, object] = "{}",
+    *,
+    id: str | None = None,  # noqa: A002
+) -> str:
+    """Send a signal (`execute-snapshot`, `stop-snapshot`, `pause-snapshot`, `resume-snapshot`,
+    `log`) to the query that runs with these properties; returns its id.
+
+    It travels through the signal table, or else the signal file. Raises HeadraceError.
+    """
+    from headrace.connectors.registry import parse_configuration, send_signal
+
+    return send_signal(parse_configuration(properties), type, data, name=id)

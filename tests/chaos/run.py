@@ -47,7 +47,7 @@ _PROPERTIES = {
 class Run:
     """One state folder and one output; the command is started again whenever it ended."""
 
-    def __init__(self, server: PostgresServer, folder: Path) -> None:
+    def __init__(self, server: PostgresServer, folder: Path, **more: str) -> None:
         self.server, self.folder = server, folder
         self.output, self.state = folder / "out.jsonl", folder / "state"
         self.checkpoint = self.state / "checkpoint"
@@ -58,6 +58,7 @@ class Run:
             "database.hostname": server.host,
             "database.port": str(server.port),
             "database.user": server.user,
+            **{name.replace("_", "."): value for name, value in more.items()},
         }
         text = "".join(f"{name}={value}\n" for name, value in lines.items())
         (folder / "connector.properties").write_text(text)

@@ -7,6 +7,7 @@ else stays as it was written, because the text is scanned, never parsed and prin
 
 from __future__ import annotations
 
+import bisect
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -16,12 +17,17 @@ Leaf = Callable[[Path, str], str]
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _DIGITS = re.compile(r"\d+")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_INSTANT = re.compile(r"(WindowTimestamp[^0-9]*)\d{4}-\d\d-\d\dT[\d:.]+Z")
+# Members of a map, whose order Java chooses anew in every process.
+_ADDITIONAL = re.compile(r'(?<="additional_data":){"[^{}]*}')
 _CLOCKS = {"ts_ms": 1_000_000, "ts_us": 1_000, "ts_ns": 1}
 
 
 def normalise(lines: Iterable[str]) -> list[str]:
     """The lines with tokens such as `"<lsn 3>"` in place of what differs from run to run."""
-    kept = [line.strip() for line in lines if line.strip()]
+    kept = [_watermarks(line.strip()) for line in lines if line.strip()]
+    kept = _name_uuids(kept)
     found: dict[str, set[int]] = {"lsn": set(), "tx": set(), "time": set()}
     milliseconds: set[int] = set()
 
@@ -29,6 +35,8 @@ def normalise(lines: Iterable[str]) -> list[str]:
         kind = _kind(path)
         if kind in ("lsn", "sequence") and raw != "null":
             found["lsn"].update(map(int, _DIGITS.findall(raw)))
+            if streamed:
+                of_rows.add(int(_DIGITS.findall(raw)[-1]))
         elif kind == "tx" and raw != "null":
             found["tx"].add(int(raw))
         elif kind == "txlsn" and raw != "null":
@@ -41,14 +49,22 @@ def normalise(lines: Iterable[str]) -> list[str]:
             milliseconds.add(int(raw))
         return raw
 
+    of_rows: set[int] = set()
+    streamed = False
     for line in kept:
+        streamed = '"snapshot":"false"' in line
         _walk(line, collect)
     if not found["time"]:  # older events have milliseconds only
         found["time"] = {1000 * value for value in milliseconds}
+    # The server writes records of its own between transactions, when it likes: a commit counts
+    # as ending where the next row is.
+    ends = {value: _next_row(value, sorted(of_rows)) for value in found["lsn"]}
+    found["lsn"] = set(ends.values())
     rank = {
         kind: {value: place for place, value in enumerate(sorted(values))}
         for kind, values in found.items()
     }
+    rank["lsn"] = {value: rank["lsn"][end] for value, end in ends.items()}
     by_millisecond = {value // 1000: value for value in sorted(found["time"], reverse=True)}
 
     def token(kind: str, value: int) -> str:
@@ -82,6 +98,46 @@ def normalise(lines: Iterable[str]) -> list[str]:
         return _DIGITS.sub(lambda match: token("lsn", int(match[0])), raw)
 
     return [_walk(line, replace) for line in kept]
+
+
+def _next_row(value: int, rows: list[int]) -> int:
+    place = bisect.bisect_left(rows, value)
+    return rows[place] if place < len(rows) else value
+
+
+def _watermarks(line: str) -> str:
+    """Clocks in the text of a watermark; the times of rows that were read, which no log has."""
+    line = _INSTANT.sub(r"\1<instant>", line)
+    line = _ADDITIONAL.sub(lambda found: _sorted(found[0]), line)
+    if '"snapshot":"incremental"' in line:
+        line = re.sub(r'("source":{.*?"ts_[mun]s":)\d+', r"\1null", line)
+        line = re.sub(r'("source":{.*?"ts_us":)\d+(,"ts_ns":)\d+', r"\1null\2null", line)
+    return line
+
+
+def _sorted(text: str) -> str:
+    found = sorted(json.loads(text).items())
+    return json.dumps(dict(found), ensure_ascii=False, separators=(",", ":"))
+
+
+def _name_uuids(lines: list[str]) -> list[str]:
+    """Random ids by the order in which they come; the run id has its own token."""
+    names: dict[str, str] = {}
+
+    def name(found: re.Match[str]) -> str:
+        return names.setdefault(found[0], f"<uuid {len(names)}>")
+
+    return [
+        line if "runId" in line and not _MARK.search(line) else _named(line, name) for line in lines
+    ]
+
+
+def _named(line: str, name: Callable[[re.Match[str]], str]) -> str:
+    head, separator, headers = line.rpartition('"headers":')
+    return _UUID.sub(name, head) + separator + headers
+
+
+_MARK = re.compile(_UUID.pattern + "-(open|close)")
 
 
 def compare(expected: Iterable[str], actual: Iterable[str]) -> list[str]:
@@ -128,6 +184,8 @@ def _kind(path: Path) -> str | None:
             return "clock"
         case ("headers", "__debezium.context.runId", *_):
             return "run" if path[-1] != "schema" else None
+        case ("value", "timestamp"):
+            return "clock"
         case ("value", "source", "ts_ms" | "ts_us" | "ts_ns"):
             return "time"
         case ("value", "source", "lsn"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 from headrace.cli.embedded import PostgresServer
@@ -38,9 +37,8 @@ def run(path: Path, server: PostgresServer) -> list[str]:
             pass
         for block in phases["stream"]:
             server.execute(block, database=DATABASE)
-            time.sleep(pace)
-            if pace:
-                reader.step(0.5)
+            while pace and reader.step(0.5):
+                pass
         reader.drain()
         if phases["down"]:
             reader.restart()

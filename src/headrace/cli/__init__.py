@@ -11,7 +11,7 @@ from importlib import import_module, metadata
 
 from headrace.errors import HeadraceError
 
-_VERBS = ("run", "events", "check", "describe", "demo")
+_VERBS = ("run", "events", "check", "signal", "describe", "demo")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -42,9 +42,7 @@ from headrace.config.property import REQUIRED, Family, Group, Property, not_need
 from headrace.config.regex import compile_java_regex
 
 _JAVA = refused("Java classes cannot be loaded here")
-_NO_SIGNALS = planned("signals come later")
-_ONLY_SIGNALS = not_needed("it only serves signals, which come later")
-_ONLY_NOTIFICATIONS = not_needed("it only serves notifications, which come later")
+_ONLY_SIGNALS = not_needed("it only serves the kafka channel, which comes later")
 _MICRO_BATCHES = not_needed(
     "micro-batches are limited by headrace.range.max.bytes and headrace.range.max.rows"
 )
@@ -530,7 +528,6 @@ class ConnectorConfig(ExecutionConfig):
         None,
         Group.SIGNALS,
         "The signal table, `schema.table`.",
-        status=_NO_SIGNALS,
     )
     signal_enabled_channels = Property(
         "signal.enabled.channels",
@@ -538,7 +535,6 @@ class ConnectorConfig(ExecutionConfig):
         "source",
         Group.SIGNALS,
         "Channels that signals come from.",
-        status=_NO_SIGNALS,
     )
     signal_poll_interval_ms = Property(
         "signal.poll.interval.ms",
@@ -546,7 +542,6 @@ class ConnectorConfig(ExecutionConfig):
         "5000",
         Group.SIGNALS,
         "Polling interval of channels other than source.",
-        status=_ONLY_SIGNALS,
     )
     signal_kafka_topic = Property(
         "signal.kafka.topic",
@@ -586,7 +581,6 @@ class ConnectorConfig(ExecutionConfig):
         "file-signals.txt",
         Group.SIGNALS,
         "File of the file channel.",
-        status=_ONLY_SIGNALS,
     )
     signal_emit_failure_max_retries = Property(
         "signal.emit.failure.max.retries",
@@ -594,7 +588,6 @@ class ConnectorConfig(ExecutionConfig):
         "0",
         Group.SIGNALS,
         "Retries of writing a watermark.",
-        status=_ONLY_SIGNALS,
     )
     signal_emit_failure_backoff_ms = Property(
         "signal.emit.failure.backoff.ms",
@@ -602,7 +595,6 @@ class ConnectorConfig(ExecutionConfig):
         "10000",
         Group.SIGNALS,
         "Pause between these retries.",
-        status=_ONLY_SIGNALS,
     )
     notification_enabled_channels = Property(
         "notification.enabled.channels",
@@ -610,7 +602,6 @@ class ConnectorConfig(ExecutionConfig):
         "",
         Group.SIGNALS,
         "Channels that notifications go to.",
-        status=planned("notifications come later"),
     )
     notification_sink_topic_name = Property(
         "notification.sink.topic.name",
@@ -618,7 +609,6 @@ class ConnectorConfig(ExecutionConfig):
         None,
         Group.SIGNALS,
         "Topic of the sink channel.",
-        status=_ONLY_NOTIFICATIONS,
     )
     signal_consumer = Family(
         "signal.consumer.*",
@@ -751,6 +741,7 @@ class ConnectorConfig(ExecutionConfig):
     def check(self) -> Iterator[Finding]:
         yield from super().check()
         yield from self._check_topics()
+        yield from self._check_channels()
 
     def _check_topics(self) -> Iterator[Finding]:
         pairs = [
@@ -790,6 +781,38 @@ class ConnectorConfig(ExecutionConfig):
         """Accepts `schema.table`."""
         return NameFilter(self.table_include_list, self.table_exclude_list)
 
+    def signal_table(self) -> str | None:
+        """`schema.table` of the signal table, whose events are always captured."""
+        return self.signal_data_collection or None
+
+    def _check_channels(self) -> Iterator[Finding]:
+        yield from _unknown("signal.enabled.channels", self.signal_enabled_channels, _SIGNALS)
+        told = self.notification_enabled_channels
+        yield from _unknown("notification.enabled.channels", told, _NOTIFICATIONS)
+        if "sink" in told and not self.notification_sink_topic_name:
+            yield Finding(
+                "config.missing",
+                "notification.sink.topic.name",
+                "notification.enabled.channels has sink, but notification.sink.topic.name is "
+                "missing",
+                "Set notification.sink.topic.name to the topic that notifications go to.",
+            )
+
     def column_filter(self) -> NameFilter:
         """Accepts `schema.table.column`."""
         return NameFilter(self.column_include_list, self.column_exclude_list)
+
+
+_SIGNALS = ("source", "file")
+_NOTIFICATIONS = ("sink", "log")
+
+
+def _unknown(name: str, given: tuple[str, ...], known: tuple[str, ...]) -> Iterator[Finding]:
+    wrong = [channel for channel in given if channel not in known]
+    if wrong:
+        yield Finding(
+            "config.not_supported",
+            name,
+            f"{name}: {', '.join(wrong)} is not there in this version",
+            f"The channels are: {', '.join(known)}.",
+        )

@@ -10,6 +10,7 @@ from headrace.config.references import resolve
 from headrace.config.source import Properties, read_mapping, restore_case, unpack
 from headrace.connectors.connector import Connector
 from headrace.errors import HeadraceError
+from headrace.signals.sending import make_signal, send
 
 _CONNECTORS = {
     "postgresql": (
@@ -68,6 +69,25 @@ def open_connector(
         config, cores=cores, inline=inline, orphaned=orphaned
     )
     return opened
+
+
+def send_signal(
+    config: ConnectorConfig,
+    kind: str,
+    data: str | Mapping[str, object] = "{}",
+    *,
+    name: str | None = None,
+    channel: str | None = None,
+) -> str:
+    """Asks the connector that runs with this configuration; returns the signal's id.
+
+    `channel` is source or file; None takes the first that there is. Raises HeadraceError.
+    """
+    signal = make_signal(kind, data, name)
+    folder = f"headrace.connectors.{short_name(type(config))}"
+    insert = import_module(f"{folder}.signal_table").insert_signal
+    send(config, signal, channel, lambda table, found: insert(config, table, found))
+    return signal.id
 
 
 def short_name(declarations: type[ConnectorConfig]) -> str:

@@ -107,6 +107,9 @@ def session(config: ConnectorConfig) -> SourceSession:
         logging.basicConfig(
             level=logging.WARNING, format="%(levelname)s headrace: %(message)s", stream=sys.stderr
         )
+        # What a user asked to be told.
+        for name in ("headrace.signals", "headrace.notifications"):
+            logging.getLogger(name).setLevel(logging.INFO)
         signal.signal(signal.SIGTERM, _terminated)
         _session = SourceSession(config)
     return _session

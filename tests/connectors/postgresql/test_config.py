@@ -115,8 +115,7 @@ def test_all_problems_are_told_at_once() -> None:
     ("name", "text"),
     [
         ("snapshot.mode", "custom"),
-        ("signal.data.collection", "public.signals"),
-        ("notification.enabled.channels", "sink"),
+        ("notification.enabled.channels", "jmx"),
         ("transforms", "unwrap"),
         ("plugin.name", "decoderbufs"),
         ("value.converter", "io.confluent.connect.avro.AvroConverter"),

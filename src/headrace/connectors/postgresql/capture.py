@@ -53,9 +53,16 @@ class Capture:
         self._reselections = reselections(config)
         self._comments = config.include_schema_comments
         self.types = TypeOptions.of(config)
+        self.signal_table = config.signal_table()
 
     def takes(self, table: str) -> bool:
-        """Whether `schema.table` is captured."""
+        """Whether events of `schema.table` are captured; those of the signal table always are."""
+        return table == self.signal_table or self.reads(table)
+
+    def reads(self, table: str) -> bool:
+        """Whether `schema.table` is captured and snapshots read its rows too."""
+        if table == self.signal_table:
+            return False
         schema, _, name = table.partition(".")
         if schema in _BUILT_IN or schema.startswith("pg_temp") or name == "spatial_ref_sys":
             return False

@@ -135,10 +135,17 @@ def _compare(key: Sequence[str], operator: str, bound: Sequence[str]) -> sql.Com
 
 
 def copy_statement(
-    leaf: tuple[str, str], columns: Sequence[str], key: Sequence[str], chunk: Chunk
+    leaf: tuple[str, str],
+    columns: Sequence[str],
+    key: Sequence[str],
+    chunk: Chunk,
+    condition: str | None = None,
 ) -> sql.Composed:
-    """COPY … TO STDOUT (text format) of a chunk's rows, ordered by key."""
+    """COPY … TO STDOUT (text format) of a chunk's rows, ordered by key. `condition` is one that
+    `signals.conditions` wrote."""
     conditions: list[sql.Composable] = []
+    if condition is not None:
+        conditions.append(sql.SQL("({})").format(sql.SQL(condition)))
     order: sql.Composable = sql.SQL("")
     if chunk.kind == "key":
         if isinstance(chunk.lower, tuple):

@@ -92,12 +92,12 @@ _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connect
 _OWN_STREAM_PARAMETERS = ("proto_version", "publication_names", "binary", "streaming", "two_phase")
 _ALWAYS_READ = not_needed("the tables' schemas are always read, and have no history")
 _SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes on every core")
-_ONLY_INCREMENTAL = not_needed("it only serves incremental snapshots, which come later")
 
 
 _IDENTITIES: Kind[tuple[IdentityRule, ...]] = Kind(
     "schema.table:FULL,schema.table:INDEX name", parse_identity_rules
 )
+_AS_READ = not_needed("a chunk has the columns that its table has when it is read")
 
 
 class PostgresConfig(ConnectorConfig):
@@ -387,7 +387,6 @@ class PostgresConfig(ConnectorConfig):
         "false",
         Group.REPLICATION,
         "Incremental snapshots without writing to the database.",
-        status=_ONLY_INCREMENTAL,
     )
     internal_log_position_check_enable = Property(
         "internal.log.position.check.enable",
@@ -664,7 +663,6 @@ class PostgresConfig(ConnectorConfig):
         "1024",
         Group.SNAPSHOT,
         "Rows per incremental chunk.",
-        status=_ONLY_INCREMENTAL,
     )
     incremental_snapshot_watermarking_strategy = Property(
         "incremental.snapshot.watermarking.strategy",
@@ -672,7 +670,6 @@ class PostgresConfig(ConnectorConfig):
         "insert_insert",
         Group.SNAPSHOT,
         "What is written to the signal table.",
-        status=_ONLY_INCREMENTAL,
     )
     incremental_snapshot_allow_schema_changes = Property(
         "incremental.snapshot.allow.schema.changes",
@@ -680,7 +677,7 @@ class PostgresConfig(ConnectorConfig):
         "false",
         Group.SNAPSHOT,
         "Schema changes during an incremental snapshot.",
-        status=_ONLY_INCREMENTAL,
+        status=_AS_READ,
     )
 
     def schema_filter(self) -> NameFilter:

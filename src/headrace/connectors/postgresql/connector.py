@@ -17,6 +17,7 @@ from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.beginning import Beginning
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog import Catalog
+from headrace.connectors.postgresql.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import EventSettings
@@ -28,6 +29,7 @@ from headrace.connectors.postgresql.publication import ensure_publication
 from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.relations import Relations
+from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.slot import (
     LOST,
     check_slot,
@@ -97,6 +99,7 @@ class PostgresConnector:
         self._position = StoredPosition(config, self._readiness)
         self._started = False
         self._streams_from = 0.0
+        self._snapshot_taken = False
         self._bounded = False
         self._target: int | None = None
         self._attempts = 0
@@ -258,7 +261,14 @@ class PostgresConnector:
                 end = self._continued().poll(after)
                 self._metrics.planned(after.snapshot, end)
                 return end if end.snapshot is not None else self._beat(end)
+            if after.signals is not None and after.signals.blocking and after.txn is None:
+                log.info("the stream waits for a blocking snapshot")
+                return self._continued().begin_blocking(after, after.signals.blocking)
         except AttemptOver:
+            if after.snapshot is not None and after.snapshot.blocking:
+                log.warning("a table without key was being read: its blocking snapshot is over")
+                self._end_snapshot()
+                return replace(after, snapshot=None, slices=1)
             return self._begin_again(after)
         if self._snapshot is not None:
             self._streams_from = time.monotonic() + self.config.streaming_delay_ms / 1000
@@ -325,6 +335,7 @@ class PostgresConnector:
 
     def _end_snapshot(self) -> None:
         if self._snapshot is not None:
+            self._snapshot_taken = True
             self._snapshot.close()
             self._snapshot = None
 
@@ -431,6 +442,7 @@ class PostgresConnector:
             orphaned=self._orphaned,
             metrics=self._metrics.streaming,
             counts=self._counts(),
+            signals=self._signals(),
             lookups=config if config.post_processors else None,
         )
         return self._streaming
@@ -440,6 +452,14 @@ class PostgresConnector:
             return None
         left_out = () if self._format.counts_messages else (MESSAGES,)
         return TransactionCounts(left_out)
+
+    def _signals(self) -> Signals | None:
+        table = self._capture.signal_table
+        channels = self.config.notification_enabled_channels
+        if table is None and not channels and "file" not in self.config.signal_enabled_channels:
+            return None
+        skips, self._snapshot_taken = not self._snapshot_taken, True
+        return Signals(self.config, ChunkReader(self.config, self._capture), table, skips=skips)
 
     def _slices(self, start: Offset, end: Offset) -> list[Slice]:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:

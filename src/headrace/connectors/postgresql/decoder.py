@@ -150,7 +150,7 @@ def split_checked(image, end, columns, cells):
 
 
 @kernel
-def _key_hash(relation, cells, fallback):
+def key_hash(relation, cells, fallback):
     """Hash of topic and key cells; a key cell that is unavailable is read from `fallback`."""
     value = load64(relation + 8 * TOPIC_HASH)
     keys = load64(relation + 8 * KEYS)
@@ -467,7 +467,7 @@ def index_frames(
                 old_address = old_image + shift if old_image else np.int64(0)
                 new_address = new_image + shift if new_image else np.int64(0)
                 if operation == 73:
-                    value = _key_hash(relation, new_cells, 0)
+                    value = key_hash(relation, new_cells, 0)
                     _add_row(
                         rows,
                         state,
@@ -483,7 +483,7 @@ def index_frames(
                         0,
                     )
                 elif operation == 68:
-                    value = _key_hash(relation, old_cells, 0)
+                    value = key_hash(relation, old_cells, 0)
                     _add_row(
                         rows,
                         state,
@@ -514,7 +514,7 @@ def index_frames(
                             full,
                         )
                 elif old_image and not _same_key(relation, old_cells, new_cells):
-                    value = _key_hash(relation, old_cells, 0)
+                    value = key_hash(relation, old_cells, 0)
                     _add_row(
                         rows,
                         state,
@@ -545,7 +545,7 @@ def index_frames(
                             2 | full,
                         )
                     # The old image stands behind `other` only, so `before` is null.
-                    value = _key_hash(relation, new_cells, old_cells if full else 0)
+                    value = key_hash(relation, new_cells, old_cells if full else 0)
                     _add_row(
                         rows,
                         state,
@@ -561,7 +561,7 @@ def index_frames(
                         2 | full,
                     )
                 else:
-                    value = _key_hash(relation, new_cells, old_cells if full else 0)
+                    value = key_hash(relation, new_cells, old_cells if full else 0)
                     _add_row(
                         rows,
                         state,

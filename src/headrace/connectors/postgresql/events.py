@@ -5,6 +5,7 @@ Facts are small and picklable; a task makes the shape once and keeps it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -37,6 +38,7 @@ from headrace.debezium.event_format import CURRENT, EventFormat
 from headrace.debezium.events import ColumnCells, change_event, context_headers
 from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
 from headrace.debezium.names import AS_NAMED, NameAdjustment
+from headrace.debezium.notifications import NOTIFICATION_KEY, NOTIFICATION_VALUE
 from headrace.errors import HeadraceError
 
 CONNECTOR = "postgresql"
@@ -65,9 +67,10 @@ class ColumnFacts:
 @dataclass(frozen=True)
 class RelationFacts:
     """A table between two schema changes. `kind`: table, truncate (no key), message, message
-    outside a transaction, or the begin or end of a transaction. `key_fields`
-    are constants behind the key columns; `lookup` says what of new rows is read again;
-    `origin` names where the transaction was replicated from."""
+    outside a transaction, the begin or end of a transaction, incremental (its rows are read, and
+    have no place in the log), or notification. `key_fields` are constants behind the key columns;
+    `lookup` says what of new rows is read again; `origin` names where the transaction was
+    replicated from."""
 
     schema: str
     table: str
@@ -172,6 +175,9 @@ def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
     schema = source_info.postgresql_source(settings.format)
     by_name: dict[str, Node] = {}
     for described in schema.fields:
+        if facts.kind == "incremental" and described.name in ("lsn", "txId"):
+            by_name[described.name] = Constant(described.schema, None)
+            continue
         by_name[described.name] = _source_node(described.name, described.schema, facts, settings)
     return Struct(schema, tuple(by_name.values()))
 
@@ -210,11 +216,13 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
 @lru_cache(maxsize=4096)
 def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
     """The shape of a relation's events."""
+    if facts.kind == "notification":
+        return _notification_shape(facts)
     identifier = TransactionLsn(Schema(Type.STRING))
     if facts.kind in ("begin", "end"):
         return transactions.border(facts.topic, identifier, begins=facts.kind == "begin")
     block: Node = transactions.no_block()
-    if settings.counted and facts.kind != "message outside":
+    if settings.counted and facts.kind not in ("message outside", "incremental"):
         block = transactions.block(identifier)
     headers: tuple[Header, ...] = ()
     if settings.run and facts.kind not in _MESSAGES:
@@ -235,7 +243,7 @@ def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
             ruled = under_rule(cell, column.rule, column.type, column.typmod, name, column.comment)
             rows.append(ColumnCells(name, ruled))
     key: list[ColumnCells] = []
-    if facts.kind == "table":
+    if facts.kind in ("table", "incremental"):
         key = [keys[name] for name in facts.key if name in keys]
         key += [
             ColumnCells(name, Constant(Schema(Type.STRING), value))
@@ -275,6 +283,30 @@ def _message_shape(
                 source,
                 *((block,) if settings.format.counts_messages else ()),
                 Struct(message, (text(Image.NEW), content)),
+            ),
+        ),
+    )
+
+
+def _notification_shape(facts: RelationFacts) -> Shape:
+    def text(schema: Schema, column: int) -> Cell:
+        return Cell(schema, Image.NEW, column, Encoding.STRING, 0, bytes.decode)
+
+    key_id = NOTIFICATION_KEY.fields[0].schema
+    identity, kind, aggregate, additional, timestamp = (
+        field.schema for field in NOTIFICATION_VALUE.fields
+    )
+    return Shape(
+        facts.topic,
+        Struct(NOTIFICATION_KEY, (text(key_id, 0),)),
+        Struct(
+            NOTIFICATION_VALUE,
+            (
+                text(identity, 0),
+                text(kind, 1),
+                text(aggregate, 2),
+                Cell(additional, Image.NEW, 3, Encoding.PYTHON, 0, json.loads),
+                Cell(timestamp, Image.NEW, 4, Encoding.PYTHON, 0, int),
             ),
         ),
     )

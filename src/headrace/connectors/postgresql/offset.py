@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.errors import HeadraceError
+from headrace.signals.progress import SignalProgress
 
 VERSION = 1
 
@@ -18,6 +19,7 @@ class SnapshotProgress:
     `table` and `after` name the last chunk handed out: the table's number and its upper bound
     (None: to the end). `chunks` are the chunks of the range that ends here, as JSON objects, so
     that planning it again asks nobody. `xids` is the snapshot's `pg_current_snapshot()`.
+    `blocking`: a signal asked for it. `told` are the notifications of this range.
     """
 
     taken_us: int
@@ -30,6 +32,8 @@ class SnapshotProgress:
     tables: tuple[Any, ...] | None
     done: bool = False
     reread: bool = False
+    blocking: bool = False
+    told: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """A canonical JSON object (fixed key order)."""
@@ -49,6 +53,10 @@ class SnapshotProgress:
             out["done"] = True
         if self.reread:
             out["reread"] = True
+        if self.blocking:
+            out["blocking"] = True
+        if self.told:
+            out["told"] = list(self.told)
         return out
 
     @staticmethod
@@ -65,6 +73,8 @@ class SnapshotProgress:
             tables=None if data.get("tables") is None else tuple(data["tables"]),
             done=bool(data.get("done")),
             reread=bool(data.get("reread")),
+            blocking=bool(data.get("blocking")),
+            told=tuple(data.get("told", ())),
         )
 
 
@@ -78,7 +88,8 @@ class Offset:
     a transaction, `txn` is its final LSN, `txn_index` the number of its messages delivered and
     `lsn` the LSN of the last of them. `slices` and `order` say how the range that ends here is
     cut. `consistent` is snapshot.consistent.lsn. `heartbeat` counts heartbeats: a range whose end
-    has one more than its start has one as its last record.
+    has one more than its start has one as its last record. `signals` is there once a signal was
+    heeded.
     """
 
     server: str
@@ -95,6 +106,7 @@ class Offset:
     consistent: int | None = None
     heartbeat: int = 0
     snapshot: SnapshotProgress | None = None
+    signals: SignalProgress | None = None
 
     @property
     def is_initial(self) -> bool:
@@ -122,6 +134,8 @@ class Offset:
             out["heartbeat"] = self.heartbeat
         if self.snapshot is not None:
             out["snapshot"] = self.snapshot.to_json()
+        if self.signals is not None and (signals := self.signals.to_json()):
+            out["signals"] = signals
         return out
 
     @staticmethod
@@ -152,7 +166,7 @@ class Offset:
                 f"configuration says {server!r}",
                 "Use one checkpoint per topic.prefix; changing the prefix starts over.",
             )
-        snapshot = data.get("snapshot")
+        snapshot, signals = data.get("snapshot"), data.get("signals")
         return Offset(
             server=server,
             epoch=data.get("epoch", 0),
@@ -168,6 +182,7 @@ class Offset:
             consistent=data.get("consistent"),
             heartbeat=data.get("heartbeat", 0),
             snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
+            signals=None if signals is None else SignalProgress.from_json(signals),
         )
 
     def at_boundary(self, lsn_commit: int, last_commit: int | None, ts_usec: int | None) -> Offset:

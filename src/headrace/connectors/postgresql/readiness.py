@@ -15,6 +15,7 @@ from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.overrides import Overrides
 from headrace.connectors.postgresql.publication import check_published
 from headrace.connectors.postgresql.replica_identity import set_identities
+from headrace.connectors.postgresql.signal_table import check_signal_table
 from headrace.connectors.postgresql.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.errors import HeadraceError
@@ -64,6 +65,8 @@ class Readiness:
                 f"({', '.join(self._config.table_include_list)})",
                 "Check the names (schema.table, regular expressions that match the whole name).",
             )
+        if self._capture.signal_table is not None:
+            check_signal_table(self._catalog, self._capture.signal_table)
         self._check_number(tables)
         for table in tables:
             self._check_privilege(connection, table)

@@ -104,6 +104,9 @@ class Receiver:
         self.error: HeadraceError | None = None
         self.acknowledged = acknowledged  # 0: nothing is ever acknowledged
         self.blocked = False
+        self.truncates: list[tuple[int, int, int]] = []
+        """Position, ordinal and oid of tables truncated, for windows that are open."""
+        self.watches_truncates = False
         self.bytes_received = 0
         self._open_stream = open_stream
         self._options = options
@@ -383,6 +386,9 @@ class Receiver:
         state = self.state
         if not state[decoder.OPEN]:
             raise _broken("a truncate outside a transaction")
+        if self.watches_truncates:
+            place = (int(state[decoder.FINAL_LSN]), int(state[decoder.ORDINAL]))
+            self.truncates += [(*place, oid) for oid in parse_truncate(frame[30:])]
         if not self._skip_truncate:
             self._barrier(piece)
             for part, oid in enumerate(parse_truncate(frame[30:])):

@@ -164,7 +164,7 @@ class Relations:
         self.table[index] = (
             int(captured),
             len(facts.columns),
-            _topic_hash(facts.topic),
+            topic_hash(facts.topic),
             address_of(keys),
             len(keys) if facts.kind == "table" else 0,
             address_of(compared),
@@ -190,7 +190,8 @@ class Relations:
         self.oids[2 * slot : 2 * slot + 2] = (oid, index)
 
 
-def _topic_hash(topic: str) -> int:
+def topic_hash(topic: str) -> int:
+    """What the hash of every key of a topic begins with."""
     raw = topic.encode()
     return (zlib.crc32(raw) << 31) ^ zlib.adler32(raw)
 

@@ -4,7 +4,7 @@ of the slot's consistent point; resumed by the rules of docs/decisions (architec
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +35,15 @@ from headrace.connectors.postgresql.messages import RelationColumn, RelationMess
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
 from headrace.connectors.postgresql.overrides import Overrides, copy_override
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
+from headrace.connectors.postgresql.snapshot_notifications import (
+    Told,
+    count_statement,
+    records_of,
+    tell,
+)
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
+from headrace.signals.conditions import selected_filter
+from headrace.signals.progress import Pending
 
 log = logging.getLogger(__name__)
 
@@ -90,10 +98,7 @@ class Snapshot:
             keeper = renew(self._config, "", self._check, log.warning)
             start = replace(start, lsn_commit=_position(keeper))
         self._keeper = keeper
-        listed = TableList(
-            keeper.connection, self._config, self._capture, self._catalog, self._has_key
-        )
-        tables = tuple(table.to_json() for table in listed.tables())
+        tables = tuple(table.to_json() for table in self._listed())
         progress = SnapshotProgress(
             taken_us=keeper.taken_us,
             txid=keeper.txid,
@@ -106,6 +111,42 @@ class Snapshot:
             done=not tables,
         )
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
+
+    def begin_blocking(self, start: Offset, wanted: Sequence[Pending]) -> Offset:
+        """As `begin`, for the tables that signals ask for while the stream waits."""
+        self._keeper = renew(self._config, None, self._check, log.warning)
+        assert start.signals is not None
+        signals = replace(start.signals, ordinal=start.signals.ordinal + 1, blocking=(), inserts=())
+        names = {table.name: table.condition for table in wanted}
+        tables = tuple(table.to_json() for table in self._listed(names))
+        progress = SnapshotProgress(
+            taken_us=self._keeper.taken_us,
+            txid=self._keeper.txid if signals.xid is None else signals.xid,
+            xids=self._keeper.xids,
+            table=0,
+            # No chunk has the ordinal of another one at the same position.
+            after={"leaf": 0, "lower": None, "ordinal": signals.ordinal << 24},
+            chunks=(),
+            state=None,
+            tables=tables,
+            done=not tables,
+            blocking=True,
+        )
+        return replace(
+            start,
+            snapshot=progress,
+            signals=replace(signals, blocking=(), xid=None),
+            consistent=_position(self._keeper),
+            slices=1,
+            order=self._plan.order,
+        )
+
+    def _listed(self, wanted: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
+        assert self._keeper is not None
+        found = TableList(
+            self._keeper.connection, self._config, self._capture, self._catalog, self._has_key
+        )
+        return found.tables(wanted)
 
     def _has_key(self, table: SnapshotTable) -> bool:
         found = self.describe(table)
@@ -141,6 +182,12 @@ class Snapshot:
             chunks=tuple(c.to_json() for c in chunks),
             done=walker.finished(),
             reread=False,
+            told=tell(
+                self._config,
+                [".".join(table[1:3]) for table in progress.tables or ()],
+                chunks,
+                begins=not progress.chunks and progress.table == 0,
+            ),
         )
         slices = max(1, min(self._plan.slices, len(chunks)))
         return replace(after, snapshot=end, slices=slices, order=self._plan.order)
@@ -230,14 +277,20 @@ class Snapshot:
         self._ensure_keeper(start if start.snapshot is not None else end)
         assert self._keeper is not None
         chunks = []
-        for data in progress.chunks:
+        for number, data in enumerate(progress.chunks):
             chunk = Chunk.from_json(data)
             table = SnapshotTable.from_json((progress.tables or ())[chunk.table])
             found = self.describe(table)
             if found is None:
                 log.warning("%s.%s is gone; its rows are left out", table.schema, table.table)
                 continue
-            chunks.append(ChunkQuery(chunk, self._statement(table, chunk, *found), found[1]))
+            condition = None
+            if table.condition is not None:
+                columns = {c.name for c in found[0].columns}
+                condition = selected_filter(table.condition, found[0].name, columns)
+            statement = self._statement(table, chunk, condition, *found)
+            told = self._told(progress, number, table, chunk, condition)
+            chunks.append(ChunkQuery(chunk, statement, found[1], told))
         groups = _grouped(chunks, end.slices)
         return [
             ChunkSlice(
@@ -249,24 +302,54 @@ class Snapshot:
                 end.epoch,
                 replace(settings, counted=False),
                 self._config,
+                end.last_commit,
             )
             for group in groups
         ]
 
     def _statement(
-        self, table: SnapshotTable, chunk: Chunk, described: CatalogTable, facts: RelationFacts
+        self,
+        table: SnapshotTable,
+        chunk: Chunk,
+        condition: str | None,
+        described: CatalogTable,
+        facts: RelationFacts,
     ) -> str:
         assert self._keeper is not None
         connection = self._keeper.connection
         names = [column.name for column in facts.columns]
         leaf = table.leaves[chunk.leaf][1:3]
         if chunk.kind != "query":
-            return copy_statement(leaf, names, described.key, chunk).as_string(connection)
+            return copy_statement(leaf, names, described.key, chunk, condition).as_string(
+                connection
+            )
         whole = sql.SQL("SELECT * FROM {}").format(sql.Identifier(*leaf)).as_string(connection)
         statement = self._overrides.statements.get(table.name, whole)
         columns = {column.name: column for column in described.columns}
         wanted = [columns[name] for name in names]
         return copy_override(connection, table.name, statement, wanted).as_string(connection)
+
+    def _told(
+        self,
+        progress: SnapshotProgress,
+        number: int,
+        table: SnapshotTable,
+        chunk: Chunk,
+        condition: str | None,
+    ) -> Told | None:
+        mine = [told for told in progress.told if told["chunk"] == number]
+        if not mine:
+            return None
+        count = None
+        if chunk.last and not (chunk.first and len(table.leaves) == 1):
+            leaves = [(leaf[1], leaf[2]) for leaf in table.leaves]
+            count = count_statement(leaves, condition).as_string(self.connection)
+        return Told(
+            self._config.notification_sink_topic_name or "",
+            tuple(told["notification"] for told in mine if not told["behind"]),
+            tuple(told["notification"] for told in mine if told["behind"]),
+            count,
+        )
 
     def close(self) -> None:
         """Let the snapshot go."""
@@ -391,6 +474,7 @@ class ChunkQuery:
     chunk: Chunk
     statement: str
     facts: RelationFacts
+    told: Told | None = None
 
 
 @dataclass(frozen=True)
@@ -405,6 +489,7 @@ class ChunkSlice:
     epoch: int
     settings: EventSettings
     config: PostgresConfig
+    last_commit: int | None = None
 
     def read(self) -> Iterator[list[Records]]:
         """A piece per block of rows. Raises HeadraceError("postgresql.snapshot_gone")."""
@@ -429,9 +514,14 @@ class ChunkSlice:
         transaction["commit_us"] = self.taken_us
         transaction["commit_ms"] = self.taken_us // 1000
         transaction["commit_ns"] = self.taken_us * 1000
-        transaction["last_commit"] = NULL
+        transaction["last_commit"] = NULL if self.last_commit is None else self.last_commit
         transaction["final_lsn"] = self.lsn
-        done = 0
+        done = shift = 0
+        if query.told is not None:
+            shift = len(query.told.before)
+            place = (self.lsn, query.chunk.ordinal, 0)
+            told = query.told
+            yield from records_of(told.before, told.topic, place, 0, self.settings)
         # One block is held back, because the last row carries a marker.
         held: RowTable | None = None
         for images, offsets in read_copy(connection.pgconn, query.statement):
@@ -446,7 +536,7 @@ class ChunkSlice:
             rows["position"] = self.lsn
             rows["lsn"] = self.lsn
             rows["ordinal"] = query.chunk.ordinal
-            rows["part"] = np.arange(done, done + count)
+            rows["part"] = np.arange(shift + done, shift + done + count)
             rows["operation"] = ord("r")
             rows["marker"] = MARKERS.index("true")
             if done == 0 and query.chunk.first:
@@ -461,3 +551,8 @@ class ChunkSlice:
                 if not (name != "last" and MARKERS[last[-1]] == "first"):
                     last[-1] = MARKERS.index(name)
             yield group_by_shape(held, {0: shape})
+        if query.told is not None and query.told.behind:
+            place = (self.lsn, query.chunk.ordinal, shift + done)
+            scanned = query.told.scanned(connection, done)
+            told = query.told
+            yield from records_of(told.behind, told.topic, place, scanned, self.settings)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ from headrace.connectors.postgresql.chunks import (
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
 from headrace.connectors.postgresql.overrides import Overrides
+from headrace.signals.conditions import selected_filter
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class SnapshotTable:
     kind: str
     leaves: tuple[tuple[int, str, str, int, int], ...]
     opens: bool  # the first captured table; the marker `first` is left out when it is empty
+    condition: str | None = None  # of the signal that asked for it; checked when it is used
 
     @property
     def name(self) -> str:
@@ -40,19 +45,20 @@ class SnapshotTable:
 
     def to_json(self) -> list[Any]:
         leaves = [list(leaf) for leaf in self.leaves]
-        return [self.oid, self.schema, self.table, self.kind, leaves, self.opens]
+        found = [self.oid, self.schema, self.table, self.kind, leaves, self.opens]
+        return found if self.condition is None else [*found, self.condition]
 
     @staticmethod
     def from_json(data: list[Any]) -> SnapshotTable:
-        oid, schema, table, kind, leaves, opens = data
-        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves), opens)
+        oid, schema, table, kind, leaves, *rest = data
+        return SnapshotTable(oid, schema, table, kind, tuple(tuple(leaf) for leaf in leaves), *rest)
 
 
 def snapshot_tables(config: PostgresConfig, capture: Capture, catalog: Catalog) -> list[str]:
     """Names of the tables whose rows are read: by the include list, then by name."""
     chosen = config.snapshot_filter()
     names = [table.name for table in catalog.tables()]
-    taken = [name for name in names if capture.takes(name) and chosen.accepts(name)]
+    taken = [name for name in names if capture.reads(name) and chosen.accepts(name)]
     return sorted(taken, key=capture.order)
 
 
@@ -72,31 +78,53 @@ class TableList:
         self._has_key = has_key
         self._overrides = Overrides.of(config)
 
-    def tables(self) -> list[SnapshotTable]:
+    def tables(self, wanted: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         """Tables with rows, in the order of the include list and by name, or by their number of
         rows; but where they are more than one chunk, those first that cannot be resumed: the
-        ones without any key, and large ones without a usable one."""
+        ones without any key, and large ones without a usable one. `wanted` names those that a
+        signal asks for, and their conditions."""
         oids = {table.name: table.oid for table in self._catalog.tables()}
+        if wanted is None:
+            names = snapshot_tables(self._config, self._capture, self._catalog)
+        else:
+            asked = (name for name in wanted if self._capture.reads(name))
+            names = sorted(asked, key=self._capture.order)
         found = []
-        for number, name in enumerate(snapshot_tables(self._config, self._capture, self._catalog)):
+        number = -1
+        for name in names:
             table = self._catalog.describe(oids[name]) if name in oids else None
             if table is None:
                 continue
-            kind, leaves = self._leaves(table)
+            condition = None if wanted is None else wanted[name]
+            if condition is not None and not self._accepts(condition, table):
+                continue
+            number += 1
+            kind, leaves = self._leaves(table, condition)
             if leaves:
+                opens = number == 0
                 found.append(
-                    SnapshotTable(table.oid, table.schema, table.table, kind, leaves, number == 0)
+                    SnapshotTable(
+                        table.oid, table.schema, table.table, kind, leaves, opens, condition
+                    )
                 )
         found = self._by_rows(found)
         if sum(map(_bytes, found)) > self._config.headrace_snapshot_chunk_bytes:
             found.sort(key=self._resumes)
         return found
 
+    def _accepts(self, condition: str, table: CatalogTable) -> bool:
+        try:
+            selected_filter(condition, table.name, {c.name for c in table.columns})
+        except ValueError as problem:
+            log.warning("%s is not read: %s", table.name, problem)
+            return False
+        return True
+
     def _leaves(
-        self, table: CatalogTable
+        self, table: CatalogTable, condition: str | None
     ) -> tuple[str, tuple[tuple[int, str, str, int, int], ...]]:
         statement = self._overrides.statements.get(table.name)
-        if statement is None:
+        if statement is None or condition is not None:
             leaves = tuple(
                 leaf for leaf in table.leaves if not is_empty(self._connection, (leaf[1], leaf[2]))
             )

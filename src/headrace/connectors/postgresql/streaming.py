@@ -10,16 +10,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from headrace.connect.rows import ORDER, ROW, TRANSACTION
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings
+from headrace.connectors.postgresql.images import image_in
+from headrace.connectors.postgresql.inserts import merge, merge_orders, places_of
 from headrace.connectors.postgresql.log import Stream
 from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.ranges import Limit, find_end, rows_until
 from headrace.connectors.postgresql.receiver import Receiver
 from headrace.connectors.postgresql.relations import Relations
+from headrace.connectors.postgresql.signals import Signals, Stretch
 from headrace.connectors.postgresql.slices import LogSlice
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
@@ -31,6 +35,8 @@ SLICE_BYTES = 2 << 20
 """Log bytes that are worth a task of their own."""
 INLINE_SLICE_BYTES = 8 << 20
 """Most bytes that a slice may carry to another host."""
+WINDOW_SECONDS = 0.5
+"""How long a range waits for the windows of further chunks."""
 
 
 class Streaming:
@@ -53,6 +59,7 @@ class Streaming:
         inline: bool,
         orphaned: Callable[[], bool],
         metrics: StreamingMetrics,
+        signals: Signals | None = None,
         counts: TransactionCounts | None = None,
         lookups: PostgresConfig | None = None,
     ) -> None:
@@ -60,12 +67,15 @@ class Streaming:
         self.start = start
         self._metrics = metrics
         self._unacknowledged: deque[tuple[int, int]] = deque()
+        self._signals = signals
         self.relations = relations
         self._plan = plan
         self._limit = limit
         if inline:
             most = min(limit.max_bytes, plan.slices * INLINE_SLICE_BYTES)
             self._limit = replace(limit, max_bytes=most)
+        self._left = self._limit
+        self._found = (0, 0)
         self._inline = inline
         self._lookups = lookups
         self._acknowledge_seconds = acknowledge_seconds
@@ -87,6 +97,9 @@ class Streaming:
             counts=counts,
         )
         self._counts = counts
+        if signals is not None:
+            signals.truncates = self.receiver.truncates
+            self.receiver.watches_truncates = True
         self.receiver.start()
 
     def poll(
@@ -99,17 +112,73 @@ class Streaming:
         it (Invariant: a bounded query never ends before its target).
         """
         self._drop(after)
+        signals = self._signals
+        if signals is None:
+            return self._poll(after, seconds, target, moves=moves)
+        signals.begin(after)
+        rest = 0 if signals.inserted else seconds
+        end = self._poll(after, rest, target, signals.towards, moves=moves)
+        self._pass(after, end)
+        size, rows = self._found
+        most = self._limit.max_rows
+        # A window that is open will be closed by the log in a moment: more chunks in one range.
+        deadline = time.monotonic() + WINDOW_SECONDS
+        try:
+            while signals.awaits and signals.inserted and time.monotonic() < deadline:
+                room = self._limit.max_bytes - size - signals.size
+                if room <= 0 or 0 < most <= rows:
+                    break
+                self._left = Limit(room, most and most - rows)
+                further = self._poll(end, deadline - time.monotonic(), target, signals.towards)
+                if further == end and signals.towards is None:
+                    break
+                self._pass(end, further)
+                end = further
+                size, rows = size + self._found[0], rows + self._found[1]
+        finally:
+            self._left = self._limit
+        return signals.end(after, self._cut(end, size + signals.size))
+
+    def _pass(self, start: Offset, end: Offset) -> None:
+        """Let the signals see the rows of (start, end]."""
+        assert self._signals is not None
+        parts = self._parts(start, end)
+        pieces = [piece for piece, _, _ in parts]
+        for _, rows, transactions in parts:
+            self._signals.passed(
+                Stretch(
+                    rows,
+                    transactions,
+                    lambda index: self.relations.facts[index],
+                    lambda address: image_in(pieces, address),
+                )
+            )
+        self._signals.reached(end)
+
+    def _poll(
+        self,
+        after: Offset,
+        seconds: float,
+        target: int | None,
+        towards: int | None = None,
+        *,
+        moves: bool = False,
+    ) -> Offset:
+        """As `poll`. The position also moves `towards` an LSN without any record."""
         deadline = time.monotonic() + seconds
         asked = 0.0
         while True:
             with self.spool.lock:
                 self._raise_error()
-                end = self._next_end(after, target)
+                end = self._next_end(after, towards if target is None else target)
                 if end is not None:
                     self._idle_since = time.monotonic()
                     return end
                 complete = self.receiver.complete()
                 now = time.monotonic()
+                if towards is not None and complete < towards and now - asked > 0.2:
+                    asked = now
+                    self.receiver.ask_position()
                 if target is None:
                     if now >= deadline:
                         return self._moved(after) if moves else after
@@ -121,7 +190,8 @@ class Streaming:
                 self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
 
     def _next_end(self, after: Offset, target: int | None) -> Offset | None:
-        found = find_end(self.spool.pieces, after, self._limit, cut_open=self.receiver.blocked)
+        found = find_end(self.spool.pieces, after, self._left, cut_open=self.receiver.blocked)
+        self._found = (0, 0) if found is None else (found.bytes, found.rows)
         complete, is_open = self.receiver.complete(), self.receiver.is_open()
         if found is not None:
             end = self._cut(found.offset, found.bytes)
@@ -173,25 +243,29 @@ class Streaming:
         """Slices of (start, end]; waits until all of it was received (a range that is planned
         again after a restart comes from the server once more)."""
         self._await(end)
-        with self.spool.lock:
-            pieces = list(self.spool.pieces)
-            parts = []
-            orders = []
-            for piece in pieces:
-                rows = piece.index.rows_now()
-                first, last = rows_until(rows, start), rows_until(rows, end)
-                if last > first:
-                    parts.append((piece, rows[first:last], piece.index.transactions_now()))
-                    if self._counts is not None:
-                        orders.append(piece.index.orders_now()[first:last])
-        if not parts:
+        parts = self._parts(start, end)
+        inserts = end.signals.inserts if end.signals is not None else ()
+        if not parts and not inserts:
             return []
         rows, transactions = _joined(parts)
+        orders = self._orders(start, end)
         segments = [piece.segment for piece, _, _ in parts]
-        if self._counts is not None:
+        if self._counts is not None and orders is not None:
             segments += self._write_endings(self._counts, parts, rows, orders)
-        self._planned(rows, transactions, end)
+        if len(rows):
+            self._planned(rows, transactions, end)
         relations = {int(i): self.relations.facts[int(i)] for i in np.unique(rows["relation"])}
+        if inserts and self._signals is not None:
+            blocks = [self._signals.block(insert) for insert in inserts]
+            beside = self.spool.reserve(max(1, sum(len(block.images) for block in blocks)))
+            self._plans.append(beside)
+            places = places_of(rows, blocks)
+            rows, transactions, relations = merge(
+                rows, transactions, relations, blocks, places, beside
+            )
+            if orders is not None:
+                orders = merge_orders(orders, blocks, places)
+            segments.append(beside)
         bounds = self._bounds(rows, end)
 
         def made(data: InMemory | Inline, first: int, last: int, count: int, number: int) -> Slice:
@@ -203,14 +277,14 @@ class Streaming:
 
         if self._inline:
             return self._inline_slices(segments, rows, transactions, orders, bounds, end, made)
-        plan = write_plan([rows], [transactions], orders)
+        plan = write_plan([rows], [transactions], [] if orders is None else [orders])
         self._plans.append(plan)
         data = InMemory(
             plan.path,
             len(rows),
             len(transactions),
             tuple(SegmentPart(s.path, s.start, s.end) for s in segments),
-            counted=bool(orders),
+            counted=orders is not None,
         )
         if end.order == "position":
             return [made(data, a, b, 1, 0) for a, b in bounds]
@@ -251,18 +325,41 @@ class Streaming:
         """Row changes that made no record: of other tables, or of skipped operations."""
         return int(self.receiver.state[decoder.FILTERED])
 
+    def _parts(self, start: Offset, end: Offset) -> list[tuple[Piece, np.ndarray, np.ndarray]]:
+        """Pieces of the spool with the rows of (start, end], and the pieces' transactions."""
+        parts = []
+        with self.spool.lock:
+            for piece in self.spool.pieces:
+                rows = piece.index.rows_now()
+                first, last = rows_until(rows, start), rows_until(rows, end)
+                if last > first:
+                    parts.append((piece, rows[first:last], piece.index.transactions_now()))
+        return parts
+
+    def _orders(self, start: Offset, end: Offset) -> np.ndarray | None:
+        """Of the rows of (start, end], where transactions are counted."""
+        if self._counts is None:
+            return None
+        found = [np.zeros(0, ORDER)]
+        with self.spool.lock:
+            for piece in self.spool.pieces:
+                rows = piece.index.rows_now()
+                first, last = rows_until(rows, start), rows_until(rows, end)
+                found.append(piece.index.orders_now()[first:last])
+        return np.concatenate(found)
+
     def _write_endings(
         self,
         counts: TransactionCounts,
         parts: list[tuple[Piece, np.ndarray, np.ndarray]],
         rows: np.ndarray,
-        orders: list[np.ndarray],
+        orders: np.ndarray,
     ) -> list[Segment]:
         """What the ENDs of transactions among `rows` say, in memory of their own."""
         ends = np.cumsum([len(part) for _, part, _ in parts])
         mine = [
-            (piece.index, rows[end - len(part) : end], order)
-            for (piece, part, _), order, end in zip(parts, orders, ends, strict=True)
+            (piece.index, rows[end - len(part) : end], orders[end - len(part) : end])
+            for (piece, part, _), end in zip(parts, ends, strict=True)
         ]
         size = sum(counts.endings_size(index, part, order) for index, part, order in mine)
         if size == 0:
@@ -279,7 +376,7 @@ class Streaming:
         segments: list[Segment],
         rows: np.ndarray,
         transactions: np.ndarray,
-        orders: list[np.ndarray],
+        orders: np.ndarray | None,
         bounds: list[tuple[int, int]],
         end: Offset,
         made: Callable[[Inline, int, int, int, int], Slice],
@@ -292,12 +389,11 @@ class Streaming:
         else:
             share = rows["hash"] % np.uint64(end.slices)
             chosen = [share == i for i in range(end.slices)]
-        order = np.concatenate(orders) if orders else None
         found = []
         for mine in chosen:
             part = rows[mine]
             if len(part):
-                counted = None if order is None else order[mine]
+                counted = None if orders is None else orders[mine]
                 found.append(made(pack_inline(part, transactions, counted), 0, len(part), 1, 0))
         return found
 
@@ -348,6 +444,8 @@ class Streaming:
     def close(self) -> None:
         """Close the stream and drop the spool."""
         self.receiver.close()
+        if self._signals is not None:
+            self._signals.close()
         self.spool.clear()
         for plan in self._plans:
             plan.drop()
@@ -358,6 +456,8 @@ def _joined(
     parts: list[tuple[Piece, np.ndarray, np.ndarray]],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows and transactions of several segments as one table each."""
+    if not parts:
+        return np.zeros(0, ROW), np.zeros(0, TRANSACTION)
     rows = np.concatenate([part for _, part, _ in parts])
     at = before = 0
     for _, part, transactions in parts:

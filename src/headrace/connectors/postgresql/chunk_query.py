@@ -1,0 +1,96 @@
+"""SQL of incremental chunks: the next rows of a table by key, and its largest key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from psycopg import sql
+
+from headrace.signals.progress import Key
+
+
+def is_after(key: Sequence[str], nullable: Sequence[bool], bound: Key) -> sql.Composed:
+    """Rows behind `bound` in ORDER BY key, where nulls come last."""
+    if not any(nullable):
+        return sql.SQL("{} > {}").format(_row(key), _values(bound))
+    return _beyond(key, nullable, bound)
+
+
+def is_upto(key: Sequence[str], nullable: Sequence[bool], bound: Key) -> sql.Composed:
+    """Rows up to and including `bound`."""
+    if not any(nullable):
+        return sql.SQL("{} <= {}").format(_row(key), _values(bound))
+    return sql.SQL("NOT {}").format(_beyond(key, nullable, bound))
+
+
+def _row(key: Sequence[str]) -> sql.Composed:
+    names = sql.SQL(", ").join(sql.Identifier("t", name) for name in key)
+    return sql.SQL("({})").format(names) if len(key) == 1 else sql.SQL("ROW({})").format(names)
+
+
+def _values(bound: Key) -> sql.Composed:
+    values = sql.SQL(", ").join(sql.Literal(value) for value in bound)
+    return sql.SQL("({})").format(values) if len(bound) == 1 else sql.SQL("ROW({})").format(values)
+
+
+def _beyond(key: Sequence[str], nullable: Sequence[bool], bound: Key) -> sql.Composed:
+    """Never null itself, so that NOT turns it round."""
+    cases: list[sql.Composable] = []
+    same: list[sql.Composable] = []
+    for name, may_be_null, value in zip(key, nullable, bound, strict=True):
+        column = sql.Identifier("t", name)
+        if value is None:
+            further: sql.Composable = sql.SQL("false")
+            equal = sql.SQL("{} IS NULL").format(column)
+        else:
+            further = sql.SQL("{} > {}").format(column, sql.Literal(value))
+            equal = sql.SQL("{} = {}").format(column, sql.Literal(value))
+            if may_be_null:
+                further = sql.SQL("({0} IS NULL OR coalesce({1}, false))").format(column, further)
+                equal = sql.SQL("coalesce({}, false)").format(equal)
+        cases.append(sql.SQL("({})").format(sql.SQL(" AND ").join([*same, further])))
+        same.append(equal)
+    return sql.SQL("({})").format(sql.SQL(" OR ").join(cases))
+
+
+def chunk_statement(
+    table: tuple[str, str],
+    columns: Sequence[str],
+    key: Sequence[str],
+    conditions: Sequence[sql.Composable],
+    *,
+    only: bool,
+    limit: int | None,
+) -> sql.Composed:
+    """COPY … TO STDOUT (text format) of rows in key order."""
+    return sql.SQL("COPY (SELECT {} FROM {}{} t{} ORDER BY {}{}) TO STDOUT").format(
+        sql.SQL(", ").join(sql.Identifier("t", name) for name in columns),
+        sql.SQL("ONLY " if only else ""),
+        sql.Identifier(*table),
+        _where(conditions),
+        sql.SQL(", ").join(sql.Identifier("t", name) for name in key),
+        sql.SQL("") if limit is None else sql.SQL(" LIMIT {}").format(sql.Literal(limit)),
+    )
+
+
+def maximum_statement(
+    table: tuple[str, str],
+    key: Sequence[str],
+    conditions: Sequence[sql.Composable],
+    *,
+    only: bool,
+) -> sql.Composed:
+    """The largest key, as text; no row when there is none."""
+    return sql.SQL("SELECT {} FROM {}{} t{} ORDER BY {} LIMIT 1").format(
+        sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier("t", name)) for name in key),
+        sql.SQL("ONLY " if only else ""),
+        sql.Identifier(*table),
+        _where(conditions),
+        sql.SQL(", ").join(sql.SQL("{} DESC").format(sql.Identifier("t", name)) for name in key),
+    )
+
+
+def _where(conditions: Sequence[sql.Composable]) -> sql.Composable:
+    if not conditions:
+        return sql.SQL("")
+    return sql.SQL(" WHERE {}").format(sql.SQL(" AND ").join(conditions))

@@ -1,0 +1,65 @@
+"""Reads single row images in Python: signals, and keys that have to be compared exactly."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from headrace.connect.memory import PADDING
+from headrace.spool.spool import Piece
+
+Buffer = memoryview
+
+
+def image_in(pieces: Sequence[Piece], address: int) -> Buffer:
+    """The memory from the virtual `address` on."""
+    for piece in pieces:
+        segment = piece.segment
+        if segment.start <= address < segment.end:
+            return memoryview(segment.map)[address - segment.start : segment.size - PADDING]
+    raise LookupError(address)
+
+
+def cells(image: Buffer) -> list[bytes | None]:
+    """The cells as text; null and unavailable ones are None. The image is known to be sound."""
+    (count,) = struct.unpack_from("!h", image, 0)
+    found: list[bytes | None] = []
+    place = 2
+    for _ in range(count):
+        kind = image[place]
+        place += 1
+        if kind != 116:  # t
+            found.append(None)
+            continue
+        (length,) = struct.unpack_from("!I", image, place)
+        place += 4
+        found.append(bytes(image[place : place + length]))
+        place += length
+    return found
+
+
+def is_whole(image: Buffer) -> bool:
+    """Whether no cell is unavailable."""
+    (count,) = struct.unpack_from("!h", image, 0)
+    place = 2
+    for _ in range(count):
+        kind = image[place]
+        place += 1
+        if kind == 117:  # u
+            return False
+        if kind == 116:
+            (length,) = struct.unpack_from("!I", image, place)
+            place += 4 + length
+    return True
+
+
+def make_image(texts: Sequence[str | None]) -> bytes:
+    """The image of a row with these cells."""
+    out = [struct.pack("!h", len(texts))]
+    for text in texts:
+        if text is None:
+            out.append(b"n")
+        else:
+            raw = text.encode()
+            out += [b"t", struct.pack("!I", len(raw)), raw]
+    return b"".join(out)

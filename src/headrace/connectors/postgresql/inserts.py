@@ -1,0 +1,160 @@
+"""Records between those of the log: rows of incremental chunks, and notifications.
+
+They become rows of the range's row table, with the hash of their key, so that they travel in the
+same slices and in the same order as the log's records of that key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION
+from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.images import make_image
+from headrace.connectors.postgresql.relations import topic_hash
+from headrace.signals.progress import Insert
+from headrace.spool.segment import Segment
+
+AFTER_PARTS = 1 << 8
+"""`part` of what stands behind a message: no message has as many records of its own."""
+
+
+@dataclass
+class Block:
+    """The records of one insert. `rows` refer to relation 0, which is `facts`, and to places in
+    `images`."""
+
+    insert: Insert
+    facts: RelationFacts
+    rows: np.ndarray
+    images: np.ndarray
+
+
+@dataclass
+class ChunkRows:
+    """Rows as a chunk query gave them: images, offsets (one more than rows), hashes of keys."""
+
+    facts: RelationFacts
+    images: np.ndarray
+    offsets: np.ndarray
+    hashes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def __getitem__(self, kept: np.ndarray) -> ChunkRows:
+        """The rows that the mask `kept` has."""
+        pieces = [self.images[self.offsets[i] : self.offsets[i + 1]] for i in np.flatnonzero(kept)]
+        sizes = [len(piece) for piece in pieces]
+        images = np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+        return ChunkRows(self.facts, images, offsets, self.hashes[kept])
+
+
+def chunk_block(insert: Insert, found: ChunkRows) -> Block:
+    """The `r` records of a chunk."""
+    rows = _rows(insert, len(found))
+    rows["new"] = found.offsets[:-1]
+    rows["size"] = np.diff(found.offsets)
+    rows["hash"] = found.hashes
+    rows["operation"] = ord("r")
+    rows["marker"] = MARKERS.index("incremental")
+    return Block(insert, replace(found.facts, kind="incremental"), rows, found.images)
+
+
+def notification_block(insert: Insert, topic: str) -> Block:
+    """The record of a notification."""
+    told = insert.notification
+    assert told is not None
+    more = json.dumps(told["additional_data"], ensure_ascii=False)
+    names = ("id", "type", "aggregate_type")
+    image = make_image([*(told[name] for name in names), more, str(told["timestamp"])])
+    rows = _rows(insert, 1)
+    rows["size"] = len(image)
+    rows["hash"] = np.int64(topic_hash(topic)).view(np.uint64)
+    # Debezium's notifications have no operation; anything but 0 is no tombstone.
+    rows["operation"] = ord("n")
+    facts = RelationFacts("", "", topic, (), (), "notification")
+    return Block(insert, facts, rows, np.frombuffer(image, np.uint8))
+
+
+def _rows(insert: Insert, count: int) -> np.ndarray:
+    position, kind, ordinal, part = insert.at
+    rows = np.zeros(count, ROW)
+    rows["position"], rows["kind"], rows["ordinal"] = position, kind, ordinal
+    rows["part"] = np.arange(part, part + count)
+    rows["lsn"] = insert.lsn
+    return rows
+
+
+def transaction_of(insert: Insert) -> np.ndarray:
+    """The entry that the insert's rows refer to."""
+    entry = np.zeros(1, TRANSACTION)
+    entry["xid"] = NULL
+    entry["commit_us"] = insert.time_us
+    entry["commit_ms"] = insert.time_us // 1000
+    entry["commit_ns"] = insert.time_us * 1000
+    entry["last_commit"] = NULL if insert.last_commit is None else insert.last_commit
+    entry["final_lsn"] = insert.at[0]
+    return entry
+
+
+def merge(
+    rows: np.ndarray,
+    transactions: np.ndarray,
+    relations: dict[int, RelationFacts],
+    blocks: Sequence[Block],
+    places: Sequence[int],
+    segment: Segment,
+) -> tuple[np.ndarray, np.ndarray, dict[int, RelationFacts]]:
+    """The log's rows with the blocks, in order, before the rows at `places`; their images go to
+    `segment`. Relations are numbered anew."""
+    used, numbers = np.unique(rows["relation"], return_inverse=True)
+    rows["relation"] = numbers
+    facts = [relations[int(index)] for index in used]
+    entries = [transactions]
+    parts: list[np.ndarray] = []
+    done = written = 0
+    for number, (block, place) in enumerate(zip(blocks, places, strict=True)):
+        parts.append(rows[done:place])
+        done = place
+        if block.facts not in facts:
+            facts.append(block.facts)
+        mine = block.rows.copy()
+        mine["new"] += segment.start + written
+        mine["relation"] = facts.index(block.facts)
+        mine["transaction"] = len(transactions) + number
+        segment.array[written : written + len(block.images)] = block.images
+        written += len(block.images)
+        entries.append(transaction_of(block.insert))
+        parts.append(mine)
+    parts.append(rows[done:])
+    return np.concatenate(parts), np.concatenate(entries), dict(enumerate(facts))
+
+
+def places_of(rows: np.ndarray, blocks: Sequence[Block]) -> list[int]:
+    """How many of the log's rows come before each block."""
+    return [_rows_before(rows, block.insert) for block in blocks]
+
+
+def merge_orders(orders: np.ndarray, blocks: Sequence[Block], places: Sequence[int]) -> np.ndarray:
+    """The orders of the log's rows, with room for the blocks, whose rows are not counted."""
+    parts: list[np.ndarray] = []
+    done = 0
+    for block, place in zip(blocks, places, strict=True):
+        parts += [orders[done:place], np.zeros(len(block.rows), orders.dtype)]
+        done = place
+    return np.concatenate([*parts, orders[done:]])
+
+
+def _rows_before(rows: np.ndarray, insert: Insert) -> int:
+    before = np.zeros(len(rows), bool)
+    same = np.ones(len(rows), bool)
+    for name, value in zip(("position", "kind", "ordinal", "part"), insert.at, strict=True):
+        before |= same & (rows[name] < value)
+        same &= rows[name] == value
+    return int(np.count_nonzero(before))

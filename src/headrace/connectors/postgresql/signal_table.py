@@ -1,0 +1,43 @@
+"""The signal table: whether it is fit, and writing a signal to it."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import sql
+
+from headrace.connectors.postgresql.catalog import Catalog
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import connect, translate
+from headrace.errors import HeadraceError
+from headrace.signals.signal import Signal
+
+
+def check_signal_table(catalog: Catalog, name: str) -> None:
+    """Raises HeadraceError("postgresql.signal_table") when it is missing or has other columns."""
+    oid = next((table.oid for table in catalog.tables() if table.name == name), None)
+    table = None if oid is None else catalog.describe(oid)
+    if table is None:
+        what = "does not exist"
+    elif len(table.columns) != 3:
+        what = f"has {len(table.columns)} columns instead of three"
+    else:
+        return
+    raise HeadraceError(
+        "postgresql.signal_table",
+        f"The signal table {name} (signal.data.collection) {what}",
+        f"CREATE TABLE {name} (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, "
+        "data varchar(2048)); and grant the role INSERT and DELETE on it.",
+    )
+
+
+def insert_signal(config: PostgresConfig, table: str, signal: Signal) -> None:
+    """As anybody may write it. Raises HeadraceError."""
+    schema, _, name = table.partition(".")
+    try:
+        with connect(config, application="headrace signal") as connection:
+            connection.execute(
+                sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(sql.Identifier(schema, name)),
+                (signal.id, signal.type, signal.data),
+            )
+    except psycopg.Error as error:
+        raise translate(error, config, "Sending a signal") from None

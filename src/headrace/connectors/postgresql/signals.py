@@ -1,0 +1,563 @@
+"""Heeds signals where they stand in the log, and reads incremental snapshots chunk by chunk.
+
+One thread calls it, the one that polls. What it decides is in the end offset of the range before
+anybody plans it (Invariant 2c); see docs/decisions/0006.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headrace.config.regex import compile_java_regex
+from headrace.connect.rows import NULL
+from headrace.connectors.postgresql.chunk_reader import Chunk, ChunkReader, Skipped, Target
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.images import Buffer, cells
+from headrace.connectors.postgresql.inserts import (
+    AFTER_PARTS,
+    Block,
+    chunk_block,
+    notification_block,
+)
+from headrace.connectors.postgresql.offset import Offset, format_lsn
+from headrace.connectors.postgresql.watermarks import Watermarks
+from headrace.connectors.postgresql.window import Window
+from headrace.errors import HeadraceError
+from headrace.signals.files import SignalFile
+from headrace.signals.notifications import INCREMENTAL, INITIAL, Notification, write_to_log
+from headrace.signals.progress import Insert, Pending, SignalProgress
+from headrace.signals.signal import (
+    Condition,
+    ExecuteSnapshot,
+    LogMessage,
+    PauseSnapshot,
+    ResumeSnapshot,
+    Signal,
+    StopSnapshot,
+    WindowMark,
+    parse_action,
+)
+
+log = logging.getLogger(__name__)
+signal_log = logging.getLogger("headrace.signals")
+
+_BEFORE_TRANSACTION = 1 << 44  # ordinal of what stands before a transaction's first message
+_MOST_DELIVERED = 1 << 16
+_MOST_REPEATS = 5  # of one chunk
+
+
+@dataclass
+class Place:
+    """Where records are inserted; `part` counts on."""
+
+    position: int
+    kind: int
+    ordinal: int
+    part: int
+    lsn: int
+    last_commit: int | None
+    row: int = 0  # ordinal of the row of the log that comes next
+    xid: int | None = None  # and its transaction
+
+    def take(self, count: int) -> tuple[int, int, int, int]:
+        """Room for `count` records."""
+        at = (self.position, self.kind, self.ordinal, self.part)
+        self.part += count
+        return at
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Rows of the log that come next, with what it takes to understand them."""
+
+    rows: np.ndarray
+    transactions: np.ndarray
+    facts: Callable[[int], RelationFacts]
+    image: Callable[[int], Buffer]
+
+
+class Signals:
+    """The signals of one stream, from the offset on that `begin` is given first. `skips`: no
+    initial snapshot came before it, which is told."""
+
+    def __init__(
+        self, config: PostgresConfig, reader: ChunkReader, signal_table: str | None, *, skips: bool
+    ) -> None:
+        self.progress = SignalProgress()
+        self._greets = skips
+        self.signal_table = signal_table
+        self._config = config
+        self._reader = reader
+        self._marks = None
+        if signal_table is not None and not config.read_only:
+            self._marks = Watermarks(config, signal_table)
+        self._file = None
+        if "file" in config.signal_enabled_channels:
+            interval = config.signal_poll_interval_ms / 1000
+            self._file = SignalFile(config.signal_file, interval)
+        channels = config.notification_enabled_channels
+        self._topic = config.notification_sink_topic_name if "sink" in channels else None
+        self._logs = "log" in channels
+        self._last: Offset | None = None
+        self._window: Window | None = None
+        self._first_xid: int | None = None
+        self._settled = False
+        self._repeated = 0
+        self._delivered = np.zeros(0, np.int64)
+        self._inserts: list[Insert] = []
+        self._blocks: dict[tuple[int, int, int, int], Block] = {}
+        self.truncates: list[tuple[int, int, int]] = []
+        """Those of the receiver."""
+
+    # -- ranges ---------------------------------------------------------------------------------
+
+    @property
+    def awaits(self) -> bool:
+        """Whether a window waits to be closed by the log."""
+        return self._window is not None
+
+    @property
+    def inserted(self) -> bool:
+        """Whether something was inserted since `begin`."""
+        return bool(self._inserts)
+
+    @property
+    def size(self) -> int:
+        """Bytes that were inserted since `begin`."""
+        return sum(len(block.images) for block in self._blocks.values())
+
+    def begin(self, after: Offset) -> None:
+        """The range that follows `after` begins. Goes on with a snapshot that was running."""
+        if after != self._last:
+            # Another process came as far as this; its window is nobody's.
+            self.progress = replace(after.signals or SignalProgress(), inserts=())
+            self._window = None
+            self._delivered = np.zeros(0, np.int64)
+        self._inserts.clear()
+        self._blocks.clear()
+        self._last = after
+        if self._first_xid is None and (self.signal_table or self._file):
+            self._first_xid = self._reader.next_xid()
+        while self._window is None and self.truncates and self.truncates[0][0] < after.lsn_commit:
+            del self.truncates[0]
+        if after.txn is not None:
+            return
+        place = self._between(after)
+        if self._greets:
+            self._greets = False
+            self._notify(str(uuid.uuid4()), "SKIPPED", INITIAL, place, {})
+        if self._file is not None:
+            self._heed_file(self._file, after, place)
+        if self.progress.running and self._window is None:
+            self._stop(place)
+            self._read(place)
+        self._took(place)
+
+    def _heed_file(self, file: SignalFile, after: Offset, place: Place) -> None:
+        # Spark asks for what follows `after` when its checkpoint holds it.
+        file.forget(after.signals.file if after.signals is not None else 0)
+        found, number = file.take(self.progress.file)
+        if number != self.progress.file:
+            self.progress = replace(self.progress, file=number)
+        for signal in found:
+            self.heed(signal, place)
+
+    @property
+    def towards(self) -> int | None:
+        """The position at which a window closes that has no watermark in the log."""
+        return None if self._window is None else self._window.closes_at
+
+    def reached(self, end: Offset) -> None:
+        """The log was passed up to `end`."""
+        closes = self.towards
+        if closes is not None and end.txn is None and end.lsn_commit >= closes:
+            place = self._between(end)
+            self._close(place)
+            self._took(place)
+
+    def end(self, after: Offset, end: Offset) -> Offset:
+        """`end` with what was decided; `after` itself when nothing was."""
+        before = replace(after.signals or SignalProgress(), inserts=())
+        if not self._inserts and self.progress == before and end.same_position(after):
+            self._last = after
+            return after
+        progress = replace(self.progress, inserts=tuple(self._inserts))
+        self._last = replace(end, signals=progress if progress.to_json() else None)
+        return self._last
+
+    def block(self, insert: Insert) -> Block:
+        """The records of an insert: those of `poll`, or read again."""
+        if insert.at not in self._blocks:
+            self._blocks[insert.at] = self._again(insert)
+        return self._blocks[insert.at]
+
+    def _again(self, insert: Insert) -> Block:
+        """Rows as new as they were or newer: the snapshot must see whatever was delivered."""
+        if insert.table is None:
+            return notification_block(insert, self._topic or "")
+        while not self._sees_everything():
+            time.sleep(0.05)
+        try:
+            target = self._reader.target(insert.table)
+            found = self._reader.read(target, insert.lower, insert.upper, limit=None)
+        except Skipped as problem:
+            raise HeadraceError(
+                "postgresql.chunk_gone",
+                f"A chunk of {insert.table.name} cannot be read again: {problem}",
+                "Restore the table, or start with a new checkpoint.",
+            ) from None
+        return chunk_block(insert, found.rows)
+
+    def _between(self, offset: Offset) -> Place:
+        """Behind everything up to `offset`, which is between transactions."""
+        ordinal = self.progress.ordinal + 1
+        return Place(offset.lsn_commit, 1, ordinal, 0, offset.lsn_commit, offset.last_commit)
+
+    def _took(self, place: Place) -> None:
+        """No other place is the same as one that was used."""
+        if place.part:
+            self.progress = replace(self.progress, ordinal=place.ordinal)
+
+    # -- the log --------------------------------------------------------------------------------
+
+    def passed(self, stretch: Stretch) -> None:
+        """The log's next rows: signals are heeded, windows opened and closed."""
+        rows = stretch.rows
+        done = 0
+        for index in self._signal_rows(stretch):
+            self._events(stretch, rows[done:index])
+            done = index
+            self._heed(stretch, rows[index])
+        self._events(stretch, rows[done:])
+
+    def _signal_rows(self, stretch: Stretch) -> list[int]:
+        known = np.unique(stretch.rows["relation"])
+        mine = [i for i in known if stretch.facts(int(i)).name == self.signal_table]
+        if not mine:
+            return []
+        rows = stretch.rows
+        operations = np.isin(rows["operation"], (ord("c"), ord("d")))
+        return [int(i) for i in np.flatnonzero(np.isin(rows["relation"], mine) & operations)]
+
+    def _events(self, stretch: Stretch, rows: np.ndarray) -> None:
+        if len(rows) == 0:
+            return
+        xids = stretch.transactions["xid"][rows["transaction"]]
+        if self._window is not None:
+            self._window.events(rows, xids, stretch.facts, stretch.image)
+        self._remember(np.unique(xids))
+
+    def _remember(self, xids: np.ndarray) -> None:
+        """Delivered transactions; a chunk's snapshot must see them."""
+        self._delivered = np.union1d(self._delivered, xids[xids != NULL])
+        if len(self._delivered) > _MOST_DELIVERED:
+            self._sees_everything()
+
+    def _sees_everything(self) -> bool:
+        """Whether a snapshot sees all that was delivered: not so while a transaction that is in
+        the log has not become visible, as when it waits for a standby."""
+        seen = self._reader.visible()
+        if not self._settled:
+            # What an earlier process delivered is not known: all of that time must have ended.
+            first = self._first_xid or self._reader.next_xid()
+            self._first_xid = first
+            self._settled = seen.xmin >= first
+            if not self._settled:
+                return False
+        hidden = seen.hides(self._delivered)
+        wide = seen.widen(self._delivered)
+        self._delivered = self._delivered[hidden | (wide >= seen.xmin)]
+        return not hidden.any()
+
+    # -- signals --------------------------------------------------------------------------------
+
+    def _heed(self, stretch: Stretch, row: np.void) -> None:
+        created = row["operation"] == ord("c")
+        values = cells(stretch.image(int(row["new"] if created else row["old"])))
+        texts = [None if v is None else v.decode() for v in values[:3]]
+        identity = texts[0] or ""
+        window = self._window
+        if window is not None and window.closes_at is None and identity.startswith(window.name):
+            if identity.endswith("-open") and created:
+                window.opened = True
+            elif identity.endswith("-close") or not created:
+                self._close(self._place(stretch, row))
+            return
+        if created and "source" in self._config.signal_enabled_channels:
+            signal = Signal(identity, texts[1] or "", texts[2] if len(texts) > 2 else None)
+            self.heed(signal, self._place(stretch, row))
+
+    def _place(self, stretch: Stretch, row: np.void) -> Place:
+        """Before a row of the log."""
+        entry = stretch.transactions[row["transaction"]]
+        last = None if entry["last_commit"] == NULL else int(entry["last_commit"])
+        position, ordinal, lsn = int(row["position"]), int(row["ordinal"]), int(row["lsn"])
+        if ordinal == 0:
+            at = (position, 1, _BEFORE_TRANSACTION)
+            part = 0
+        else:
+            at, part = (position, int(row["kind"]), ordinal - 1), AFTER_PARTS
+        xid = None if entry["xid"] == NULL else int(entry["xid"])
+        return Place(*at, part, lsn, last, ordinal, xid)
+
+    def heed(self, signal: Signal, place: Place) -> None:
+        """Do what a signal says; what is wrong with it is logged."""
+        try:
+            action = parse_action(signal)
+        except ValueError as problem:
+            log.warning("signal %s is ignored: %s", signal.id, problem)
+            return
+        match action:
+            case WindowMark():
+                pass  # of a chunk that was given up
+            case LogMessage(message):
+                signal_log.info("%s", message.replace("{}", format_lsn(place.lsn)))
+            case ExecuteSnapshot():
+                self._execute(signal, action, place)
+            case StopSnapshot(collections):
+                if self.progress.running:
+                    stops = (*self.progress.stops, collections)
+                    self.progress = replace(self.progress, stops=stops)
+                    if self._window is None:
+                        self._stop(place)
+                        self._read(place)
+            case PauseSnapshot():
+                if self.progress.running and not self.progress.paused:
+                    self.progress = replace(self.progress, paused=True)
+                    self._tell("PAUSED", place, {"data_collections": self._names()})
+            case ResumeSnapshot():
+                if self.progress.paused:
+                    self.progress = replace(self.progress, paused=False)
+                    self._tell("RESUMED", place, {"data_collections": self._names()})
+                    if self._window is None:
+                        self._read(place)
+
+    def _execute(self, signal: Signal, action: ExecuteSnapshot, place: Place) -> None:
+        try:
+            wanted = self._resolve(signal, action)
+        except ValueError as problem:
+            log.warning("signal %s is ignored: %s", signal.id, problem)
+            return
+        if action.blocking:
+            waiting = (*self.progress.blocking, *wanted)
+            self.progress = replace(self.progress, blocking=waiting, xid=place.xid)
+            return
+        idle = not self.progress.running
+        known = {table.name for table in self.progress.tables}
+        more = tuple(table for table in wanted if table.name not in known)
+        self.progress = replace(self.progress, tables=self.progress.tables + more)
+        if idle and self.progress.running:
+            self.progress = replace(self.progress, paused=False)
+            self._tell("STARTED", place, {"data_collections": self._names()})
+            self._read(place)
+
+    def _resolve(self, signal: Signal, action: ExecuteSnapshot) -> list[Pending]:
+        captured = self._reader.tables()
+        names: dict[str, None] = {}
+        for expression in action.collections:
+            pattern = compile_java_regex(expression)
+            found = [name for name in captured if pattern.fullmatch(name)]
+            names.update(dict.fromkeys(found or [unquoted(expression)]))
+        return [
+            Pending(name, signal.id, _condition(action.conditions, name), action.surrogate_key)
+            for name in names
+        ]
+
+    def _stop(self, place: Place) -> None:
+        """What was asked to stop while a window was open stops when it has closed."""
+        stops, self.progress = self.progress.stops, replace(self.progress, stops=())
+        for collections in stops:
+            patterns = [compile_java_regex(text) for text in collections]
+            tables = self.progress.tables
+            stopped = [
+                table
+                for table in tables
+                if not patterns or any(p.fullmatch(table.name) for p in patterns)
+            ]
+            if not stopped:
+                continue
+            names = ",".join(table.name for table in stopped)
+            self._tell("ABORTED", place, {"data_collections": names})
+            if tables[0] in stopped:
+                self.progress = self.progress.next_table()
+            rest = tuple(table for table in tables if table not in stopped)
+            self.progress = replace(self.progress, tables=rest)
+            if not rest:
+                self.progress = replace(self.progress, paused=False)
+
+    # -- chunks ---------------------------------------------------------------------------------
+
+    def _close(self, place: Place) -> None:
+        """The window closes: what is left of the chunk is inserted, the next one is read."""
+        window = self._window
+        assert window is not None
+        self._window = None
+        # Reading holds off a TRUNCATE, so it comes in the window or not at all.
+        before = [t for t in self.truncates if t[:2] < (place.position, place.row)]
+        if any(oid in window.oids for _, _, oid in before):
+            window.drop_all()
+        del self.truncates[: len(before)]
+        if window.lacking and self._repeated < _MOST_REPEATS:
+            # Rows were dropped whose values nobody else delivers.
+            self._repeated += 1
+            self._stop(place)
+            self._read(place)
+            return
+        self._repeated = 0
+        kept = window.kept()
+        if len(kept):
+            insert = Insert(
+                place.take(len(kept)),
+                place.lsn,
+                place.last_commit,
+                window.taken_us,
+                window.table,
+                window.lower,
+                window.upper,
+            )
+            self._add(insert, chunk_block(insert, kept))
+        scanned = self.progress.scanned + len(window.rows)
+        self.progress = replace(self.progress, after=window.upper, scanned=scanned)
+        self._stop(place)
+        self._read(place)
+
+    def _read(self, place: Place) -> None:
+        """Read the next chunk that has rows; tables without are done with on the way."""
+        if not self.progress.running or self.progress.paused or not self._sees_everything():
+            return
+        window: Window | None = None
+        name = str(uuid.uuid4())
+        while self.truncates and self.truncates[0][:2] < (place.position, place.row):
+            del self.truncates[0]
+        try:
+            if self._marks is not None:
+                self._marks.open(name)
+            while self.progress.running and window is None:
+                window = self._next_chunk(place, name)
+            if self._marks is not None:
+                self._marks.close(name)
+            elif window is not None:
+                # Without watermarks the window closes where the log is now.
+                window.opened, window.closes_at = True, self._reader.position()
+        except HeadraceError as problem:
+            if problem.retriable:
+                raise
+            log.error("the incremental snapshot is given up: %s", problem)
+            self._tell("ABORTED", place, {"data_collections": self._names()})
+            self.progress = replace(
+                self.progress, tables=(), after=None, maximum=None, scanned=0, paused=False
+            )
+            return
+        self._window = window
+
+    def _next_chunk(self, place: Place, name: str) -> Window | None:
+        progress = self.progress
+        table = progress.tables[0]
+        try:
+            target = self._reader.target(table)
+            found = self._chunk(target)
+        except Skipped as problem:
+            log.warning("%s is not read: %s", table.name, problem)
+            self._done(place, problem.status)
+            return None
+        if found.maximum is None:
+            self._done(place, "EMPTY")
+            return None
+        if not len(found.rows):
+            self._done(place, "SUCCEEDED")
+            return None
+        self.progress = replace(progress, maximum=found.maximum)
+        told = {
+            "maximum_key": _key_text(found.maximum),
+            "last_processed_key": _key_text(found.upper),
+            "current_collection_in_progress": table.name,
+            "data_collections": self._names(),
+        }
+        self._tell("IN_PROGRESS", place, told)
+        return Window(
+            table,
+            found.rows,
+            found.seen,
+            progress.after,
+            found.upper,
+            found.taken_us,
+            name,
+            frozenset((target.table.oid, *(leaf[0] for leaf in target.table.leaves))),
+        )
+
+    def _chunk(self, target: Target) -> Chunk:
+        progress = self.progress
+        size = self._config.incremental_snapshot_chunk_size
+        return self._reader.read(target, progress.after, progress.maximum, limit=size)
+
+    def _done(self, place: Place, status: str) -> None:
+        told = {
+            "scanned_collection": self.progress.tables[0].name,
+            "total_rows_scanned": str(self.progress.scanned),
+            "data_collections": self._names(),
+            "status": status,
+        }
+        signal = self.progress.tables[0].signal
+        self._tell("TABLE_SCAN_COMPLETED", place, told)
+        self.progress = self.progress.next_table()
+        if not self.progress.running:
+            self._tell("COMPLETED", place, {}, signal)
+
+    def _names(self) -> str:
+        return ",".join(table.name for table in self.progress.tables)
+
+    def _tell(
+        self, kind: str, place: Place, told: dict[str, str], signal: str | None = None
+    ) -> None:
+        if self._topic is not None or self._logs:
+            signal = signal or self.progress.tables[0].signal
+            self._notify(signal, kind, INCREMENTAL, place, told)
+
+    def _notify(self, name: str, kind: str, what: str, place: Place, told: dict[str, str]) -> None:
+        data = {"connector_name": self._config.topic_prefix, **told}
+        found = Notification(name, kind, what, data, time.time_ns() // 1_000_000)
+        if self._logs:
+            write_to_log(found)
+        if self._topic is not None:
+            insert = Insert(
+                place.take(1),
+                place.lsn,
+                place.last_commit,
+                found.timestamp * 1000,
+                notification=found.to_json(),
+            )
+            self._add(insert, notification_block(insert, self._topic))
+
+    def _add(self, insert: Insert, block: Block) -> None:
+        self._inserts.append(insert)
+        self._blocks[insert.at] = block
+
+    def close(self) -> None:
+        """Close the connections; never raises."""
+        self._reader.close()
+        if self._marks is not None:
+            self._marks.shut()
+
+
+def unquoted(name: str) -> str:
+    """`"a"."b.c"` names what `a.b.c` would not."""
+    return re.sub(r'"((?:[^"]|"")*)"', lambda found: found[1].replace('""', '"'), name)
+
+
+def _condition(conditions: Sequence[Condition], table: str) -> str | None:
+    for condition in conditions:
+        if compile_java_regex(condition.collection).fullmatch(table):
+            return condition.filter
+    return None
+
+
+def _key_text(key: tuple[str | None, ...] | None) -> str:
+    return ",".join("null" if value is None else value for value in key or ())

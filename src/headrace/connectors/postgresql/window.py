@@ -1,0 +1,131 @@
+"""A chunk that was read and waits for its window to close, and what the log says of its keys.
+
+A row is dropped when its key has an event inside the window, or one before the window that the
+chunk's snapshot does not see: WAL order is not visibility order (docs/decisions/0006).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.images import Buffer, cells, is_whole
+from headrace.connectors.postgresql.inserts import ChunkRows
+from headrace.connectors.postgresql.keeper import parse_xids
+from headrace.signals.progress import Key, Pending
+
+
+class Snapshot8:
+    """A `pg_current_snapshot()`, and 32-bit ids of the log compared with it."""
+
+    def __init__(self, text: str) -> None:
+        self.xmin, self.xmax, self.running = parse_xids(text)
+        self._running = np.array(sorted(self.running), np.int64)
+
+    def widen(self, xids: np.ndarray) -> np.ndarray:
+        """64-bit ids of the log's: those nearest to this snapshot."""
+        base = self.xmax & ~0xFFFFFFFF
+        wide = base | (xids & 0xFFFFFFFF)
+        wide = np.where(wide > self.xmax + (1 << 31), wide - (1 << 32), wide)
+        return np.asarray(np.where(wide < self.xmax - (1 << 31), wide + (1 << 32), wide))
+
+    def hides(self, xids: np.ndarray) -> np.ndarray:
+        """Mask of the transactions (ids of the log) that it does not see."""
+        wide = self.widen(xids)
+        return np.asarray((wide >= self.xmax) | np.isin(wide, self._running))
+
+
+@dataclass
+class Window:
+    """A chunk of `table` with the bounds (lower, upper], read at `seen`. `name` is what its
+    watermarks begin with, `oids` are the table and its partitions. `closes_at` is the LSN where the
+    window closes when there are no watermarks."""
+
+    table: Pending
+    rows: ChunkRows
+    seen: Snapshot8
+    lower: Key | None
+    upper: Key | None
+    taken_us: int
+    name: str
+    oids: frozenset[int]
+    opened: bool = False
+    closes_at: int | None = None
+    lacking: bool = False
+    """A row was dropped for an event that lacks values (unchanged TOAST) and is newer."""
+    _dropped: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._dropped = np.zeros(len(self.rows), bool)
+        self._order = np.argsort(self.rows.hashes, kind="stable")
+        self._sorted = self.rows.hashes[self._order]
+
+    def drop_all(self) -> None:
+        """The table was truncated."""
+        self._dropped[:] = True
+
+    def kept(self) -> ChunkRows:
+        """The rows that nothing newer came for."""
+        return self.rows[~self._dropped] if self._dropped.any() else self.rows
+
+    def events(
+        self,
+        rows: np.ndarray,
+        xids: np.ndarray,
+        facts: Callable[[int], RelationFacts],
+        image: Callable[[int], Buffer],
+    ) -> None:
+        """The log's rows (of any table) that come next; `xids` are their transactions'."""
+        key = self.rows.facts.key
+        if not key or len(rows) == 0 or len(self.rows) == 0:
+            return
+        mine = np.isin(rows["hash"], self._sorted)
+        hidden = self.seen.hides(xids)
+        if not self.opened:
+            mine &= hidden
+        for row, unseen in zip(rows[mine], hidden[mine], strict=True):
+            found = facts(int(row["relation"]))
+            if found.name != self.rows.facts.name or found.kind != "table":
+                continue
+            # A hash says where to look; the key itself decides.
+            wanted = _event_key(row, found, image)
+            whole = not row["new"] or is_whole(image(int(row["new"])))
+            first = int(np.searchsorted(self._sorted, row["hash"], "left"))
+            last = int(np.searchsorted(self._sorted, row["hash"], "right"))
+            for place in self._order[first:last]:
+                if self.key(int(place), key) != wanted:
+                    continue
+                if whole or unseen:
+                    self._dropped[place] = True
+                    self.lacking |= not whole
+                else:
+                    # The row is as new as the event, and has the values that the event lacks.
+                    self._dropped[place] = False
+
+    def key(self, row: int, columns: Sequence[str]) -> list[bytes | None]:
+        """Values of `columns` in a row of the chunk."""
+        return row_key(self.rows, row, columns)
+
+
+def row_key(rows: ChunkRows, row: int, columns: Sequence[str]) -> list[bytes | None]:
+    """Values of `columns` in a row."""
+    names = [column.name for column in rows.facts.columns]
+    start, end = int(rows.offsets[row]), int(rows.offsets[row + 1])
+    found = cells(rows.images[start:end].data)
+    return [found[names.index(name)] for name in columns]
+
+
+def _event_key(
+    row: np.void, facts: RelationFacts, image: Callable[[int], Buffer]
+) -> list[bytes | None]:
+    names = [column.name for column in facts.columns]
+    places = [names.index(name) for name in facts.key if name in names]
+    images = [int(row["new"]), int(row["old"]), int(row["other"])]
+    if not images[0]:
+        images = images[1:2]
+    read = [cells(image(address)) for address in images if address]
+    # A key value that is unavailable in the new image stands in the old one.
+    return [next((c[p] for c in read if c[p] is not None), None) for p in places]

@@ -1,0 +1,162 @@
+"""Filters that come with signals: checked by structure, and written anew from what was checked.
+
+Whoever may write a signal may not run SQL of their choice. A filter is one boolean expression over
+the columns of its table; the text that reaches the database is generated from the checked tree, so
+the two can not be understood differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+_ALLOWED: tuple[type[exp.Expression], ...] = (
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.Paren,
+    exp.EQ,
+    exp.NEQ,
+    exp.LT,
+    exp.LTE,
+    exp.GT,
+    exp.GTE,
+    exp.Is,
+    exp.In,
+    exp.Between,
+    exp.Like,
+    exp.ILike,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+    exp.Mod,
+    exp.Neg,
+    exp.Literal,
+    exp.Boolean,
+    exp.Null,
+    exp.Column,
+    exp.Identifier,
+    exp.Cast,
+    exp.DataType,
+    exp.DataTypeParam,
+    exp.Coalesce,
+    exp.Lower,
+    exp.Upper,
+    exp.Abs,
+    exp.Length,
+    exp.CurrentDate,
+    exp.CurrentTimestamp,
+    exp.Interval,
+    exp.Var,
+)
+_KINDS = exp.DataType.Type
+_TYPES = frozenset(
+    (
+        _KINDS.BOOLEAN,
+        _KINDS.SMALLINT,
+        _KINDS.INT,
+        _KINDS.BIGINT,
+        _KINDS.DECIMAL,
+        _KINDS.FLOAT,
+        _KINDS.DOUBLE,
+        _KINDS.TEXT,
+        _KINDS.VARCHAR,
+        _KINDS.CHAR,
+        _KINDS.UUID,
+        _KINDS.DATE,
+        _KINDS.TIME,
+        _KINDS.TIMESTAMP,
+        _KINDS.TIMESTAMPTZ,
+        _KINDS.INTERVAL,
+    )
+)
+_LONGEST = 10_000
+
+
+def checked_filter(text: str, table: str, columns: Collection[str]) -> str:
+    """`text` as SQL that is safe to add to a query of `table` (schema.table).
+
+    Raises ValueError with a sentence that says what is refused.
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(f"a filter has at most {_LONGEST} characters")
+    try:
+        found = sqlglot.parse(text, read="postgres")
+    except (SqlglotError, RecursionError) as error:
+        raise ValueError(f"the filter is not an SQL expression: {_first_line(error)}") from None
+    tree = found[0] if len(found) == 1 else None
+    if tree is None:
+        raise ValueError("the filter is not one SQL expression")
+    for node in tree.walk():
+        if not isinstance(node, _ALLOWED):
+            raise ValueError(f"{node.key} is not allowed in a filter")
+        _check(node, table)
+    if not isinstance(tree, exp.Condition):
+        raise ValueError("the filter is not a condition")
+    for column in list(tree.find_all(exp.Column)):
+        column.replace(exp.column(exp.to_identifier(_name(column, columns), quoted=True)))
+        if column is tree:
+            tree = exp.column(exp.to_identifier(_name(column, columns), quoted=True))
+    return tree.sql(dialect="postgres", comments=False)
+
+
+def selected_filter(text: str, table: str, columns: Collection[str]) -> str:
+    """The condition in `SELECT * FROM table WHERE …`, as blocking snapshots have their filters, or
+    a condition alone; checked as by `checked_filter`."""
+    if not text.lstrip().lower().startswith("select"):
+        return checked_filter(text, table, columns)
+    if len(text) > _LONGEST:
+        raise ValueError(f"a filter has at most {_LONGEST} characters")
+    try:
+        found = sqlglot.parse(text, read="postgres")
+    except (SqlglotError, RecursionError) as error:
+        raise ValueError(f"the filter is not SQL: {_first_line(error)}") from None
+    tree = found[0] if len(found) == 1 else None
+    if not isinstance(tree, exp.Select):
+        raise ValueError("the filter is not one SELECT")
+    parts = {name for name, value in tree.args.items() if value}
+    source = next(iter(tree.find_all(exp.Table)), None)
+    where = tree.args.get("where")
+    if (
+        not parts <= {"expressions", "from", "from_", "where", "kind"}
+        or [type(part) for part in tree.expressions] != [exp.Star]
+        or len(list(tree.find_all(exp.Table))) != 1
+        or source is None
+        or ".".join(part.name for part in source.parts) != table
+    ):
+        raise ValueError(f"the filter is not SELECT * FROM {table} with a WHERE")
+    if where is None:
+        return "TRUE"
+    return checked_filter(where.this.sql(dialect="postgres", comments=False), table, columns)
+
+
+def _check(node: exp.Expression, table: str) -> None:
+    if isinstance(node, exp.In) and (node.args.get("query") or node.args.get("unnest")):
+        raise ValueError("a sub-query is not allowed in a filter")
+    if isinstance(node, exp.DataType) and (node.this not in _TYPES or node.args.get("kind")):
+        raise ValueError(f"the type {node.sql(dialect='postgres')} is not allowed in a filter")
+    if isinstance(node, exp.Column):
+        qualifier = ".".join(part.name for part in node.parts[:-1])
+        if qualifier and qualifier not in (table, table.partition(".")[2]):
+            raise ValueError(f"{node.sql(dialect='postgres')} is not a column of {table}")
+
+
+def _name(column: exp.Column, columns: Collection[str]) -> str:
+    identifier = column.this
+    if not isinstance(identifier, exp.Identifier):
+        raise ValueError("a filter names its columns")
+    # PostgreSQL folds names that are not quoted.
+    name = identifier.name if identifier.quoted else identifier.name.lower()
+    if name not in columns:
+        raise ValueError(f"there is no column {name}")
+    return name
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,59 @@
+"""Signals that this package sends itself: checked before they travel."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headrace.config.connector import ConnectorConfig
+from headrace.errors import HeadraceError
+from headrace.signals.files import append_line
+from headrace.signals.signal import Signal, WindowMark, parse_action
+
+
+def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> Signal:
+    """A signal that a connector will heed. Raises HeadraceError("signals.invalid")."""
+    text = data if isinstance(data, str) else json.dumps(data)
+    found = Signal(name or str(uuid.uuid4()), kind, text or "{}")
+    try:
+        action = parse_action(found)
+    except ValueError as problem:
+        raise HeadraceError(
+            "signals.invalid",
+            f"The signal {kind} is wrong: {problem}",
+            "See Debezium's manual, Sending signals to a Debezium connector.",
+        ) from None
+    if isinstance(action, WindowMark) or len(found.id) > 36:
+        raise HeadraceError(
+            "signals.invalid",
+            f"The signal {kind} with the id {found.id} is not one to send",
+            "Watermarks are the connector's own; an id has at most 36 characters.",
+        )
+    return found
+
+
+def send(
+    config: ConnectorConfig,
+    signal: Signal,
+    channel: str | None,
+    insert: Callable[[str, Signal], None],
+) -> None:
+    """By `channel`, or the first that there is: the signal table (`insert`), the signal file.
+
+    Raises HeadraceError("signals.no_channel").
+    """
+    enabled = config.signal_enabled_channels
+    table = config.signal_table()
+    if channel in (None, "source") and table is not None and "source" in enabled:
+        insert(table, signal)
+    elif channel in (None, "file") and "file" in enabled:
+        append_line(config.signal_file, signal)
+    else:
+        raise HeadraceError(
+            "signals.no_channel",
+            "The configuration has no channel that the signal could take",
+            "Set signal.data.collection to a signal table, or add file to "
+            "signal.enabled.channels and set signal.file.",
+        )

@@ -1,0 +1,143 @@
+"""Signals: what users ask a running connector to do, parsed from any channel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Signal:
+    """As it came: `data` is the text of a JSON object."""
+
+    id: str
+    type: str
+    data: str | None = None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An additional condition: tables it is for (an expression, any case) and the filter."""
+
+    collection: str
+    filter: str
+
+
+@dataclass(frozen=True)
+class ExecuteSnapshot:
+    """Read these tables; `collections` are expressions for `schema.table`."""
+
+    collections: tuple[str, ...]
+    blocking: bool = False
+    conditions: tuple[Condition, ...] = ()
+    surrogate_key: str | None = None
+
+
+@dataclass(frozen=True)
+class StopSnapshot:
+    """Stop reading these tables; none means all."""
+
+    collections: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PauseSnapshot:
+    """Read no further chunk."""
+
+
+@dataclass(frozen=True)
+class ResumeSnapshot:
+    """Go on reading."""
+
+
+@dataclass(frozen=True)
+class LogMessage:
+    """Write `message` to the log; `{}` stands for the position."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class WindowMark:
+    """A watermark that a connector wrote."""
+
+    opens: bool
+
+
+Action = ExecuteSnapshot | StopSnapshot | PauseSnapshot | ResumeSnapshot | LogMessage | WindowMark
+
+
+def parse_action(signal: Signal) -> Action:
+    """What a signal asks for. Raises ValueError with a sentence for the log."""
+    match signal.type:
+        case "snapshot-window-open" | "snapshot-window-close":
+            return WindowMark(opens=signal.type.endswith("open"))
+        case "pause-snapshot":
+            return PauseSnapshot()
+        case "resume-snapshot":
+            return ResumeSnapshot()
+        case "log":
+            return LogMessage(str(_data(signal).get("message", "")))
+        case "stop-snapshot":
+            _kind(_data(signal))
+            return StopSnapshot(_collections(_data(signal)))
+        case "execute-snapshot":
+            data = _data(signal)
+            found = _collections(data)
+            if not found:
+                raise ValueError("data-collections is empty or missing")
+            return ExecuteSnapshot(
+                found,
+                _kind(data) == "blocking",
+                _conditions(data),
+                _text(data, "surrogate-key"),
+            )
+    raise ValueError(f"its type {signal.type!r} is not known")
+
+
+def _data(signal: Signal) -> Mapping[str, Any]:
+    if signal.data is None or not signal.data.strip():
+        return {}
+    try:
+        found = json.loads(signal.data)
+    except ValueError as error:
+        raise ValueError(f"its data is not JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise ValueError("its data is not a JSON object")
+    return found
+
+
+def _text(data: Mapping[str, Any], name: str) -> str | None:
+    found = data.get(name)
+    if found is not None and not isinstance(found, str):
+        raise ValueError(f"{name} is not a text")
+    return found or None
+
+
+def _kind(data: Mapping[str, Any]) -> str:
+    kind = (_text(data, "type") or "incremental").strip().lower()
+    if kind not in ("incremental", "blocking"):
+        raise ValueError(f"snapshot type {kind!r} is neither incremental nor blocking")
+    return kind
+
+
+def _collections(data: Mapping[str, Any]) -> tuple[str, ...]:
+    found = data.get("data-collections") or []
+    if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
+        raise ValueError("data-collections is not a list of texts")
+    return tuple(dict.fromkeys(x.strip() for x in found if x.strip()))
+
+
+def _conditions(data: Mapping[str, Any]) -> tuple[Condition, ...]:
+    found = data.get("additional-conditions") or []
+    if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+        raise ValueError("additional-conditions is not a list of objects")
+    conditions = []
+    for entry in found:
+        collection, text = _text(entry, "data-collection"), _text(entry, "filter")
+        if collection is None or text is None:
+            raise ValueError("an additional condition lacks data-collection or filter")
+        conditions.append(Condition(collection, text))
+    return tuple(conditions)
