@@ -34,6 +34,7 @@ def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
         options=0,
         skip_truncate=True,
         status_seconds=10,
+        acknowledged=50,
         orphaned=lambda: False,
     )
     raw = begin(100) + insert(0, ROW_1, 60) + commit(100, 110) + begin(200) + insert(0, ROW_1, 120)

@@ -26,7 +26,6 @@ from headrace.connectors.postgresql.messages import RelationColumn, RelationMess
 from headrace.connectors.postgresql.offset import parse_lsn
 from headrace.connectors.postgresql.window import Snapshot8, row_key
 from headrace.errors import HeadraceError
-from headrace.signals.conditions import checked_filter
 from headrace.signals.progress import Key, Pending
 
 
@@ -146,6 +145,8 @@ class ChunkReader:
         condition = None
         if pending.condition is not None:
             try:
+                from headrace.signals.conditions import checked_filter  # 0.2 s, seldom needed
+
                 condition = checked_filter(pending.condition, pending.name, names)
             except ValueError as error:
                 raise Skipped("SKIPPED", str(error)) from None

@@ -42,7 +42,6 @@ from headrace.connectors.postgresql.snapshot_notifications import (
     tell,
 )
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
-from headrace.signals.conditions import selected_filter
 from headrace.signals.progress import Pending
 
 log = logging.getLogger(__name__)
@@ -286,6 +285,8 @@ class Snapshot:
                 continue
             condition = None
             if table.condition is not None:
+                from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
+
                 columns = {c.name for c in found[0].columns}
                 condition = selected_filter(table.condition, found[0].name, columns)
             statement = self._statement(table, chunk, condition, *found)
