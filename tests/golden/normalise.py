@@ -45,7 +45,7 @@ def normalise(lines: Iterable[str]) -> list[str]:
             found["lsn"].add(lsn)
         elif kind == "time" and path[-1] == "ts_us" and raw != "null":
             found["time"].add(int(raw))
-        elif kind == "time" and path[-1] == "ts_ms":
+        elif kind == "time" and path[-1] == "ts_ms" and raw != "null":
             milliseconds.add(int(raw))
         return raw
 

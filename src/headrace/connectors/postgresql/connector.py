@@ -385,7 +385,8 @@ class PostgresConnector:
     def _go_on(self, after: Offset) -> None:
         """Raises AttemptOver when the snapshot at `after` cannot go on."""
         assert after.snapshot is not None
-        self._position.check_mode()
+        if not after.snapshot.blocking:
+            self._position.check_mode()
         self._continued().resumed(after.snapshot)
 
     # -- the two phases -------------------------------------------------------------------------
