@@ -152,8 +152,7 @@ class ConnectorConfig(ExecutionConfig):
         choice(TimePrecisionMode),
         "adaptive",
         Group.VALUES,
-        "Representation of dates and times.",
-        planned=("structured",),
+        "Representation of dates and times; `structured` gives the structs of Debezium 3.7.",
     )
     decimal_handling_mode = Property(
         "decimal.handling.mode",

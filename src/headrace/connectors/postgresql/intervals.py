@@ -1,9 +1,11 @@
-"""interval: Debezium's MicroDuration or its ISO 8601 text, as `interval.handling.mode` says."""
+"""interval: Debezium's MicroDuration or its ISO 8601 text, as `interval.handling.mode` says, or a
+StructuredDuration."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import partial
 from typing import NamedTuple
 
 from headrace.connect.encoding import Encoding
@@ -11,6 +13,7 @@ from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql import values
 from headrace.connectors.postgresql.declaration import Declaration
 from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
+from headrace.debezium import structured_time
 
 _MICRO_DURATION = Schema(Type.INT64, name="io.debezium.time.MicroDuration", version=1)
 _INTERVAL = Schema(Type.STRING, name="io.debezium.time.Interval", version=1)
@@ -18,14 +21,19 @@ _DAYS_PER_MONTH = 365.25 / 12
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 
-def interval(_facts: TypeFacts, _typmod: int, options: TypeOptions) -> Declaration:
+def interval(_facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration:
     """`interval` of any precision and fields."""
+    if options.time_precision_mode == "structured":
+        decoder = partial(interval_struct, precision=6 if typmod < 0 else min(typmod & 0xFFFF, 6))
+        return Declaration(structured_time.DURATION, Encoding.PYTHON, decoder, decoder(b"00:00:00"))
     if options.interval_handling_mode == "string":
         return Declaration(_INTERVAL, Encoding.PYTHON, interval_text, "P0Y0M0DT0H0M0S")
     return Declaration(_MICRO_DURATION, Encoding.PYTHON, interval_micros, 0)
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
+    """An interval as it was written."""
+
     years: int
     months: int
     days: int
@@ -43,7 +51,10 @@ _TEXT = re.compile(
 )
 
 
-def _parts(text: bytes) -> _Parts:
+def parts(text: bytes) -> Parts | None:
+    """None for the infinities."""
+    if text in (b"infinity", b"-infinity"):
+        return None
     found = _TEXT.fullmatch(text)
     if found is None or not text:
         values.refuse("interval")
@@ -51,11 +62,7 @@ def _parts(text: bytes) -> _Parts:
     sign = -1 if found[4] == b"-" else 1
     hours, minutes, seconds = (sign * int(found[i] or 0) for i in (5, 6, 7))
     fraction = sign * int((found[8] or b"").ljust(6, b"0"))
-    return _Parts(years, months, days, hours, minutes, seconds * 1_000_000 + fraction)
-
-
-def _is_infinite(text: bytes) -> bool:
-    return text in (b"infinity", b"-infinity")
+    return Parts(years, months, days, hours, minutes, seconds * 1_000_000 + fraction)
 
 
 def interval_micros(text: bytes) -> int | None:
@@ -63,19 +70,39 @@ def interval_micros(text: bytes) -> int | None:
 
     In doubles, as Debezium adds them up, cut to whole numbers; beyond 64 bits the largest.
     """
-    if _is_infinite(text):
+    found = parts(text)
+    if found is None:
         return None
-    parts = _parts(text)
-    days = (parts.years * 12 + parts.months) * _DAYS_PER_MONTH + parts.days
-    seconds = parts.micros / 1_000_000
-    micros = (((days * 24.0 + parts.hours) * 60.0 + parts.minutes) * 60.0 + seconds) * 1_000_000.0
+    days = (found.years * 12 + found.months) * _DAYS_PER_MONTH + found.days
+    seconds = found.micros / 1_000_000
+    micros = (((days * 24.0 + found.hours) * 60.0 + found.minutes) * 60.0 + seconds) * 1_000_000.0
     return max(_LONG_MIN, min(_LONG_MAX, int(micros)))
 
 
 def interval_text(text: bytes) -> str | None:
     """`P1Y2M3DT4H5M6.78S`, always with all parts; None for the infinities."""
-    if _is_infinite(text):
+    found = parts(text)
+    if found is None:
         return None
-    parts = _parts(text)
-    seconds = Decimal(parts.micros).scaleb(-6).normalize()
-    return f"P{parts.years}Y{parts.months}M{parts.days}DT{parts.hours}H{parts.minutes}M{seconds:f}S"
+    seconds = Decimal(found.micros).scaleb(-6).normalize()
+    return f"P{found.years}Y{found.months}M{found.days}DT{found.hours}H{found.minutes}M{seconds:f}S"
+
+
+def interval_struct(text: bytes, *, precision: int) -> dict[str, object] | None:
+    """A StructuredDuration; None for the infinities, which it cannot hold."""
+    found = parts(text)
+    if found is None:
+        return None
+    sign = -1 if found.micros < 0 else 1
+    seconds, rest = divmod(abs(found.micros), 1_000_000)
+    return structured_time.struct_of(
+        structured_time.DURATION,
+        years=found.years,
+        months=found.months,
+        days=found.days,
+        hours=found.hours,
+        minutes=found.minutes,
+        seconds=sign * seconds,
+        nanos=sign * rest * 1000,
+        precision=precision,
+    )

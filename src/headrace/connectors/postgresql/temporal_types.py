@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from headrace.connect.encoding import Encoding
-from headrace.connectors.postgresql import temporal_values
+from headrace.connectors.postgresql import structured_types, temporal_values
 from headrace.connectors.postgresql.declaration import Declaration, signed_bytes, text_of
 from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
 from headrace.debezium import temporal
@@ -69,11 +69,15 @@ def _precision(typmod: int) -> int:
 
 def date(_facts: TypeFacts, _typmod: int, options: TypeOptions) -> Declaration:
     """`date`."""
+    if options.time_precision_mode == "structured":
+        return structured_types.date()
     return _DATES.get(options.time_precision_mode, _DATE)
 
 
 def time(_facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration:
     """`time`; the adaptive mode looks at the declared precision."""
+    if options.time_precision_mode == "structured":
+        return structured_types.time(_precision(typmod))
     found = _TIMES.get(options.time_precision_mode)
     if found is not None:
         return found
@@ -82,20 +86,26 @@ def time(_facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration:
 
 def timestamp(_facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration:
     """`timestamp`; the adaptive modes look at the declared precision."""
+    if options.time_precision_mode == "structured":
+        return structured_types.timestamp(_precision(typmod))
     found = _TIMESTAMPS.get(options.time_precision_mode)
     if found is not None:
         return found
     return _TIMESTAMP_MS if temporal.in_millis(_precision(typmod)) else _TIMESTAMP_US
 
 
-def time_with_zone(_facts: TypeFacts, _typmod: int, _options: TypeOptions) -> Declaration:
-    """`timetz`, the same in every mode."""
+def time_with_zone(_facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration:
+    """`timetz`, the same in every mode but `structured`."""
+    if options.time_precision_mode == "structured":
+        return structured_types.time_with_zone(_precision(typmod))
     return _TIME_WITH_ZONE
 
 
-def timestamp_with_zone(_facts: TypeFacts, typmod: int, _options: TypeOptions) -> Declaration:
-    """`timestamptz`, the same in every mode."""
+def timestamp_with_zone(_facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration:
+    """`timestamptz`, the same in every mode but `structured`."""
     digits = _precision(typmod)
+    if options.time_precision_mode == "structured":
+        return structured_types.timestamp_with_zone(digits)
     return Declaration(
         temporal.ZONED_TIMESTAMP,
         Encoding.TIMESTAMPTZ,

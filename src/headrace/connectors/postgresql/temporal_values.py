@@ -101,7 +101,7 @@ def timestamp_with_zone(text: bytes, *, digits: int) -> str:
     """ISO 8601 text in UTC with `digits` fraction digits (0: as needed), or an infinity."""
     if text in _INFINITIES:
         return text.decode()
-    micros, offset = _timestamp(text)
+    micros, offset = timestamp_and_offset(text)
     if offset is None:
         refuse("timestamp with time zone")
     micros -= offset * 1_000_000
@@ -110,13 +110,17 @@ def timestamp_with_zone(text: bytes, *, digits: int) -> str:
     return temporal.zoned_timestamp(micros, digits)
 
 
-def time_with_zone(text: bytes) -> str:
-    """ISO 8601 time of day in UTC. Only 24:00:00 at UTC itself stays 24:00:00."""
+def time_and_offset(text: bytes) -> tuple[int, int]:
+    """Microseconds since midnight at an offset in seconds east of UTC."""
     start = max(text.find(b"+"), text.find(b"-"))
     if start < 0:
         refuse("time with time zone")
-    micros = time_micros(text[:start])
-    offset = _offset_seconds(text[start:])
+    return time_micros(text[:start]), _offset_seconds(text[start:])
+
+
+def time_with_zone(text: bytes) -> str:
+    """ISO 8601 time of day in UTC. Only 24:00:00 at UTC itself stays 24:00:00."""
+    micros, offset = time_and_offset(text)
     if offset or micros != temporal.MICROS_PER_DAY:
         micros = (micros - offset * 1_000_000) % temporal.MICROS_PER_DAY
     return temporal.zoned_time(micros)
@@ -128,13 +132,14 @@ def _local_micros(text: bytes) -> int:
         return temporal.POSITIVE_INFINITY_MICROS
     if text == b"-infinity":
         return temporal.NEGATIVE_INFINITY_MICROS
-    micros, offset = _timestamp(text)
+    micros, offset = timestamp_and_offset(text)
     if offset is not None:
         refuse("timestamp")
     return micros
 
 
-def _timestamp(text: bytes) -> tuple[int, int | None]:
+def timestamp_and_offset(text: bytes) -> tuple[int, int | None]:
+    """Microseconds since 1970-01-01 at an offset in seconds; None when the text has none."""
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         refuse("timestamp")
