@@ -279,8 +279,12 @@ def _put_hex_digits(address, length, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _encode_rare(address, length, code, out):  # type: ignore[no-untyped-def]
+def _encode_rare(address, length, code, parameter, out):  # type: ignore[no-untyped-def]
     """What the less usual modes ask for."""
+    if code == _JSON:
+        return copy(address, length, out)
+    if code == _TRUNCATED_STRING:
+        return put_string(address, _units_length(address, length, parameter), out)
     if code == _HEX:
         return _put_hex_digits(address, length, out)
     if code == _ISO_TIMESTAMP:
@@ -312,8 +316,6 @@ def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-de
         return put_raw_int(address, length, out)
     if code == _STRING:
         return put_string(address, length, out)
-    if code == _JSON:
-        return copy(address, length, out)
     if code in (_BOOLEAN, _BIT1):
         byte = load8(address)
         true = ord("t") if code == _BOOLEAN else ord("1")
@@ -337,10 +339,8 @@ def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-de
         return _put_hex(address, length, out)
     if code == _VARIABLE_DECIMAL:
         return put_variable_decimal(address, length, out)
-    if code == _TRUNCATED_STRING:
-        return put_string(address, _units_length(address, length, parameter), out)
     if code >= _TIME_NS:
-        return _encode_rare(address, length, code, out)
+        return _encode_rare(address, length, code, parameter, out)
     value = np.int64(NO_TIME)
     if code in (_TIMESTAMP_US, _TIMESTAMP_MS):
         value = timestamp_micros(address, length)
