@@ -38,7 +38,7 @@ from headrace.config.modes import (
     TimePrecisionMode,
     TopicNamingStrategy,
 )
-from headrace.config.property import REQUIRED, Family, Group, Property, not_needed, planned, refused
+from headrace.config.property import REQUIRED, Family, Group, Property, not_needed, refused
 from headrace.config.regex import compile_java_regex
 
 _JAVA = refused("Java classes cannot be loaded here")
@@ -734,7 +734,7 @@ class ConnectorConfig(ExecutionConfig):
         TEXT,
         Group.RUNTIME,
         "OpenLineage.",
-        status=planned("OpenLineage comes later"),
+        status=refused("Spark's own OpenLineage listener tells of the query"),
     )
 
     def check(self) -> Iterator[Finding]:

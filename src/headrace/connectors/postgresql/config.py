@@ -35,7 +35,6 @@ from headrace.config.property import (
     PassThrough,
     Property,
     not_needed,
-    planned,
     refused,
 )
 from headrace.connectors.postgresql.replica_identity import IdentityRule, parse_identity_rules
@@ -379,7 +378,7 @@ class PostgresConfig(ConnectorConfig):
         "0",
         Group.REPLICATION,
         "Interval of reading the slot's xmin for `source.xmin`; 0 is never.",
-        status=planned("source.xmin comes later"),
+        status=refused("source.xmin stays null, as it is by default"),
     )
     read_only = Property(
         "read.only",
