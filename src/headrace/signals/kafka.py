@@ -117,6 +117,22 @@ def find_partitions(client: Any, config: ConnectorConfig) -> list[int]:
     return sorted(found.partitions)
 
 
+def check_settings(config: ConnectorConfig) -> None:
+    """Whether the channel can be opened; Kafka is not asked. Raises as `open_consumer`."""
+    if "kafka" in config.signal_enabled_channels:
+        open_consumer(config, told=_nothing, committed=_nothing).close()
+
+
+def check_topic(config: ConnectorConfig) -> None:
+    """Whether the signal topic is there. Raises as `open_consumer` and `find_partitions`."""
+    # Asked by a consumer, for a producer's question creates the topic.
+    consumer = open_consumer(config, told=_nothing, committed=_nothing)
+    try:
+        find_partitions(consumer, config)
+    finally:
+        consumer.close()
+
+
 def unreachable(config: ConnectorConfig, error: object) -> HeadraceError:
     """Kafka does not answer, or refuses."""
     return HeadraceError(
@@ -134,7 +150,7 @@ def produce(config: ConnectorConfig, signal: Signal) -> None:
     connection = {k: v for k, v in _settings(config).items() if _CONNECTION.fullmatch(k)}
     settings = {**connection, "message.timeout.ms": str(int(_SEND_SECONDS * 1000) - 5000)}
     producer = _open("Producer", settings)
-    _check_topic(config)
+    check_topic(config)
     data = None if signal.data is None else json.loads(signal.data)
     failed: list[object] = []
 
@@ -155,15 +171,6 @@ def produce(config: ConnectorConfig, signal: Signal) -> None:
         failed.append(error.args[0])
     if failed:
         raise unreachable(config, failed[0])
-
-
-def _check_topic(config: ConnectorConfig) -> None:
-    # By a consumer, for a producer's question creates a topic that is not there.
-    consumer = open_consumer(config, told=_nothing, committed=_nothing)
-    try:
-        find_partitions(consumer, config)
-    finally:
-        consumer.close()
 
 
 def _nothing(*_: object) -> None:

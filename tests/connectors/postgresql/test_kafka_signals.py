@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import headrace
+from headrace.connectors.postgresql.checks import check
 from headrace.connectors.registry import parse_configuration, send_signal
 from headrace.errors import HeadraceError
 from headrace.signals.kafka import consumer_settings
@@ -299,26 +300,32 @@ def test_settings_of_the_consumer_are_handed_on(given: dict[str, str]) -> None:
     assert "secret" not in repr(config)
 
 
-def test_a_setting_that_the_client_does_not_know_stops_the_start(
-    given: dict[str, str], readers: Callable[[dict[str, str]], Reader]
-) -> None:
-    reader = readers(given | {"signal.consumer.ssl.keystore.kind": "JKS"})
+def test_a_setting_that_the_client_does_not_know_stops_the_start(given: dict[str, str]) -> None:
+    reader = Reader(given | {"signal.consumer.ssl.keystore.kind": "JKS"})
     with pytest.raises(HeadraceError, match=r"signals\.kafka_setting") as caught:
         reader.step()
     assert "ssl.keystore.kind" in caught.value.message
 
 
-def test_a_missing_client_is_named(
-    given: dict[str, str],
-    readers: Callable[[dict[str, str]], Reader],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    reader = readers(given)
-    reader.stop()
+def test_a_missing_client_is_named(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader(given)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(HeadraceError, match=r"signals\.no_kafka_client") as caught:
         reader.step()
     assert "headrace[kafka]" in caught.value.remedy
+
+
+def test_a_look_at_the_database_looks_for_the_topic_too(given: dict[str, str]) -> None:
+    def found(**more: str) -> list[tuple[str, str]]:
+        config = parse_configuration(given | {k.replace("_", "."): v for k, v in more.items()})
+        return [(f.code, f.level) for f in check(config) if f.code.startswith("signals.")]
+
+    assert found() == [("signals.topic", "ok")]
+    assert found(signal_kafka_topic="nothing") == [("signals.no_topic", "warning")]
+    assert found(signal_kafka_bootstrap_servers="127.0.0.1:1") == [
+        ("signals.kafka_unreachable", "warning")
+    ]
+    assert found(signal_consumer_nonsense="1") == [("signals.kafka_setting", "error")]
 
 
 def test_the_channel_needs_brokers(tables: Database) -> None:
