@@ -8,6 +8,8 @@ import pytest
 from hypothesis import settings
 
 from headrace.cli.embedded import PostgresServer
+from headrace.errors import HeadraceError
+from tests.servers.kafka import KafkaServer
 from tests.servers.postgresql import Database
 
 _SLOW = ("postgres", "spark", "chaos")
@@ -41,6 +43,25 @@ def postgres_servers() -> Iterator[Callable[[int], PostgresServer]]:
     yield running
     for server in servers.values():
         server.close()
+
+
+@pytest.fixture(scope="session")
+def kafka_server() -> Iterator[KafkaServer]:
+    try:
+        server = KafkaServer()
+    except HeadraceError as error:
+        if error.code == "spark.no_java":
+            pytest.skip(error.message)
+        raise
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def kafka(kafka_server: KafkaServer) -> KafkaServer:
+    """A running broker, whose topics are everybody's."""
+    kafka_server.start()
+    return kafka_server
 
 
 @pytest.fixture

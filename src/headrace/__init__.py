@@ -43,7 +43,8 @@ def signal(
     """Send a signal (`execute-snapshot`, `stop-snapshot`, `pause-snapshot`, `resume-snapshot`,
     `log`) to the query that runs with these properties; returns its id.
 
-    It travels through the signal table, or else the signal file. Raises HeadraceError.
+    It travels through the signal table, or else Kafka, or else the signal file.
+    Raises HeadraceError.
     """
     from headrace.connectors.registry import parse_configuration, send_signal
 

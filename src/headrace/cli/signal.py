@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--id", help="the signal's id (default: a random one)")
     parser.add_argument(
         "--channel",
-        choices=("source", "file"),
-        help="how it travels (default: the signal table if there is one, else the signal file)",
+        choices=("source", "kafka", "file"),
+        help="how it travels (default: the first that the configuration has)",
     )
 
 

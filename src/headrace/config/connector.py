@@ -38,11 +38,18 @@ from headrace.config.modes import (
     TimePrecisionMode,
     TopicNamingStrategy,
 )
-from headrace.config.property import REQUIRED, Family, Group, Property, not_needed, refused
+from headrace.config.property import (
+    REQUIRED,
+    Family,
+    Group,
+    PassThrough,
+    Property,
+    not_needed,
+    refused,
+)
 from headrace.config.regex import compile_java_regex
 
 _JAVA = refused("Java classes cannot be loaded here")
-_ONLY_SIGNALS = not_needed("it only serves the kafka channel, which comes later")
 _MICRO_BATCHES = not_needed(
     "micro-batches are limited by headrace.range.max.bytes and headrace.range.max.rows"
 )
@@ -547,8 +554,8 @@ class ConnectorConfig(ExecutionConfig):
         TEXT,
         None,
         Group.SIGNALS,
-        "Topic of the kafka channel.",
-        status=_ONLY_SIGNALS,
+        "Topic of the kafka channel; by default `topic.prefix` and `-signal`. Only messages count "
+        "whose key is `topic.prefix`.",
     )
     signal_kafka_bootstrap_servers = Property(
         "signal.kafka.bootstrap.servers",
@@ -556,23 +563,20 @@ class ConnectorConfig(ExecutionConfig):
         None,
         Group.SIGNALS,
         "Brokers of the kafka channel.",
-        status=_ONLY_SIGNALS,
     )
     signal_kafka_groupId = Property(
         "signal.kafka.groupId",
         TEXT,
         "kafka-signal",
         Group.SIGNALS,
-        "Consumer group of the kafka channel.",
-        status=_ONLY_SIGNALS,
+        "Consumer group of the kafka channel: a first start goes on where the group is.",
     )
     signal_kafka_poll_timeout_ms = Property(
         "signal.kafka.poll.timeout.ms",
         milliseconds(),
         "100",
         Group.SIGNALS,
-        "Poll timeout of the kafka channel.",
-        status=_ONLY_SIGNALS,
+        "How long a poll of the kafka channel waits; it holds nothing up.",
     )
     signal_file = Property(
         "signal.file",
@@ -609,12 +613,12 @@ class ConnectorConfig(ExecutionConfig):
         Group.SIGNALS,
         "Topic of the sink channel.",
     )
-    signal_consumer = Family(
+    signal_consumer = PassThrough(
         "signal.consumer.*",
         TEXT,
         Group.SIGNALS,
-        "Settings of the kafka channel's consumer.",
-        status=_ONLY_SIGNALS,
+        "Settings of the kafka channel's client (librdkafka's, which are Kafka's with few "
+        "exceptions).",
         case_matters=False,
     )
     errors_max_retries = Property(
@@ -784,8 +788,24 @@ class ConnectorConfig(ExecutionConfig):
         """`schema.table` of the signal table, whose events are always captured."""
         return self.signal_data_collection or None
 
+    def signal_topic(self) -> str:
+        """Topic of the kafka channel."""
+        return self.signal_kafka_topic or f"{self.topic_prefix}-signal"
+
+    def signal_brokers(self) -> str | None:
+        """Brokers of the kafka channel."""
+        given = self.signal_consumer.get("bootstrap.servers")
+        return given or self.signal_kafka_bootstrap_servers
+
     def _check_channels(self) -> Iterator[Finding]:
         yield from _unknown("signal.enabled.channels", self.signal_enabled_channels, _SIGNALS)
+        if "kafka" in self.signal_enabled_channels and not self.signal_brokers():
+            yield Finding(
+                "config.missing",
+                "signal.kafka.bootstrap.servers",
+                "signal.enabled.channels has kafka, but signal.kafka.bootstrap.servers is missing",
+                "Set signal.kafka.bootstrap.servers to the brokers, host:port.",
+            )
         told = self.notification_enabled_channels
         yield from _unknown("notification.enabled.channels", told, _NOTIFICATIONS)
         if "sink" in told and not self.notification_sink_topic_name:
@@ -802,7 +822,7 @@ class ConnectorConfig(ExecutionConfig):
         return NameFilter(self.column_include_list, self.column_exclude_list)
 
 
-_SIGNALS = ("source", "file")
+_SIGNALS = ("source", "kafka", "file")
 _NOTIFICATIONS = ("sink", "log")
 
 

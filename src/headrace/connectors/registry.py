@@ -81,7 +81,7 @@ def send_signal(
 ) -> str:
     """Asks the connector that runs with this configuration; returns the signal's id.
 
-    `channel` is source or file; None takes the first that there is. Raises HeadraceError.
+    `channel` is source, kafka or file; None takes the first that there is. Raises HeadraceError.
     """
     signal = make_signal(kind, data, name)
     folder = f"headrace.connectors.{short_name(type(config))}"

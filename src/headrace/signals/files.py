@@ -13,7 +13,7 @@ import os
 import time
 from pathlib import Path
 
-from headrace.signals.signal import Signal
+from headrace.signals.signal import Signal, parse_signal
 
 log = logging.getLogger(__name__)
 
@@ -81,22 +81,6 @@ def parse_lines(text: str) -> list[Signal]:
             except ValueError as problem:
                 log.warning("a line of the signal file is ignored: %s", problem)
     return signals
-
-
-def parse_signal(text: str) -> Signal:
-    """A signal as a JSON object. Raises ValueError with a sentence."""
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"it is not JSON ({error})") from None
-    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
-        raise ValueError("it is not a JSON object with a type")
-    data = found.get("data")
-    return Signal(
-        str(found.get("id") or ""),
-        found["type"],
-        data if data is None or isinstance(data, str) else json.dumps(data),
-    )
 
 
 def append_line(path: str | os.PathLike[str], signal: Signal) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 Key = tuple[str | None, ...]
 """Values of a table's chunking columns, as PostgreSQL writes them."""
@@ -82,6 +82,14 @@ class Insert:
         )
 
 
+class TopicPlace(NamedTuple):
+    """Where a partition of the signal topic is read next."""
+
+    topic: str
+    partition: int
+    next: int
+
+
 @dataclass(frozen=True)
 class SignalProgress:
     """The part of an offset that signals add.
@@ -90,8 +98,8 @@ class SignalProgress:
     beginning) to `maximum`; `scanned` counts its rows so far. `stops` are requests that wait for
     the open window, `blocking` tables whose snapshot waits for the end of the range, `xid` the
     transaction that asked for it. `inserts` are what the range that ends here holds. `file` counts
-    what was taken of the signal file (see signals.files), `ordinal` numbers what is inserted where
-    nothing came from the log.
+    what was taken of the signal file (see signals.files), `kafka` is how far the signal topic was
+    read, `ordinal` numbers what is inserted where nothing came from the log.
     """
 
     tables: tuple[Pending, ...] = ()
@@ -104,6 +112,7 @@ class SignalProgress:
     xid: int | None = None
     ordinal: int = 0
     file: int = 0
+    kafka: tuple[TopicPlace, ...] = ()
     inserts: tuple[Insert, ...] = ()
 
     @property
@@ -137,6 +146,8 @@ class SignalProgress:
             out["ordinal"] = self.ordinal
         if self.file:
             out["file"] = self.file
+        if self.kafka:
+            out["kafka"] = [list(place) for place in self.kafka]
         if self.inserts:
             out["inserts"] = [insert.to_json() for insert in self.inserts]
         return out
@@ -155,6 +166,7 @@ class SignalProgress:
             xid=data.get("xid"),
             ordinal=data.get("ordinal", 0),
             file=data.get("file", 0),
+            kafka=tuple(TopicPlace(*place) for place in data.get("kafka", ())),
             inserts=tuple(Insert.from_json(insert) for insert in data.get("inserts", ())),
         )
 

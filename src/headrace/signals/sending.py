@@ -10,6 +10,7 @@ from typing import Any
 from headrace.config.connector import ConnectorConfig
 from headrace.errors import HeadraceError
 from headrace.signals.files import append_line
+from headrace.signals.kafka import produce
 from headrace.signals.signal import Signal, WindowMark, parse_action
 
 
@@ -40,20 +41,22 @@ def send(
     channel: str | None,
     insert: Callable[[str, Signal], None],
 ) -> None:
-    """By `channel`, or the first that there is: the signal table (`insert`), the signal file.
+    """By `channel`, or the first that there is: the signal table (`insert`), Kafka, the file.
 
-    Raises HeadraceError("signals.no_channel").
+    Raises HeadraceError("signals.no_channel"), or what the channel has to say.
     """
     enabled = config.signal_enabled_channels
     table = config.signal_table()
     if channel in (None, "source") and table is not None and "source" in enabled:
         insert(table, signal)
+    elif channel in (None, "kafka") and "kafka" in enabled:
+        produce(config, signal)
     elif channel in (None, "file") and "file" in enabled:
         append_line(config.signal_file, signal)
     else:
         raise HeadraceError(
             "signals.no_channel",
             "The configuration has no channel that the signal could take",
-            "Set signal.data.collection to a signal table, or add file to "
-            "signal.enabled.channels and set signal.file.",
+            "Set signal.data.collection to a signal table, or add kafka or file to "
+            "signal.enabled.channels.",
         )

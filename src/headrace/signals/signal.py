@@ -69,6 +69,25 @@ class WindowMark:
 Action = ExecuteSnapshot | StopSnapshot | PauseSnapshot | ResumeSnapshot | LogMessage | WindowMark
 
 
+def parse_signal(text: str) -> Signal:
+    """`{"id": …, "type": …, "data": {…}}`, as files and messages have it.
+
+    Raises ValueError with a sentence.
+    """
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"it is not JSON ({error})") from None
+    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+        raise ValueError("it is not a JSON object with a type")
+    data = found.get("data")
+    return Signal(
+        str(found.get("id") or ""),
+        found["type"],
+        data if data is None or isinstance(data, str) else json.dumps(data),
+    )
+
+
 def parse_action(signal: Signal) -> Action:
     """What a signal asks for. Raises ValueError with a sentence for the log."""
     match signal.type:

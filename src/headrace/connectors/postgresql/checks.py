@@ -73,7 +73,7 @@ class _Checks(LogChecks):
                 rows.append(self._snapshot)
             if self._rule.streams:
                 log = [self._identities, self._slot, self._publication]
-                parts = [self._server, self._replication, *rows, *log]
+                parts = [self._server, self._replication, *rows, *log, self._channels]
             else:
                 self._add("postgresql.rows_only", "ok", "Rows are read, the log is not")
                 parts = rows

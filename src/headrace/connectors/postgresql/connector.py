@@ -44,6 +44,7 @@ from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.debezium.event_format import FORMATS
 from headrace.debezium.transactions import MESSAGES
 from headrace.errors import HeadraceError
+from headrace.signals.channels import has_channels
 
 log = logging.getLogger(__name__)
 
@@ -456,8 +457,8 @@ class PostgresConnector:
 
     def _signals(self) -> Signals | None:
         table = self._capture.signal_table
-        channels = self.config.notification_enabled_channels
-        if table is None and not channels and "file" not in self.config.signal_enabled_channels:
+        told = self.config.notification_enabled_channels
+        if table is None and not told and not has_channels(self.config):
             return None
         skips, self._snapshot_taken = not self._snapshot_taken, True
         return Signals(self.config, ChunkReader(self.config, self._capture), table, skips=skips)

@@ -15,6 +15,7 @@ from headrace.connectors.postgresql.publication import (
 )
 from headrace.connectors.postgresql.slot import LOST, check_slot, find_slot, system_identifier
 from headrace.errors import HeadraceError
+from headrace.signals.kafka import check_topic
 
 
 class LogChecks(Checks):
@@ -91,6 +92,20 @@ class LogChecks(Checks):
                 raise translate(error, self._config, "Opening a replication connection") from None
         user = self._config.database_user
         self._add("postgresql.replication", "ok", f"The role {user} may replicate")
+
+    def _channels(self) -> None:
+        """Without Kafka the stream starts all the same."""
+        if "kafka" not in self._config.signal_enabled_channels:
+            return
+        topic = self._config.signal_topic()
+        try:
+            check_topic(self._config)
+        except HeadraceError as error:
+            if not error.retriable:
+                raise
+            self._add(error.code, "warning", error.message, error.remedy)
+        else:
+            self._add("signals.topic", "ok", f"The signal topic {topic} is there")
 
     # -- slot -----------------------------------------------------------------------------------
 

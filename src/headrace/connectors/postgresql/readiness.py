@@ -19,6 +19,7 @@ from headrace.connectors.postgresql.signal_table import check_signal_table
 from headrace.connectors.postgresql.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.errors import HeadraceError
+from headrace.signals.kafka import check_settings
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Readiness:
             tables = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
             if self.rule.streams:
                 self._check_level(connection)
+                check_settings(self._config)
             self._check_tables(connection, tables)
             if self.rule.at_first:
                 self._check_overrides()

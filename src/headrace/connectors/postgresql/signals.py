@@ -31,7 +31,7 @@ from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.watermarks import Watermarks
 from headrace.connectors.postgresql.window import Window
 from headrace.errors import HeadraceError
-from headrace.signals.files import SignalFile
+from headrace.signals.channels import Channels
 from headrace.signals.notifications import INCREMENTAL, INITIAL, Notification, write_to_log
 from headrace.signals.progress import Insert, Pending, SignalProgress
 from headrace.signals.signal import (
@@ -99,10 +99,7 @@ class Signals:
         self._marks = None
         if signal_table is not None and not config.read_only:
             self._marks = Watermarks(config, signal_table)
-        self._file = None
-        if "file" in config.signal_enabled_channels:
-            interval = config.signal_poll_interval_ms / 1000
-            self._file = SignalFile(config.signal_file, interval)
+        self._channels = Channels(config)
         channels = config.notification_enabled_channels
         self._topic = config.notification_sink_topic_name if "sink" in channels else None
         self._logs = "log" in channels
@@ -144,7 +141,7 @@ class Signals:
         self._inserts.clear()
         self._blocks.clear()
         self._last = after
-        if self._first_xid is None and (self.signal_table or self._file):
+        if self._first_xid is None and (self.signal_table or self._channels):
             self._first_xid = self._reader.next_xid()
         while self._window is None and self.truncates and self.truncates[0][0] < after.lsn_commit:
             del self.truncates[0]
@@ -154,19 +151,17 @@ class Signals:
         if self._greets:
             self._greets = False
             self._notify(str(uuid.uuid4()), "SKIPPED", INITIAL, place, {})
-        if self._file is not None:
-            self._heed_file(self._file, after, place)
+        if self._channels:
+            self._heed_channels(after, place)
         if self.progress.running and self._window is None:
             self._stop(place)
             self._read(place)
         self._took(place)
 
-    def _heed_file(self, file: SignalFile, after: Offset, place: Place) -> None:
+    def _heed_channels(self, after: Offset, place: Place) -> None:
         # Spark asks for what follows `after` when its checkpoint holds it.
-        file.forget(after.signals.file if after.signals is not None else 0)
-        found, number = file.take(self.progress.file)
-        if number != self.progress.file:
-            self.progress = replace(self.progress, file=number)
+        self._channels.forget(after.signals or SignalProgress())
+        found, self.progress = self._channels.take(self.progress)
         for signal in found:
             self.heed(signal, place)
 
@@ -542,6 +537,7 @@ class Signals:
 
     def close(self) -> None:
         """Close the connections; never raises."""
+        self._channels.close()
         self._reader.close()
         if self._marks is not None:
             self._marks.shut()

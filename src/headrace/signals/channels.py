@@ -1,0 +1,58 @@
+"""The channels that signals come through besides the log: the file, the topic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace.config.connector import ConnectorConfig
+from headrace.signals.files import SignalFile
+from headrace.signals.progress import SignalProgress
+from headrace.signals.signal import Signal
+from headrace.signals.topic import SignalTopic
+
+
+def has_channels(config: ConnectorConfig) -> bool:
+    """Whether signals may come from elsewhere than the log."""
+    return not {"file", "kafka"}.isdisjoint(config.signal_enabled_channels)
+
+
+class Channels:
+    """Those of a configuration; true when there is one. How far each was read is in the progress,
+    so that a signal is heeded once, whenever the process dies."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        enabled = config.signal_enabled_channels
+        self._file = self._topic = None
+        if "file" in enabled:
+            interval = config.signal_poll_interval_ms / 1000
+            self._file = SignalFile(config.signal_file, interval)
+        if "kafka" in enabled:
+            self._topic = SignalTopic(config)
+
+    def __bool__(self) -> bool:
+        return self._file is not None or self._topic is not None
+
+    def forget(self, held: SignalProgress) -> None:
+        """The checkpoint holds this."""
+        if self._file is not None:
+            self._file.forget(held.file)
+        if self._topic is not None:
+            self._topic.forget(held.kafka)
+
+    def take(self, progress: SignalProgress) -> tuple[list[Signal], SignalProgress]:
+        """Signals that nobody has heeded after `progress`, and the progress with them."""
+        found: list[Signal] = []
+        if self._file is not None:
+            signals, number = self._file.take(progress.file)
+            found += signals
+            progress = replace(progress, file=number)
+        if self._topic is not None:
+            signals, places = self._topic.take(progress.kafka)
+            found += signals
+            progress = replace(progress, kafka=places)
+        return found, progress
+
+    def close(self) -> None:
+        """Never raises."""
+        if self._topic is not None:
+            self._topic.close()

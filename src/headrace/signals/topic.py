@@ -1,0 +1,271 @@
+"""The kafka channel: messages `{"id": …, "type": …, "data": {…}}` whose key is topic.prefix.
+
+The place of each partition is kept in the offset, so a signal is heeded once, whenever the
+process dies. A thread reads ahead of it: whoever plans never waits for Kafka, but for a moment at
+the start. What goes wrong with Kafka is warned of, and the stream goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Any
+
+from headrace.config.connector import ConnectorConfig
+from headrace.errors import HeadraceError
+from headrace.signals.kafka import (
+    ANSWER_SECONDS,
+    find_partitions,
+    load_client,
+    open_consumer,
+    reset,
+    unreachable,
+)
+from headrace.signals.progress import TopicPlace
+from headrace.signals.signal import Signal, parse_signal
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message
+
+log = logging.getLogger(__name__)
+
+Places = tuple[TopicPlace, ...]
+
+_START_SECONDS = 3.0  # for the signals that were there before the start
+_LEAST_POLL_SECONDS = 0.02
+_MOST_WAITING = 1000  # signals that nobody took yet
+
+
+class SignalTopic:
+    """Reads the signal topic from the first `take` on."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        """Raises HeadraceError("signals.no_kafka_client") or ("signals.kafka_setting")."""
+        self._config = config
+        self._kafka = load_client()
+        self._topic = config.signal_topic()
+        self._key = config.topic_prefix.encode()
+        self._consumer = open_consumer(config, told=self._told, committed=self._committed)
+        self._interval = config.signal_poll_interval_ms / 1000
+        self._timeout = max(config.signal_kafka_poll_timeout_ms / 1000, _LEAST_POLL_SECONDS)
+        self._thread = threading.Thread(target=self._run, name="signal topic", daemon=True)
+        self._ended = threading.Event()
+        self._changed = threading.Condition()
+        # Under the condition:
+        self._signals: list[Signal] = []
+        self._places: dict[int, int] | None = None  # behind these signals; None: not known yet
+        self._from: dict[int, int] | None = None  # where the thread is to begin anew
+        self._unread: set[int] = set()  # partitions whose end was not seen since
+        self._taken: Places | None = None
+        self._held: Places = ()
+        # The thread's own:
+        self._lost: object = None
+        self._complaint: str | None = None
+
+    def forget(self, places: Places) -> None:
+        """The checkpoint holds that everything before `places` was heeded; the group is told."""
+        with self._changed:
+            self._held = places
+
+    def take(self, places: Places) -> tuple[list[Signal], Places]:
+        """Signals that nobody has heeded from `places` on, and the places behind them."""
+        with self._changed:
+            if places != self._taken:
+                # The first time, or what was taken is planned again.
+                self._signals.clear()
+                self._places = None
+                self._from = {p.partition: p.next for p in places if p.topic == self._topic}
+                if not self._thread.is_alive():
+                    self._thread.start()
+                self._changed.wait_for(self._caught_up, _START_SECONDS)
+            signals, self._signals = self._signals, []
+            if self._places is not None:
+                found = sorted(self._places.items())
+                places = tuple(TopicPlace(self._topic, *place) for place in found)
+            self._taken = places
+            self._changed.notify_all()
+            return signals, places
+
+    def _caught_up(self) -> bool:
+        failed = self._complaint is not None
+        return failed or (self._places is not None and not self._unread)
+
+    def close(self) -> None:
+        """Never raises."""
+        self._ended.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(ANSWER_SECONDS + 1)
+        else:
+            self._consumer.close()
+
+    # -- the thread -----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        told: Places = ()
+        while not self._ended.is_set():
+            try:
+                self._begin()
+                told = self._tell_group(told)
+                self._read()
+            except HeadraceError as problem:
+                self._complain(problem)
+            except self._kafka.KafkaException as error:
+                self._complain(unreachable(self._config, error.args[0]))
+        try:
+            self._consumer.close()
+        except (RuntimeError, self._kafka.KafkaException) as error:
+            log.debug("closing Kafka's consumer: %s", error)
+
+    def _begin(self) -> None:
+        """Begin where it was asked for, or anew where reading stopped."""
+        with self._changed:
+            wanted = self._from
+            if wanted is None and self._lost is not None:
+                wanted = self._from = dict(self._places or {})
+        if wanted is None:
+            return
+        self._lost = None
+        partitions = find_partitions(self._consumer, self._config)
+        places = self._resolve(partitions, wanted)
+        partition = self._kafka.TopicPartition
+        with self._changed:
+            if self._from is not wanted:
+                return  # it was asked for something else meanwhile
+            self._consumer.assign([partition(self._topic, *place) for place in places.items()])
+            self._from, self._places, self._unread = None, places, set(places)
+            if self._complaint is not None:
+                log.warning("signals are read from the topic %s again", self._topic)
+                self._complaint = None
+
+    def _resolve(self, partitions: list[int], wanted: dict[int, int]) -> dict[int, int]:
+        """Where each partition is read next."""
+        kafka = self._kafka
+        places: dict[int, int] = {}
+        committed: dict[int, int] = {}
+        asked = [kafka.TopicPartition(self._topic, number) for number in partitions]
+        if not wanted:
+            for found in self._consumer.committed(asked, timeout=ANSWER_SECONDS):
+                if found.error is not None:
+                    raise kafka.KafkaException(found.error)
+                if found.offset >= 0:
+                    committed[found.partition] = found.offset
+        for one in asked:
+            number = one.partition
+            low, high = self._consumer.get_watermark_offsets(one, timeout=ANSWER_SECONDS)
+            place = wanted.get(number, committed.get(number))
+            if place is None:
+                # A partition that is new has no signal that came before.
+                place = self._first(low, high) if not wanted else low
+            elif not low <= place <= high:
+                log.warning(
+                    "the topic %s no longer has the place %d of partition %d; signals are read "
+                    "from %d on",
+                    self._topic,
+                    place,
+                    number,
+                    low,
+                )
+                place = low
+            places[number] = place
+        return places
+
+    def _first(self, low: int, high: int) -> int:
+        match reset(self._config):
+            case "earliest":
+                return int(low)
+            case "latest":
+                return int(high)
+        raise HeadraceError(
+            "signals.no_place",
+            f"The group {self._config.signal_kafka_groupId} has no place in {self._topic}, and "
+            "signal.consumer.auto.offset.reset forbids to choose one",
+            "Set signal.consumer.auto.offset.reset to earliest or latest.",
+        )
+
+    def _tell_group(self, told: Places) -> Places:
+        """What the checkpoint holds is committed: for whoever watches the group's lag."""
+        with self._changed:
+            held = tuple(place for place in self._held if place.topic == self._topic)
+        if held and held != told:
+            partition = self._kafka.TopicPartition
+            self._consumer.commit(offsets=[partition(*place) for place in held], asynchronous=True)
+        return held
+
+    def _read(self) -> None:
+        message = self._consumer.poll(self._timeout)
+        if message is not None:
+            self._take_in(message)
+            return
+        with self._changed:
+            if not self._unread and self._from is None and self._lost is None:
+                # `take` wakes the thread only to begin anew.
+                self._changed.wait_for(self._is_asked, self._interval)
+
+    def _is_asked(self) -> bool:
+        return self._ended.is_set() or self._from is not None
+
+    def _take_in(self, message: Message) -> None:
+        error = message.error()
+        number, offset = message.partition(), message.offset()
+        if error is not None and error.code() != self._kafka.KafkaError._PARTITION_EOF:
+            self._lost = error
+            raise self._kafka.KafkaException(error)
+        assert number is not None
+        assert offset is not None
+        signal = None if error is not None else self._signal(message)
+        with self._changed:
+            if self._from is not None or self._places is None:
+                return  # of before
+            if error is not None:
+                self._unread.discard(number)
+                self._changed.notify_all()
+                return
+            self._places[number] = offset + 1
+            if signal is not None:
+                self._signals.append(signal)
+            full = len(self._signals) >= _MOST_WAITING
+            if full:
+                self._unread.clear()
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: not self._signals or self._is_asked())
+
+    def _signal(self, message: Message) -> Signal | None:
+        if message.key() != self._key:
+            return None  # for another connector
+        value = message.value()
+        try:
+            if value is None:
+                raise ValueError("it has no value")
+            text = value if isinstance(value, str) else value.decode(errors="replace")
+            return parse_signal(text)
+        except ValueError as problem:
+            log.warning(
+                "the message at %d of partition %d of the signal topic %s is ignored: %s",
+                message.offset(),
+                message.partition(),
+                self._topic,
+                problem,
+            )
+            return None
+
+    def _told(self, error: KafkaError) -> None:
+        """From the client, while it is polled."""
+        lasting = (self._kafka.KafkaError._ALL_BROKERS_DOWN, self._kafka.KafkaError._AUTHENTICATION)
+        if error.code() in lasting or error.fatal():
+            self._lost = error
+
+    def _committed(self, error: KafkaError | None, _places: Any) -> None:
+        if error is not None:
+            group = self._config.signal_kafka_groupId
+            log.warning("the group %s could not be told its place: %s", group, error.str())
+
+    def _complain(self, problem: HeadraceError) -> None:
+        """Once, while it is the same; then wait."""
+        with self._changed:
+            if self._complaint != problem.message:
+                log.warning("no signals come from Kafka until this is mended: %s", problem)
+                self._complaint = problem.message
+            self._changed.notify_all()
+        self._ended.wait(max(self._interval, 1.0))

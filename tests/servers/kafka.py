@@ -1,0 +1,168 @@
+"""A real Kafka broker of one node, from Maven Central, on free ports."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyspark
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headrace.spark.cache import cache_folder
+from headrace.spark.java import find_java
+
+_RELEASE = "4.3.1"
+_MODULE = ("org.apache.kafka", "kafka_2.13", _RELEASE)
+_QUIET = {"log_level": "2"}
+_FAST = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_SETTINGS = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+log.dirs={folder}/data
+num.network.threads=2
+num.io.threads=2
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+log.cleaner.dedupe.buffer.size=2097152
+"""
+
+
+class KafkaServer:
+    """Started by `start`, which may be called again after `stop`; `close` removes its data."""
+
+    def __init__(self) -> None:
+        self._java = find_java() / "bin" / "java"
+        self._folder = Path(tempfile.mkdtemp(prefix="headrace-kafka-"))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port, controller = _free_ports(2)
+        settings = _SETTINGS.format(port=self._port, controller=controller, folder=self._folder)
+        self._settings = self._folder / "server.properties"
+        self._settings.write_text(settings)
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        format_folder = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._settings]
+        subprocess.run(
+            [self._java, *_FAST, "-cp", _jars(self._java), *format_folder],
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        if self._process is not None:
+            return
+        log = self._folder / "server.log"
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [self._java, "-Xmx256m", *_FAST, "-cp", _jars(self._java), "kafka.Kafka",
+                 self._settings],
+                stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + 90
+        while True:
+            try:
+                self._admin().list_topics(timeout=1)
+                return
+            except KafkaException:
+                told = log.read_text(errors="replace")[-2000:]
+                assert self._process.poll() is None, f"Kafka ended: {told}"
+                assert time.monotonic() < deadline, f"Kafka does not answer: {told}"
+
+    def stop(self) -> None:
+        if self._process is not None:
+            # A controlled shutdown without another broker to hand over to can take minutes.
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def close(self) -> None:
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        admin = self._admin()  # has to outlive what it promises
+        for created in admin.create_topics([NewTopic(name, partitions, 1)]).values():
+            created.result(timeout=30)
+
+    def delete_topic(self, name: str) -> None:
+        admin = self._admin()
+        for deleted in admin.delete_topics([name]).values():
+            deleted.result(timeout=30)
+
+    def topics(self) -> set[str]:
+        return set(self._admin().list_topics(timeout=10).topics)
+
+    def send(self, topic: str, *messages: tuple[str | None, str | None]) -> None:
+        """Keys and values, to the first partition."""
+        producer = Producer({"bootstrap.servers": self.address, **_QUIET})
+        for key, value in messages:
+            producer.produce(topic, key=key, value=value, partition=0)
+        assert producer.flush(30) == 0
+
+    def committed(self, group: str, topic: str) -> int:
+        """Where the group is in the first partition."""
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": group, **_QUIET})
+        try:
+            return consumer.committed([TopicPartition(topic, 0)], timeout=10)[0].offset
+        finally:
+            consumer.close()
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.address, **_QUIET})
+
+
+def _jars(java: Path) -> str:
+    """The broker's class path; fetched once, by the Ivy that comes with Spark."""
+    folder = cache_folder("servers") / f"kafka-{_RELEASE}"
+    if not folder.exists():
+        fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
+        ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+        pattern = f"{fresh}/jars/[artifact]-[revision](-[classifier]).jar"
+        arguments: Sequence[str | Path] = (
+            "-cache", fresh / "cache", "-dependency", *_MODULE, "-confs", "default",
+            "-types", "jar", "bundle", "-retrieve", pattern,
+        )  # fmt: skip
+        fetched = subprocess.run(
+            [java, "-jar", ivy, *arguments], capture_output=True, text=True, timeout=600
+        )
+        assert fetched.returncode == 0, f"Kafka cannot be fetched: {fetched.stdout[-2000:]}"
+        try:
+            (fresh / "jars").rename(folder)
+        except OSError:
+            assert folder.exists()  # another run was faster
+        shutil.rmtree(fresh)
+    return f"{folder}/*"
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
