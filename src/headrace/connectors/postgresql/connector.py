@@ -460,7 +460,8 @@ class PostgresConnector:
         if table is None and not channels and "file" not in self.config.signal_enabled_channels:
             return None
         skips, self._snapshot_taken = not self._snapshot_taken, True
-        return Signals(self.config, ChunkReader(self.config, self._capture), table, skips=skips)
+        reader = ChunkReader(self.config, self._capture)
+        return Signals(self.config, reader, table, self._metrics.incremental, skips=skips)
 
     def _slices(self, start: Offset, end: Offset) -> list[Slice]:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:

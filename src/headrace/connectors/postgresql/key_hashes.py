@@ -31,7 +31,13 @@ def key_hashes(images: np.ndarray, offsets: np.ndarray, facts: RelationFacts) ->
     names = [column.name for column in facts.columns]
     keys = np.array([names.index(name) for name in facts.key], np.int64)
     relation = np.zeros(decoder.RELATION_WORDS, np.int64)
-    relation[: decoder.COMPARED] = (1, len(names), topic_hash(facts.topic), address_of(keys), len(keys))
+    relation[: decoder.COMPARED] = (
+        1,
+        len(names),
+        topic_hash(facts.topic),
+        address_of(keys),
+        len(keys),
+    )
     scratch = np.empty(24 * max(len(names), 1) + PADDING, np.uint8)
     done = _hash_rows(
         address_of(images),
