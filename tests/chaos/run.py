@@ -125,14 +125,16 @@ class Run:
             return [p for p in named.values() if _parent(p) in named]
         return list(named.values())
 
-    def kill(self, victims: list[psutil.Process]) -> float | None:
-        """SIGKILL; returns after how many seconds the slot was free (None: it was not in use)."""
+    def kill(self, victims: list[psutil.Process], *, frees: bool = True) -> float | None:
+        """SIGKILL; returns after how many seconds the slot was free (None: it was not in use, or
+        the kill does not free it)."""
         with self.server.connect() as connection:
-            used = slot_in_use(connection)
+            used = frees and slot_in_use(connection)
             begun = time.monotonic()
             for process in victims:
                 _end(process)
-            await_free_slot(connection)
+            if frees:
+                await_free_slot(connection)
             return time.monotonic() - begun if used else None
 
     def await_gone(self, session: int) -> None:

@@ -81,7 +81,8 @@ class Killer:
             time.sleep(self.chance.uniform(0, 1.5))
             run.server.start()
             return ""
-        free = run.kill(self.victims(kind))
+        # Spark runs a worker's task again, and the source goes on reading.
+        free = run.kill(self.victims(kind), frees=kind != "worker")
         if kind in SURVIVED:
             return ""
         begun, process = time.monotonic(), run.process

@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Metrics:
     """What a connector measured. `snapshot` and `streaming` have the names of Debezium's JMX
-    metrics; `slot` is what PostgreSQL says of the replication slot (None: not read yet);
-    `oldest_unacknowledged_ms` is the age of the oldest change that the database must still keep."""
+    metrics; `incremental` is an incremental snapshot's progress, its chunk by Debezium's names
+    (None: there was none); `slot` is what PostgreSQL says of the replication slot (None: not read
+    yet); `oldest_unacknowledged_ms` is the age of the oldest change that the database must still
+    keep."""
 
     snapshot: Mapping[str, Any]
     streaming: Mapping[str, Any]
     slot: Mapping[str, Any] | None
     oldest_unacknowledged_ms: int | None
+    incremental: Mapping[str, Any] | None = None
 
 
 def metrics(query: StreamingQuery) -> Metrics | None:
@@ -47,4 +50,5 @@ def _reported(progress: Mapping[str, Any]) -> Iterator[Metrics]:
                 found["streaming"],
                 found.get("slot"),
                 found.get("oldest_unacknowledged_ms"),
+                found.get("incremental"),
             )

@@ -254,6 +254,107 @@ def test_a_filter_that_is_not_a_condition_on_the_table_is_refused_and_the_stream
     assert "after" in [e["after"].get("v") for e in reader.events() if e.get("op") == "c"]
 
 
+def many(database: Database) -> None:
+    database.execute(
+        "INSERT INTO t SELECT i, 'row ' || i, 'x' FROM generate_series(31, 1000) i;"
+        "INSERT INTO other SELECT i / 7, 'b' || i, 'v' FROM generate_series(1, 55) i"
+    )
+
+
+def opened_windows(database: Database) -> int:
+    found = database.execute("SELECT count(*) FROM signals WHERE type = 'snapshot-window-open'")
+    return int(found[0][0])
+
+
+def test_windows_hold_several_chunks_of_several_tables_in_the_order_of_their_keys(
+    reader: Reader, tables: Database
+) -> None:
+    many(tables)
+    reader.drain()
+    ask(tables, data_collections=["public.other", "public.t"])
+    reader.drain()
+    read = [e for e in reader.events() if e.get("op") == "r"]
+    assert [e["source"]["table"] for e in read] == ["other"] * 55 + ["t"] * 1000
+    assert [e["after"]["id"] for e in reads(reader)] == list(range(1, 1001))
+    wanted = tables.execute("SELECT a, b FROM other ORDER BY a, b")
+    assert [(e["after"]["a"], e["after"]["b"]) for e in reads(reader, "other")] == wanted
+    # 106 chunks of ten rows: one, two, then four at a time.
+    assert opened_windows(tables) == 28
+
+
+def test_chunks_that_share_a_window_undo_no_change_of_it(tables: Database) -> None:
+    many(tables)
+    reader = Reader(properties(tables, incremental__snapshot__chunk__size="100"))
+    reader.step()
+    reader.drain()
+    tables.execute(
+        "CREATE FUNCTION in_window() RETURNS trigger LANGUAGE plpgsql AS $$"
+        " DECLARE n int := (SELECT count(*) FROM signals); BEGIN"
+        " UPDATE t SET v = v || '!', big = '' WHERE id % 17 = n % 17;"
+        " UPDATE t SET id = 2000 + id WHERE id < 1000 AND id % 113 = n % 113;"
+        " UPDATE t SET id = -id WHERE id BETWEEN 1 AND 1000 AND id % 127 = n % 127;"
+        " DELETE FROM t WHERE id % 101 = n % 101; RETURN NULL; END $$;"
+        "CREATE TRIGGER in_window AFTER INSERT ON signals FOR EACH ROW"
+        " WHEN (NEW.type LIKE 'snapshot-window-%') EXECUTE FUNCTION in_window()"
+    )
+    ask(tables, data_collections=["public.t"])
+    reader.drain()
+    reader.stop()
+    assert opened_windows(tables) <= 8
+    assert folded(reader) == rows(tables)
+
+
+def test_a_chunk_that_fails_ends_its_table_and_not_its_neighbours(
+    tables: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    many(tables)
+    # Rows are read along the index, so that only the chunk with row 65 fails.
+    tables.execute(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET enable_sort = off',"
+        " current_database()); END $$"
+    )
+    reader = Reader(properties(tables))
+    reader.step()
+    reader.drain()
+    ask(
+        tables,
+        data_collections=["public.t", "public.other"],
+        additional_conditions=[{"data-collection": "public.t", "filter": "100 / (id - 65) <> 900"}],
+    )
+    reader.drain()
+    reader.stop()
+    assert "division by zero" in caplog.text
+    assert [e["after"]["id"] for e in reads(reader)] == list(range(1, 61))
+    assert len(reads(reader, "other")) == 55
+
+
+def test_progress_is_told_while_chunks_are_read(
+    reader: Reader, tables: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    many(tables)
+    tables.execute("ANALYZE t")
+    reader.drain()
+    assert reader.open().metrics()["incremental"] is None
+    ask(tables, data_collections=["public.t"])
+    ask(tables, "pause-snapshot")
+    with caplog.at_level("INFO", "headrace.connectors.postgresql.incremental_metrics"):
+        reader.drain()
+        paused = reader.open().metrics()["incremental"]
+        assert paused["State"] == "PAUSED"
+        ask(tables, "resume-snapshot")
+        reader.step()
+        ask(tables, "pause-snapshot")
+        reader.drain()
+        found = reader.open().metrics()["incremental"]
+        ask(tables, "resume-snapshot")
+        reader.drain()
+    assert (found["Table"], found["RemainingTableCount"]) == ("public.t", 1)
+    assert (found["TableFrom"], found["TableTo"]) == (None, "1000")
+    done = reader.open().metrics()["incremental"]
+    assert (done["State"], done["RowsScanned"]) == ("COMPLETED", 1000)
+    assert "completed after 1000 rows" in caplog.text
+
+
 def test_a_condition_limits_the_rows(reader: Reader, tables: Database) -> None:
     ask(
         tables,

@@ -99,6 +99,17 @@ SELECT c.oid, n.nspname, c.relname, c.relpages,
 FROM tree t JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' ORDER BY n.nspname, c.relname
 """
+_ESTIMATES = """
+SELECT n.nspname || '.' || c.relname,
+  CASE WHEN bool_or(l.reltuples <= 0 AND pg_relation_size(l.oid) > 0) THEN -1
+       ELSE sum(greatest(l.reltuples, 0))::bigint END
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN LATERAL (SELECT c.oid AS oid WHERE c.relkind = 'r' UNION ALL
+  SELECT t.relid FROM pg_partition_tree(c.oid) t WHERE c.relkind = 'p' AND t.isleaf) f ON true
+JOIN pg_class l ON l.oid = f.oid
+WHERE c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s)
+GROUP BY 1
+"""
 _TYPE = """
 SELECT t.oid, t.typname, n.nspname, t.typtype::text,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 AND t.typcategory = 'A' THEN t.typelem END,
@@ -177,6 +188,11 @@ class Catalog:
             )
         )
         return CatalogTable(oid, schema, table, partitioned, identity, columns, key, leaves)
+
+    def estimates(self, names: Sequence[str]) -> dict[str, int]:
+        """Rows by `schema.table` as the statistics have them; -1: they do not know."""
+        found = self._rows(_ESTIMATES, (list(names),))
+        return {str(name): int(rows) for name, rows in found}
 
     def type_facts(self, oid: int) -> TypeFacts:
         """A type; enums are read each time, because they get labels while running."""

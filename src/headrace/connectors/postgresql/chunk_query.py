@@ -8,6 +8,8 @@ from psycopg import sql
 
 from headrace.signals.progress import Key
 
+_NUMBER = sql.Identifier("headrace row number")
+
 
 def is_after(key: Sequence[str], nullable: Sequence[bool], bound: Key) -> sql.Composed:
     """Rows behind `bound` in ORDER BY key, where nulls come last."""
@@ -88,6 +90,39 @@ def maximum_statement(
         _where(conditions),
         sql.SQL(", ").join(sql.SQL("{} DESC").format(sql.Identifier("t", name)) for name in key),
     )
+
+
+def bounds_statement(
+    table: tuple[str, str],
+    key: Sequence[str],
+    conditions: Sequence[sql.Composable],
+    *,
+    only: bool,
+    size: int,
+    count: int,
+) -> sql.Composed:
+    """Every `size`-th key, `count` of them at most, as text."""
+    return sql.SQL(
+        "SELECT {} FROM (SELECT {}, row_number() OVER (ORDER BY {}) AS {} FROM {}{} t{}"
+        " ORDER BY {} LIMIT {}) t WHERE {} % {} = 0 ORDER BY {}"
+    ).format(
+        sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier("t", name)) for name in key),
+        _names(key),
+        _names(key),
+        _NUMBER,
+        sql.SQL("ONLY " if only else ""),
+        sql.Identifier(*table),
+        _where(conditions),
+        _names(key),
+        sql.Literal(size * count),
+        _NUMBER,
+        sql.Literal(size),
+        _NUMBER,
+    )
+
+
+def _names(key: Sequence[str]) -> sql.Composed:
+    return sql.SQL(", ").join(sql.Identifier("t", name) for name in key)
 
 
 def _where(conditions: Sequence[sql.Composable]) -> sql.Composable:

@@ -1,76 +1,63 @@
-"""Reads incremental chunks: the next rows of a table on a snapshot that says what it sees."""
+"""Reads incremental chunks: the next rows of tables on a snapshot that says what it sees."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-import numpy as np
 import psycopg
-from psycopg import sql
 
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
-from headrace.connectors.postgresql.chunk_query import (
-    chunk_statement,
-    is_after,
-    is_upto,
-    maximum_statement,
-)
+from headrace.connectors.postgresql.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.copy_reader import read_copy
-from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.key_hashes import key_hashes
+from headrace.connectors.postgresql.key_ranges import (
+    KeyRange,
+    Skipped,
+    Target,
+    largest_key,
+    limit_time,
+    problems,
+    split,
+)
+from headrace.connectors.postgresql.lanes import Lanes
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import parse_lsn
-from headrace.connectors.postgresql.window import Snapshot8, row_key
+from headrace.connectors.postgresql.window import Chunk, Snapshot8, row_key
 from headrace.errors import HeadraceError
 from headrace.signals.progress import Key, Pending
 
-
-@dataclass(frozen=True)
-class Target:
-    """A table that can be read in chunks: by which columns, and under which condition."""
-
-    table: CatalogTable
-    facts: RelationFacts
-    key: tuple[str, ...]
-    nullable: tuple[bool, ...]
-    condition: str | None
-
-
-class Skipped(Exception):
-    """A table that is not read; `status` is Debezium's word for it."""
-
-    def __init__(self, status: str, why: str) -> None:
-        super().__init__(why)
-        self.status = status
+log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Rows, the snapshot they were read on, and when; `maximum` is the table's largest key."""
+class _Part:
+    """A range that is to be read; without, the table has `ended`."""
 
-    rows: ChunkRows
-    seen: Snapshot8
-    taken_us: int
-    maximum: Key | None
-    upper: Key | None
+    table: Pending
+    keys: KeyRange | None
+    maximum: Key | None = None
+    ended: str | None = None
 
 
 class ChunkReader:
-    """One connection, opened when it is first needed. Raises HeadraceError that may be tried
-    again when it is lost, and Skipped for a table that cannot be read."""
+    """One connection and lanes beside it, opened when they are first needed. Raises HeadraceError
+    that may be tried again when one is lost, and Skipped for a table that cannot be read."""
 
     def __init__(self, config: PostgresConfig, capture: Capture) -> None:
         self._config, self._capture = config, capture
         self._catalog = Catalog(config)
+        self._lanes = Lanes(config)
         self._connection: psycopg.Connection | None = None
 
     def close(self) -> None:
         """Close the connections; never raises."""
         self._catalog.close()
+        self._lanes.close()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -117,6 +104,11 @@ class ChunkReader:
             self._connection = connect(self._config, application="headrace incremental")
         return self._connection
 
+    def estimates(self, names: Sequence[str]) -> dict[str, int]:
+        """Rows of tables by the statistics; -1: there are none."""
+        found = self._catalog.estimates(names)
+        return {name: found.get(name, 0) for name in names}
+
     def target(self, pending: Pending) -> Target:
         """How to read a table. Raises Skipped."""
         if not self._capture.reads(pending.name):
@@ -157,99 +149,136 @@ class ChunkReader:
         nullable = tuple(name not in table.not_null for name in key)
         return Target(table, facts, key, nullable, condition)
 
-    def read(
+    def again(self, target: Target, lower: Key | None, upper: Key | None) -> ChunkRows:
+        """The rows of a chunk as they are now. Raises Skipped."""
+        wanted = KeyRange(target, lower, upper)
+        found = self._transaction(lambda lead, *_: self._lanes.read(lead, None, [wanted])[0])
+        if isinstance(found, Skipped):
+            raise found
+        return found
+
+    def chunks(
         self,
-        target: Target,
-        lower: Key | None,
+        tables: Sequence[Pending],
+        after: Key | None,
         maximum: Key | None,
         *,
-        limit: int | None,
-    ) -> Chunk:
-        """The rows of (lower, maximum], `limit` of them at most. Without `maximum` it is found
-        first, and does not bound the rows."""
-        connection = self._connected()
+        size: Callable[[Pending], int],
+        most: int,
+        ends_early: bool,
+    ) -> list[Chunk]:
+        """The next chunks of `tables`, one table behind the other; `most` of them have rows. The
+        first table is read from `after` to `maximum`; without, its largest key is found.
+        `ends_early`: a chunk with less rows than asked for is a table's last one."""
+
+        def read(lead: psycopg.Connection, seen: str, taken: int, name: str | None) -> list[Chunk]:
+            parts: list[_Part] = []
+            for table in tables:
+                room = most - sum(part.keys is not None for part in parts)
+                if room <= 0:
+                    break
+                bounds = (None, None) if parts else (after, maximum)
+                parts += self._parts(lead, table, *bounds, size(table), room)
+            ranges = [part.keys for part in parts if part.keys is not None]
+            found = iter(self._lanes.read(lead, name, ranges))
+            return _chunks(parts, found, Snapshot8(seen), taken, ends_early=ends_early)
+
+        return self._transaction(read, exports=most > 1)
+
+    def _transaction(
+        self,
+        work: Callable[[psycopg.Connection, str, int, str | None], T],
+        *,
+        exports: bool = False,
+    ) -> T:
+        """`work` is given what its snapshot sees, the time, and the name others know it by."""
+        lead = self._connected()
         try:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            if target.condition is not None:
-                # What others wrote may take as long as a query of ours, and no longer.
-                timeout = self._config.database_query_timeout_ms
-                connection.execute(f"SET LOCAL statement_timeout = {timeout}".encode())
-            row = connection.execute(
+            lead.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            row = lead.execute(
                 "SELECT txid_current_snapshot()::text,"
-                " (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+                " (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
+                + ("pg_export_snapshot()" if exports else "NULL")
             ).fetchone()
             assert row is not None
-            seen = Snapshot8(str(row[0]))
-            found = self._rows(connection, target, lower, maximum, limit)
-            connection.execute("ROLLBACK")
-        except psycopg.OperationalError as error:
-            if error.sqlstate != "57014":  # the statement's time is over
-                self._connection = None
-                connection.close()
-                raise translate(error, self._config, "Reading a chunk") from None
-            connection.execute("ROLLBACK")
-            raise Skipped("SQL_EXCEPTION", _text(error)) from None
+            found = work(lead, str(row[0]), int(row[1]), row[2])
+            lead.execute("ROLLBACK")
         except psycopg.Error as error:
-            connection.execute("ROLLBACK")
-            raise Skipped("SQL_EXCEPTION", _text(error)) from None
-        except HeadraceError as error:
-            if error.code != "postgresql.copy_failed":
-                raise
-            connection.execute("ROLLBACK")
-            raise Skipped("SQL_EXCEPTION", error.message) from None
-        rows, maximum = found
+            self._lose()
+            raise translate(error, self._config, "Reading a chunk") from None
+        except HeadraceError:
+            self._lose()
+            raise
+        return found
+
+    def _lose(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _parts(
+        self,
+        lead: psycopg.Connection,
+        table: Pending,
+        after: Key | None,
+        maximum: Key | None,
+        size: int,
+        room: int,
+    ) -> list[_Part]:
+        try:
+            target = self.target(table)
+            with problems(self._config, lead):
+                limit_time(lead, self._config, target)
+                if maximum is None:
+                    maximum = largest_key(lead, target)
+                    if maximum is None:
+                        return [_Part(table, None, ended="EMPTY")]
+                ranges = split(lead, KeyRange(target, after, maximum), size, room)
+        except Skipped as problem:
+            log.warning("%s is not read: %s", table.name, problem)
+            return [_Part(table, None, ended=problem.status)]
+        return [_Part(table, part, maximum) for part in ranges]
+
+
+def _chunks(
+    parts: Sequence[_Part],
+    found: Iterator[ChunkRows | Skipped],
+    seen: Snapshot8,
+    taken: int,
+    *,
+    ends_early: bool,
+) -> list[Chunk]:
+    chunks: list[Chunk] = []
+    ended: Pending | None = None
+    for part in parts:
+        if part.keys is None:
+            chunks.append(Chunk(part.table, None, seen, taken, done=part.ended))
+            continue
+        rows = next(found)
+        if part.table is ended:
+            continue  # a chunk before this one could not be read
+        if isinstance(rows, Skipped):
+            log.warning("%s is not read: %s", part.table.name, rows)
+            ended = part.table
+            chunks.append(Chunk(part.table, None, seen, taken, done=rows.status))
+            continue
+        limit = part.keys.limit
+        ends = limit is not None and len(rows) < (limit if ends_early else 1)
         upper: Key | None = None
         if len(rows):
-            last = row_key(rows, len(rows) - 1, target.key)
+            last = row_key(rows, len(rows) - 1, part.keys.target.key)
             upper = tuple(None if value is None else value.decode() for value in last)
-        return Chunk(rows, seen, int(row[1]), maximum, upper)
-
-    def _rows(
-        self,
-        connection: psycopg.Connection,
-        target: Target,
-        lower: Key | None,
-        maximum: Key | None,
-        limit: int | None,
-    ) -> tuple[ChunkRows, Key | None]:
-        names = [column.name for column in target.facts.columns]
-        name = (target.table.schema, target.table.table)
-        only = not target.table.partitioned
-        condition: list[sql.Composable] = []
-        if target.condition is not None:
-            checked = sql.SQL(target.condition)  # as checked_filter wrote it
-            condition = [sql.SQL("({})").format(checked)]
-        bounds: list[sql.Composable] = []
-        if lower is not None:
-            bounds.append(is_after(target.key, target.nullable, lower))
-        if maximum is not None and (lower is not None or limit is None):
-            bounds.append(is_upto(target.key, target.nullable, maximum))
-        if maximum is None:
-            row = connection.execute(
-                maximum_statement(name, target.key, condition, only=only)
-            ).fetchone()
-            if row is None:
-                return _no_rows(target.facts), None
-            maximum = tuple(row)
-        statement = chunk_statement(
-            name, names, target.key, [*bounds, *condition], only=only, limit=limit
-        ).as_string(connection)
-        blocks = list(read_copy(connection.pgconn, statement))
-        images = [images for images, _ in blocks]
-        offsets = [np.zeros(1, np.int64)]
-        at = 0
-        for block, ends in blocks:
-            offsets.append(ends[1:] + at)
-            at += len(block)
-        joined = np.concatenate([*images, np.zeros(64, np.uint8)])
-        all_offsets = np.concatenate(offsets)
-        hashes = key_hashes(joined, all_offsets, target.facts)
-        return ChunkRows(target.facts, joined[:at], all_offsets, hashes), maximum
-
-
-def _no_rows(facts: RelationFacts) -> ChunkRows:
-    return ChunkRows(facts, np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.uint64))
-
-
-def _text(error: psycopg.Error) -> str:
-    return " ".join((error.diag.message_primary or str(error)).split())
+        chunks.append(
+            Chunk(
+                part.table,
+                rows if len(rows) else None,
+                seen,
+                taken,
+                part.keys.lower,
+                upper,
+                part.maximum,
+                part.keys.target.oids,
+                "SUCCEEDED" if ends else None,
+            )
+        )
+    return chunks

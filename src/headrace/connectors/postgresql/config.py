@@ -195,6 +195,22 @@ class PostgresConfig(ConnectorConfig):
         "How often the state of the replication slot is read, for the metrics and for a warning "
         "before the slot is lost; 0 is never.",
     )
+    headrace_incremental_snapshot_adaptive = Property(
+        "headrace.incremental.snapshot.adaptive",
+        BOOLEAN,
+        "true",
+        Group.HEADRACE,
+        "Chunks of incremental snapshots grow from incremental.snapshot.chunk.size on while they "
+        "are read fast, and shrink where rows are large. When that property is set, it is kept.",
+    )
+    headrace_incremental_snapshot_threads = Property(
+        "headrace.incremental.snapshot.threads",
+        integer(1),
+        "4",
+        Group.HEADRACE,
+        "How many chunks of an incremental snapshot are read at once, each on a connection of its "
+        "own. 1 is as Debezium reads.",
+    )
     database_query_timeout_ms = Property(
         "database.query.timeout.ms",
         milliseconds(),

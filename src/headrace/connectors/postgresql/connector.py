@@ -461,7 +461,8 @@ class PostgresConnector:
         if table is None and not told and not has_channels(self.config):
             return None
         skips, self._snapshot_taken = not self._snapshot_taken, True
-        return Signals(self.config, ChunkReader(self.config, self._capture), table, skips=skips)
+        reader = ChunkReader(self.config, self._capture)
+        return Signals(self.config, reader, table, self._metrics.incremental, skips=skips)
 
     def _slices(self, start: Offset, end: Offset) -> list[Slice]:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:

@@ -48,10 +48,9 @@ class ChunkRows:
 
     def __getitem__(self, kept: np.ndarray) -> ChunkRows:
         """The rows that the mask `kept` has."""
-        pieces = [self.images[self.offsets[i] : self.offsets[i + 1]] for i in np.flatnonzero(kept)]
-        sizes = [len(piece) for piece in pieces]
-        images = np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+        sizes = np.diff(self.offsets)
+        images = self.images[np.repeat(kept, sizes)]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[kept], dtype=np.int64)])
         return ChunkRows(self.facts, images, offsets, self.hashes[kept])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
 from headrace.connectors.postgresql.chunks import Chunk
 from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
 from headrace.connectors.postgresql.slot_watch import SlotWatch
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable
@@ -21,6 +22,7 @@ class PostgresMetrics:
         self._config = config
         self.streaming = StreamingMetrics()
         self.snapshot = SnapshotMetrics()
+        self.incremental = IncrementalMetrics()
         self.captured: tuple[str, ...] = ()
         self._watch: SlotWatch | None = None
 
@@ -44,7 +46,8 @@ class PostgresMetrics:
         self.snapshot.planned(end.snapshot.table, rows)
 
     def to_json(self, streaming: Streaming | None) -> dict[str, Any]:
-        """`snapshot` and `streaming` by Debezium's names. `slot` is what the server says of the
+        """`snapshot` and `streaming` by Debezium's names, `incremental` by
+        those that its snapshots have (None before the first). `slot` is what the server says of the
         slot; `oldest_unacknowledged_ms` the age of the oldest change not acknowledged."""
         held, most = streaming.queue_bytes() if streaming else (0, 0)
         common = {"CapturedTables": list(self.captured), "NumberOfErroneousEvents": 0}
@@ -58,6 +61,7 @@ class PostgresMetrics:
         slot = self._watch.slot if self._watch is not None else None
         return {
             "snapshot": self.snapshot.to_json() | common,
+            "incremental": self.incremental.to_json(),
             "streaming": found | common,
             "slot": None if slot is None else slot.to_json(),
             "oldest_unacknowledged_ms": None

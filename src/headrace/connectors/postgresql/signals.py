@@ -17,19 +17,23 @@ import numpy as np
 
 from headrace.config.regex import compile_java_regex
 from headrace.connect.rows import NULL
-from headrace.connectors.postgresql.chunk_reader import Chunk, ChunkReader, Skipped, Target
+from headrace.connectors.postgresql.chunk_reader import ChunkReader
+from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.images import Buffer, cells
+from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.inserts import (
     AFTER_PARTS,
     Block,
+    ChunkRows,
     chunk_block,
     notification_block,
 )
+from headrace.connectors.postgresql.key_ranges import Skipped
 from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.watermarks import Watermarks
-from headrace.connectors.postgresql.window import Window
+from headrace.connectors.postgresql.window import Chunk, Wave
 from headrace.errors import HeadraceError
 from headrace.signals.channels import Channels
 from headrace.signals.notifications import INCREMENTAL, INITIAL, Notification, write_to_log
@@ -89,10 +93,19 @@ class Signals:
     initial snapshot came before it, which is told."""
 
     def __init__(
-        self, config: PostgresConfig, reader: ChunkReader, signal_table: str | None, *, skips: bool
+        self,
+        config: PostgresConfig,
+        reader: ChunkReader,
+        signal_table: str | None,
+        metrics: IncrementalMetrics,
+        *,
+        skips: bool,
     ) -> None:
         self.progress = SignalProgress()
         self._greets = skips
+        self._metrics = metrics
+        metrics.estimates = reader.estimates
+        self._sizes = ChunkSizes.of(config)
         self.signal_table = signal_table
         self._config = config
         self._reader = reader
@@ -104,7 +117,7 @@ class Signals:
         self._topic = config.notification_sink_topic_name if "sink" in channels else None
         self._logs = "log" in channels
         self._last: Offset | None = None
-        self._window: Window | None = None
+        self._wave: Wave | None = None
         self._first_xid: int | None = None
         self._settled = False
         self._repeated = 0
@@ -119,7 +132,7 @@ class Signals:
     @property
     def awaits(self) -> bool:
         """Whether a window waits to be closed by the log."""
-        return self._window is not None
+        return self._wave is not None
 
     @property
     def inserted(self) -> bool:
@@ -136,14 +149,14 @@ class Signals:
         if after != self._last:
             # Another process came as far as this; its window is nobody's.
             self.progress = replace(after.signals or SignalProgress(), inserts=())
-            self._window = None
+            self._wave = None
             self._delivered = np.zeros(0, np.int64)
         self._inserts.clear()
         self._blocks.clear()
         self._last = after
         if self._first_xid is None and (self.signal_table or self._channels):
             self._first_xid = self._reader.next_xid()
-        while self._window is None and self.truncates and self.truncates[0][0] < after.lsn_commit:
+        while self._wave is None and self.truncates and self.truncates[0][0] < after.lsn_commit:
             del self.truncates[0]
         if after.txn is not None:
             return
@@ -153,7 +166,7 @@ class Signals:
             self._notify(str(uuid.uuid4()), "SKIPPED", INITIAL, place, {})
         if self._channels:
             self._heed_channels(after, place)
-        if self.progress.running and self._window is None:
+        if self.progress.running and self._wave is None:
             self._stop(place)
             self._read(place)
         self._took(place)
@@ -168,7 +181,7 @@ class Signals:
     @property
     def towards(self) -> int | None:
         """The position at which a window closes that has no watermark in the log."""
-        return None if self._window is None else self._window.closes_at
+        return None if self._wave is None else self._wave.closes_at
 
     def reached(self, end: Offset) -> None:
         """The log was passed up to `end`."""
@@ -202,14 +215,14 @@ class Signals:
             time.sleep(0.05)
         try:
             target = self._reader.target(insert.table)
-            found = self._reader.read(target, insert.lower, insert.upper, limit=None)
+            found = self._reader.again(target, insert.lower, insert.upper)
         except Skipped as problem:
             raise HeadraceError(
                 "postgresql.chunk_gone",
                 f"A chunk of {insert.table.name} cannot be read again: {problem}",
                 "Restore the table, or start with a new checkpoint.",
             ) from None
-        return chunk_block(insert, found.rows)
+        return chunk_block(insert, found)
 
     def _between(self, offset: Offset) -> Place:
         """Behind everything up to `offset`, which is between transactions."""
@@ -246,8 +259,8 @@ class Signals:
         if len(rows) == 0:
             return
         xids = stretch.transactions["xid"][rows["transaction"]]
-        if self._window is not None:
-            self._window.events(rows, xids, stretch.facts, stretch.image)
+        if self._wave is not None:
+            self._wave.events(rows, xids, stretch.facts, stretch.image)
         self._remember(np.unique(xids))
 
     def _remember(self, xids: np.ndarray) -> None:
@@ -279,10 +292,10 @@ class Signals:
         values = cells(stretch.image(int(row["new"] if created else row["old"])))
         texts = [None if v is None else v.decode() for v in values[:3]]
         identity = texts[0] or ""
-        window = self._window
-        if window is not None and window.closes_at is None and identity.startswith(window.name):
+        wave = self._wave
+        if wave is not None and wave.closes_at is None and identity.startswith(wave.name):
             if identity.endswith("-open") and created:
-                window.opened = True
+                wave.opened = True
             elif identity.endswith("-close") or not created:
                 self._close(self._place(stretch, row))
             return
@@ -321,18 +334,19 @@ class Signals:
                 if self.progress.running:
                     stops = (*self.progress.stops, collections)
                     self.progress = replace(self.progress, stops=stops)
-                    if self._window is None:
+                    if self._wave is None:
                         self._stop(place)
                         self._read(place)
             case PauseSnapshot():
                 if self.progress.running and not self.progress.paused:
                     self.progress = replace(self.progress, paused=True)
+                    self._metrics.ended("PAUSED")
                     self._tell("PAUSED", place, {"data_collections": self._names()})
             case ResumeSnapshot():
                 if self.progress.paused:
                     self.progress = replace(self.progress, paused=False)
                     self._tell("RESUMED", place, {"data_collections": self._names()})
-                    if self._window is None:
+                    if self._wave is None:
                         self._read(place)
 
     def _execute(self, signal: Signal, action: ExecuteSnapshot, place: Place) -> None:
@@ -386,112 +400,114 @@ class Signals:
             rest = tuple(table for table in tables if table not in stopped)
             self.progress = replace(self.progress, tables=rest)
             if not rest:
+                self._metrics.ended("ABORTED")
                 self.progress = replace(self.progress, paused=False)
 
     # -- chunks ---------------------------------------------------------------------------------
 
     def _close(self, place: Place) -> None:
-        """The window closes: what is left of the chunk is inserted, the next one is read."""
-        window = self._window
-        assert window is not None
-        self._window = None
+        """The window closes: what is left of its chunks is inserted, the next ones are read."""
+        wave = self._wave
+        assert wave is not None
+        self._wave = None
         # Reading holds off a TRUNCATE, so it comes in the window or not at all.
         before = [t for t in self.truncates if t[:2] < (place.position, place.row)]
-        if any(oid in window.oids for _, _, oid in before):
-            window.drop_all()
+        wave.truncated({oid for _, _, oid in before})
         del self.truncates[: len(before)]
-        if window.lacking and self._repeated < _MOST_REPEATS:
-            # Rows were dropped whose values nobody else delivers.
-            self._repeated += 1
-            self._stop(place)
-            self._read(place)
-            return
-        self._repeated = 0
-        kept = window.kept()
-        if len(kept):
-            insert = Insert(
-                place.take(len(kept)),
-                place.lsn,
-                place.last_commit,
-                window.taken_us,
-                window.table,
-                window.lower,
-                window.upper,
-            )
-            self._add(insert, chunk_block(insert, kept))
-        scanned = self.progress.scanned + len(window.rows)
-        self.progress = replace(self.progress, after=window.upper, scanned=scanned)
+        told = False
+        for chunk, window in zip(wave.chunks, wave.windows, strict=True):
+            if window is not None:
+                if window.lacking and self._repeated < _MOST_REPEATS:
+                    # Rows were dropped whose values nobody else delivers: read from here again.
+                    self._repeated += 1
+                    break
+                self._repeated = 0
+                if told:
+                    self._announce(chunk, place)
+                told = True
+                self._insert(chunk, window.kept(), place)
+                scanned = self.progress.scanned + len(window.rows)
+                self.progress = replace(self.progress, after=chunk.upper, scanned=scanned)
+                self._metrics.scanned(len(window.rows))
+            # What was done with before the first window was told when it opened.
+            if chunk.done is not None and told:
+                self._done(place, chunk.done)
         self._stop(place)
         self._read(place)
 
+    def _insert(self, chunk: Chunk, rows: ChunkRows, place: Place) -> None:
+        if len(rows):
+            insert = Insert(
+                place.take(len(rows)),
+                place.lsn,
+                place.last_commit,
+                chunk.taken_us,
+                chunk.table,
+                chunk.lower,
+                chunk.upper,
+            )
+            self._add(insert, chunk_block(insert, rows))
+
     def _read(self, place: Place) -> None:
-        """Read the next chunk that has rows; tables without are done with on the way."""
+        """Read the next chunks that have rows; tables without are done with on the way."""
+        if not self.progress.running or self.progress.paused:
+            self._sizes.rest()
         if not self.progress.running or self.progress.paused or not self._sees_everything():
             return
-        window: Window | None = None
         name = str(uuid.uuid4())
         while self.truncates and self.truncates[0][:2] < (place.position, place.row):
             del self.truncates[0]
         try:
             if self._marks is not None:
                 self._marks.open(name)
-            while self.progress.running and window is None:
-                window = self._next_chunk(place, name)
+            wave = self._next_wave(place, name)
             if self._marks is not None:
                 self._marks.close(name)
-            elif window is not None:
+            elif wave is not None:
                 # Without watermarks the window closes where the log is now.
-                window.opened, window.closes_at = True, self._reader.position()
+                wave.opened, wave.closes_at = True, self._reader.position()
         except HeadraceError as problem:
             if problem.retriable:
                 raise
             log.error("the incremental snapshot is given up: %s", problem)
             self._tell("ABORTED", place, {"data_collections": self._names()})
+            self._metrics.ended("ABORTED")
             self.progress = replace(
                 self.progress, tables=(), after=None, maximum=None, scanned=0, paused=False
             )
             return
-        self._window = window
+        self._wave = wave
 
-    def _next_chunk(self, place: Place, name: str) -> Window | None:
-        progress = self.progress
-        table = progress.tables[0]
-        try:
-            target = self._reader.target(table)
-            found = self._chunk(target)
-        except Skipped as problem:
-            log.warning("%s is not read: %s", table.name, problem)
-            self._done(place, problem.status)
-            return None
-        if found.maximum is None:
-            self._done(place, "EMPTY")
-            return None
-        if not len(found.rows):
-            self._done(place, "SUCCEEDED")
-            return None
-        self.progress = replace(progress, maximum=found.maximum)
+    def _next_wave(self, place: Place, name: str) -> Wave | None:
+        while self.progress.running:
+            began = time.monotonic()
+            chunks = self._reader.chunks(
+                self.progress.tables,
+                self.progress.after,
+                self.progress.maximum,
+                size=self._sizes.rows,
+                most=self._sizes.at_once,
+                ends_early=not self._sizes.as_debezium,
+            )
+            self._sizes.took(time.monotonic() - began, chunks)
+            for chunk in chunks:
+                if chunk.rows is not None:
+                    self._announce(chunk, place)
+                    return Wave(name, chunks)
+                if chunk.done is not None:
+                    self._done(place, chunk.done)
+        return None
+
+    def _announce(self, chunk: Chunk, place: Place) -> None:
+        self.progress = replace(self.progress, maximum=chunk.maximum)
+        self._metrics.reads(chunk, self.progress.tables)
         told = {
-            "maximum_key": _key_text(found.maximum),
-            "last_processed_key": _key_text(found.upper),
-            "current_collection_in_progress": table.name,
+            "maximum_key": _key_text(chunk.maximum),
+            "last_processed_key": _key_text(chunk.upper),
+            "current_collection_in_progress": chunk.table.name,
             "data_collections": self._names(),
         }
         self._tell("IN_PROGRESS", place, told)
-        return Window(
-            table,
-            found.rows,
-            found.seen,
-            progress.after,
-            found.upper,
-            found.taken_us,
-            name,
-            frozenset((target.table.oid, *(leaf[0] for leaf in target.table.leaves))),
-        )
-
-    def _chunk(self, target: Target) -> Chunk:
-        progress = self.progress
-        size = self._config.incremental_snapshot_chunk_size
-        return self._reader.read(target, progress.after, progress.maximum, limit=size)
 
     def _done(self, place: Place, status: str) -> None:
         told = {
@@ -504,6 +520,7 @@ class Signals:
         self._tell("TABLE_SCAN_COMPLETED", place, told)
         self.progress = self.progress.next_table()
         if not self.progress.running:
+            self._metrics.ended("COMPLETED")
             self._tell("COMPLETED", place, {}, signal)
 
     def _names(self) -> str:

@@ -1,4 +1,4 @@
-"""A chunk that was read and waits for its window to close, and what the log says of its keys.
+"""Chunks that were read and wait for their window to close, and what the log says of their keys.
 
 A row is dropped when its key has an event inside the window, or one before the window that the
 chunk's snapshot does not see: WAL order is not visibility order (docs/decisions/0006).
@@ -7,7 +7,7 @@ chunk's snapshot does not see: WAL order is not visibility order (docs/decisions
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,30 +38,33 @@ class Snapshot8:
         return np.asarray((wide >= self.xmax) | np.isin(wide, self._running))
 
 
-@dataclass
-class Window:
-    """A chunk of `table` with the bounds (lower, upper], read at `seen`. `name` is what its
-    watermarks begin with, `oids` are the table and its partitions. `closes_at` is the LSN where the
-    window closes when there are no watermarks."""
+@dataclass(frozen=True)
+class Chunk:
+    """Rows of `table` with the bounds (lower, upper], the snapshot they were read on, and when;
+    None where no row is. `maximum` is the table's largest key, `oids` are the table and its
+    partitions. `done`: nothing is left behind it, and Debezium's word for how the table ended."""
 
     table: Pending
-    rows: ChunkRows
+    rows: ChunkRows | None
     seen: Snapshot8
-    lower: Key | None
-    upper: Key | None
     taken_us: int
-    name: str
-    oids: frozenset[int]
-    opened: bool = False
-    closes_at: int | None = None
-    lacking: bool = False
-    """A row was dropped for an event that lacks values (unchanged TOAST) and is newer."""
-    _dropped: np.ndarray = field(init=False)
+    lower: Key | None = None
+    upper: Key | None = None
+    maximum: Key | None = None
+    oids: frozenset[int] = frozenset()
+    done: str | None = None
 
-    def __post_init__(self) -> None:
-        self._dropped = np.zeros(len(self.rows), bool)
-        self._order = np.argsort(self.rows.hashes, kind="stable")
-        self._sorted = self.rows.hashes[self._order]
+
+class Window:
+    """A chunk that has rows, and what came of its keys since it was read."""
+
+    def __init__(self, chunk: Chunk, rows: ChunkRows) -> None:
+        self.chunk, self.rows = chunk, rows
+        self.lacking = False
+        """A row was dropped for an event that lacks values (unchanged TOAST) and is newer."""
+        self._dropped = np.zeros(len(rows), bool)
+        self._order = np.argsort(rows.hashes, kind="stable")
+        self._sorted = rows.hashes[self._order]
 
     def drop_all(self) -> None:
         """The table was truncated."""
@@ -77,14 +80,21 @@ class Window:
         xids: np.ndarray,
         facts: Callable[[int], RelationFacts],
         image: Callable[[int], Buffer],
+        *,
+        opened: bool,
     ) -> None:
-        """The log's rows (of any table) that come next; `xids` are their transactions'."""
+        """The log's rows (of any table) that come next; `xids` are their transactions', `opened`:
+        they are inside the window."""
         key = self.rows.facts.key
-        if not key or len(rows) == 0 or len(self.rows) == 0:
+        if not key or len(rows) == 0:
             return
-        mine = np.isin(rows["hash"], self._sorted)
-        hidden = self.seen.hides(xids)
-        if not self.opened:
+        # The chunk may be large and the rows few: no np.isin, which sorts both.
+        nearest = np.minimum(np.searchsorted(self._sorted, rows["hash"]), len(self._sorted) - 1)
+        mine = self._sorted[nearest] == rows["hash"]
+        if not mine.any():
+            return
+        hidden = self.chunk.seen.hides(xids)
+        if not opened:
             mine &= hidden
         for row, unseen in zip(rows[mine], hidden[mine], strict=True):
             found = facts(int(row["relation"]))
@@ -129,3 +139,35 @@ def _event_key(
     read = [cells(image(address)) for address in images if address]
     # A key value that is unavailable in the new image stands in the old one.
     return [next((c[p] for c in read if c[p] is not None), None) for p in places]
+
+
+@dataclass
+class Wave:
+    """Chunks that follow one another, and share a window. `name` is what its watermarks begin
+    with; `closes_at` is the LSN where it closes when there are none."""
+
+    name: str
+    chunks: list[Chunk]
+    opened: bool = False
+    closes_at: int | None = None
+
+    def __post_init__(self) -> None:
+        self.windows = [None if c.rows is None else Window(c, c.rows) for c in self.chunks]
+
+    def events(
+        self,
+        rows: np.ndarray,
+        xids: np.ndarray,
+        facts: Callable[[int], RelationFacts],
+        image: Callable[[int], Buffer],
+    ) -> None:
+        """The log's rows that come next."""
+        for window in self.windows:
+            if window is not None:
+                window.events(rows, xids, facts, image, opened=self.opened)
+
+    def truncated(self, oids: set[int]) -> None:
+        """Tables that were truncated before the window closed."""
+        for window in self.windows:
+            if window is not None and not oids.isdisjoint(window.chunk.oids):
+                window.drop_all()

@@ -1,0 +1,73 @@
+"""How many rows an incremental chunk has, and how many chunks are read at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.window import Chunk
+from headrace.signals.progress import Pending
+
+WAVE_SECONDS = 0.2
+"""What reading the chunks of a window may take: the log's records wait for so long."""
+_MOST_ROWS = 1 << 20
+_MOST_GROWTH = 4.0
+
+
+class ChunkSizes:
+    """Sizes that follow the time and the bytes that the chunks before took. Every table begins
+    with `first` rows, every snapshot with one chunk at a time."""
+
+    def __init__(self, first: int, *, adapts: bool, lanes: int, most_bytes: int) -> None:
+        self._first, self._adapts, self._lanes = first, adapts, lanes
+        self._most_bytes = most_bytes
+        self._table: Pending | None = None
+        self._rows = first
+        self.at_once = 1
+        self.as_debezium = False
+        """Windows are those of Debezium, one for one: its marks in the log are, too."""
+
+    @staticmethod
+    def of(config: PostgresConfig) -> ChunkSizes:
+        """As the properties have it: a size that somebody chose is kept."""
+        if config.headrace_compatibility == "debezium-3.6":
+            found = ChunkSizes(
+                config.incremental_snapshot_chunk_size, adapts=False, lanes=1, most_bytes=0
+            )
+            found.as_debezium = True
+            return found
+        return ChunkSizes(
+            config.incremental_snapshot_chunk_size,
+            adapts=config.headrace_incremental_snapshot_adaptive
+            and not config.is_set("incremental.snapshot.chunk.size"),
+            lanes=config.headrace_incremental_snapshot_threads,
+            # Several windows close in a range.
+            most_bytes=config.headrace_range_max_bytes // 4,
+        )
+
+    def rows(self, table: Pending) -> int:
+        """Of the next chunk of a table."""
+        return self._rows if table == self._table else self._first
+
+    def rest(self) -> None:
+        """Nothing is being read."""
+        self._table, self._rows, self.at_once = None, self._first, 1
+
+    def took(self, seconds: float, chunks: Sequence[Chunk]) -> None:
+        """Reading these took so long."""
+        found = [chunk for chunk in chunks if chunk.rows is not None]
+        self.at_once = min(self.at_once * 2, self._lanes)
+        if not found or not self._adapts:
+            return
+        last = found[-1]
+        size = self.rows(last.table)
+        if last.done is not None:
+            return  # the next table begins with a size of its own
+        # Never below the first size for being slow: what costs the same whatever the size,
+        # as a sort for want of an index, would then come more often.
+        factor = WAVE_SECONDS / max(seconds, 1e-3)
+        wanted = max(size * min(max(factor, 0.5), _MOST_GROWTH), self._first)
+        mine = [chunk.rows for chunk in found if chunk.table == last.table and chunk.rows]
+        bytes_per_row = sum(len(rows.images) for rows in mine) / sum(len(rows) for rows in mine)
+        room = self._most_bytes / self._lanes / max(bytes_per_row, 1.0)
+        self._table, self._rows = last.table, max(1, int(min(wanted, room, _MOST_ROWS)))

@@ -1,0 +1,171 @@
+"""Ranges of a table's keys: where they end, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import psycopg
+from psycopg import sql
+
+from headrace.connectors.postgresql.catalog import CatalogTable
+from headrace.connectors.postgresql.chunk_query import (
+    bounds_statement,
+    chunk_statement,
+    is_after,
+    is_upto,
+    maximum_statement,
+)
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.copy_reader import read_copy
+from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.inserts import ChunkRows
+from headrace.connectors.postgresql.key_hashes import key_hashes
+from headrace.errors import HeadraceError
+from headrace.signals.progress import Key
+
+_TIME_IS_OVER = "57014"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table that can be read in chunks: by which columns, and under which condition."""
+
+    table: CatalogTable
+    facts: RelationFacts
+    key: tuple[str, ...]
+    nullable: tuple[bool, ...]
+    condition: str | None
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Schema and table."""
+        return self.table.schema, self.table.table
+
+    @property
+    def oids(self) -> frozenset[int]:
+        """The table and its partitions."""
+        return frozenset((self.table.oid, *(leaf[0] for leaf in self.table.leaves)))
+
+
+class Skipped(Exception):
+    """A table that is not read; `status` is Debezium's word for it."""
+
+    def __init__(self, status: str, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """(lower, upper], `limit` rows at most; None is open."""
+
+    target: Target
+    lower: Key | None
+    upper: Key | None
+    limit: int | None = None
+
+
+@contextmanager
+def problems(config: PostgresConfig, connection: psycopg.Connection) -> Iterator[None]:
+    """What fails because of the table becomes Skipped, and a lost connection a HeadraceError that
+    may be tried again. The transaction goes on, with its snapshot and its locks."""
+    try:
+        connection.execute("SAVEPOINT headrace")
+        yield
+        connection.execute("RELEASE headrace")
+    except psycopg.Error as error:
+        lost = isinstance(error, psycopg.OperationalError) and error.sqlstate != _TIME_IS_OVER
+        if lost or connection.closed:
+            connection.close()
+            raise translate(error, config, "Reading a chunk") from None
+        connection.execute("ROLLBACK TO headrace")
+        raise Skipped("SQL_EXCEPTION", _text(error)) from None
+    except HeadraceError as error:
+        if error.code != "postgresql.copy_failed":
+            connection.close()
+            raise
+        connection.execute("ROLLBACK TO headrace")
+        raise Skipped("SQL_EXCEPTION", error.message) from None
+
+
+def limit_time(connection: psycopg.Connection, config: PostgresConfig, target: Target) -> None:
+    """What others wrote may take as long as a query of ours, and no longer."""
+    timeout = 0 if target.condition is None else config.database_query_timeout_ms
+    connection.execute(f"SET LOCAL statement_timeout = {timeout}".encode())
+
+
+def largest_key(connection: psycopg.Connection, target: Target) -> Key | None:
+    """None: no row is there."""
+    statement = maximum_statement(
+        target.name, target.key, _condition(target), only=not target.table.partitioned
+    )
+    row = connection.execute(statement).fetchone()
+    return None if row is None else tuple(row)
+
+
+def split(connection: psycopg.Connection, whole: KeyRange, size: int, count: int) -> list[KeyRange]:
+    """The first ranges of `whole`, `count` at most, each of `size` rows."""
+    target = whole.target
+    found: list[Key] = []
+    if count > 1:
+        statement = bounds_statement(
+            target.name,
+            target.key,
+            [*_bounds(whole), *_condition(target)],
+            only=not target.table.partitioned,
+            size=size,
+            count=count - 1,
+        )
+        found = [tuple(row) for row in connection.execute(statement)]
+    lowers = [whole.lower, *found]
+    inner = [KeyRange(target, *pair) for pair in zip(lowers, found, strict=False)]
+    return [*inner, KeyRange(target, lowers[-1], whole.upper, size)]
+
+
+def read_range(connection: psycopg.Connection, wanted: KeyRange) -> ChunkRows:
+    """The rows in the order of the key."""
+    target = wanted.target
+    statement = chunk_statement(
+        target.name,
+        [column.name for column in target.facts.columns],
+        target.key,
+        [*_bounds(wanted), *_condition(target)],
+        only=not target.table.partitioned,
+        limit=wanted.limit,
+    ).as_string(connection)
+    blocks = list(read_copy(connection.pgconn, statement))
+    images = [images for images, _ in blocks]
+    offsets = [np.zeros(1, np.int64)]
+    at = 0
+    for block, ends in blocks:
+        offsets.append(ends[1:] + at)
+        at += len(block)
+    joined = np.concatenate([*images, np.zeros(64, np.uint8)])
+    all_offsets = np.concatenate(offsets)
+    hashes = key_hashes(joined, all_offsets, target.facts)
+    return ChunkRows(target.facts, joined[:at], all_offsets, hashes)
+
+
+def _condition(target: Target) -> list[sql.Composable]:
+    if target.condition is None:
+        return []
+    checked = sql.SQL(target.condition)  # as checked_filter wrote it
+    return [sql.SQL("({})").format(checked)]
+
+
+def _bounds(wanted: KeyRange) -> list[sql.Composable]:
+    key, nullable = wanted.target.key, wanted.target.nullable
+    bounds: list[sql.Composable] = []
+    if wanted.lower is not None:
+        bounds.append(is_after(key, nullable, wanted.lower))
+    if wanted.upper is not None:
+        bounds.append(is_upto(key, nullable, wanted.upper))
+    return bounds
+
+
+def _text(error: psycopg.Error) -> str:
+    return " ".join((error.diag.message_primary or str(error)).split())

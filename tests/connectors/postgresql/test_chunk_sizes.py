@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.inserts import ChunkRows
+from headrace.connectors.postgresql.window import Chunk, Snapshot8
+from headrace.signals.progress import Pending
+
+ONE, OTHER = Pending("public.one", "1"), Pending("public.other", "1")
+FACTS = RelationFacts("public", "one", "one", (), (), "table")
+
+
+def chunk(rows: int, table: Pending = ONE, *, width: int = 10, done: str | None = None) -> Chunk:
+    offsets = np.arange(rows + 1) * width
+    found = ChunkRows(FACTS, np.zeros(rows * width, np.uint8), offsets, np.zeros(rows, np.uint64))
+    return Chunk(table, found, Snapshot8("1:1:"), 0, done=done)
+
+
+def sizes() -> ChunkSizes:
+    return ChunkSizes(1000, adapts=True, lanes=4, most_bytes=16_000_000)
+
+
+def test_chunks_grow_while_they_are_read_fast_and_shrink_to_the_first_size_when_slow() -> None:
+    found = sizes()
+    found.took(0.01, [chunk(1000)])
+    assert found.rows(ONE) == 4000
+    found.took(0.1, [chunk(4000)] * 2)
+    assert found.rows(ONE) == 8000
+    for _ in range(9):
+        found.took(5.0, [chunk(1000)] * 4)
+    assert found.rows(ONE) == 1000
+
+
+def test_chunks_of_large_rows_hold_no_more_bytes_than_a_range_has_room_for() -> None:
+    found = sizes()
+    found.took(0.01, [chunk(1000, width=40_000)])
+    assert found.rows(ONE) == 100
+
+
+def test_every_table_begins_with_the_first_size_and_every_snapshot_with_one_chunk() -> None:
+    found = sizes()
+    assert found.at_once == 1
+    for _ in range(3):
+        found.took(0.01, [chunk(1000)])
+    assert found.at_once == 4
+    assert found.rows(ONE) > found.rows(OTHER) == 1000
+    found.rest()
+    assert (found.at_once, found.rows(ONE)) == (1, 1000)
+
+
+@pytest.mark.parametrize(
+    ("more", "grows", "at_once"),
+    [
+        ({}, True, 4),
+        ({"headrace.incremental.snapshot.adaptive": "false"}, False, 4),
+        ({"incremental.snapshot.chunk.size": "1024"}, False, 4),
+        ({"headrace.incremental.snapshot.threads": "2"}, True, 2),
+        ({"headrace.compatibility": "debezium-3.6"}, False, 1),
+    ],
+)
+def test_a_size_that_somebody_chose_is_kept(
+    more: dict[str, str], grows: bool, at_once: int
+) -> None:
+    config = PostgresConfig.parse(
+        {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "topic.prefix": "p",
+            "database.hostname": "h",
+            "database.user": "u",
+            "database.password": "x",
+            "database.dbname": "d",
+        }
+        | more
+    )
+    found = ChunkSizes.of(config)
+    for _ in range(4):
+        found.took(0.01, [chunk(1024)])
+    assert (found.rows(ONE) > 1024, found.at_once) == (grows, at_once)
