@@ -112,6 +112,12 @@ class KafkaServer:
         for deleted in admin.delete_topics([name]).values():
             deleted.result(timeout=30)
 
+    def delete_messages(self, topic: str, before: int) -> None:
+        """As retention does, in the first partition."""
+        admin = self._admin()
+        for deleted in admin.delete_records([TopicPartition(topic, 0, before)]).values():
+            deleted.result(timeout=30)
+
     def topics(self) -> set[str]:
         return set(self._admin().list_topics(timeout=10).topics)
 

@@ -33,6 +33,8 @@ Places = tuple[TopicPlace, ...]
 
 _START_SECONDS = 3.0  # for the signals that were there before the start
 _LEAST_POLL_SECONDS = 0.02
+_SETTLE_SECONDS = 0.2
+_MOST_UNSETTLED = 50
 _MOST_WAITING = 1000  # signals that nobody took yet
 
 
@@ -61,6 +63,7 @@ class SignalTopic:
         # The thread's own:
         self._lost: object = None
         self._complaint: str | None = None
+        self._unsettled = 0  # times in a row
 
     def forget(self, places: Places) -> None:
         """The checkpoint holds that everything before `places` was heeded; the group is told."""
@@ -112,7 +115,8 @@ class SignalTopic:
             except HeadraceError as problem:
                 self._complain(problem)
             except self._kafka.KafkaException as error:
-                self._complain(unreachable(self._config, error.args[0]))
+                if not self._settles(error.args[0]):
+                    self._complain(unreachable(self._config, error.args[0]))
         try:
             self._consumer.close()
         except (RuntimeError, self._kafka.KafkaException) as error:
@@ -135,6 +139,7 @@ class SignalTopic:
                 return  # it was asked for something else meanwhile
             self._consumer.assign([partition(self._topic, *place) for place in places.items()])
             self._from, self._places, self._unread = None, places, set(places)
+            self._unsettled = 0
             if self._complaint is not None:
                 log.warning("signals are read from the topic %s again", self._topic)
                 self._complaint = None
@@ -260,6 +265,19 @@ class SignalTopic:
         if error is not None:
             group = self._config.signal_kafka_groupId
             log.warning("the group %s could not be told its place: %s", group, error.str())
+
+    def _settles(self, error: KafkaError) -> bool:
+        """The group's broker is being chosen, as after the cluster's start: a moment, mostly."""
+        codes = self._kafka.KafkaError
+        if error.code() not in (
+            codes.COORDINATOR_LOAD_IN_PROGRESS,
+            codes.COORDINATOR_NOT_AVAILABLE,
+            codes.NOT_COORDINATOR,
+        ):
+            return False
+        self._unsettled += 1
+        self._ended.wait(_SETTLE_SECONDS)
+        return self._unsettled < _MOST_UNSETTLED
 
     def _complain(self, problem: HeadraceError) -> None:
         """Once, while it is the same; then wait."""

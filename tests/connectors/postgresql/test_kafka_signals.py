@@ -94,7 +94,7 @@ def until(reader: Reader, condition: Callable[[], bool]) -> None:
 
 
 def place(reader: Reader) -> Any:
-    return reader.offsets[-1]["signals"]["kafka"]
+    return reader.offsets[-1].get("signals", {}).get("kafka")
 
 
 def test_a_message_starts_an_incremental_snapshot(
@@ -335,3 +335,43 @@ def test_the_channel_needs_brokers(tables: Database) -> None:
     given["signal.consumer.bootstrap.servers"] = "h:1"
     config = parse_configuration(given)
     assert (config.signal_brokers(), config.signal_topic()) == ("h:1", "headrace-signal")
+
+
+def test_a_place_that_the_topic_no_longer_has_is_warned_of_at_the_start(
+    reader: Reader, kafka: KafkaServer, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    send(kafka, topic, note("one"), note("two"), note("three"))
+    until(reader, lambda: place(reader) == [[topic, 0, 3]])
+    reader.stop()
+    kafka.delete_messages(topic, 3)
+    send(kafka, topic, note("four"))
+    kafka.delete_messages(topic, 4)
+    send(kafka, topic, note("five"))
+    with caplog.at_level("INFO"):
+        until(reader, lambda: place(reader) == [[topic, 0, 5]])
+    assert (
+        f"{topic} no longer has the place 3 of partition 0; signals are read from 4" in caplog.text
+    )
+    assert caplog.messages.count("five") == 1
+
+
+@pytest.mark.parametrize(("setting", "heeded"), [("latest", False), ("earliest", True)])
+def test_a_group_without_a_place_begins_where_it_is_told_to(
+    given: dict[str, str],
+    readers: Callable[[dict[str, str]], Reader],
+    kafka: KafkaServer,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+    setting: str,
+    heeded: bool,
+) -> None:
+    send(kafka, topic, note("before"))
+    with caplog.at_level("INFO"):
+        reader = readers(given | {"signal.consumer.auto.offset.reset": setting})
+        until(reader, lambda: place(reader) == [[topic, 0, 1]])
+        # What is written down counts from now on, also what comes while nobody reads.
+        reader.stop()
+        send(kafka, topic, note("after"))
+        until(reader, lambda: place(reader) == [[topic, 0, 2]])
+    assert caplog.messages.count("before") == heeded
+    assert caplog.messages.count("after") == 1

@@ -1,0 +1,84 @@
+"""kill -9 of every process while signals come from Kafka."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace.cli.embedded import PostgresServer
+from tests.chaos.run import Run, wait_for
+from tests.servers.kafka import KafkaServer
+
+ROWS = 50
+
+
+@pytest.fixture
+def run(tmp_path: Path, kafka: KafkaServer) -> Iterator[Run]:
+    kafka.create_topic("chaos-signal")
+    with PostgresServer() as server:
+        found = Run(
+            server,
+            tmp_path,
+            snapshot_mode="no_data",
+            signal_enabled_channels="kafka",
+            signal_kafka_bootstrap_servers=kafka.address,
+            signal_poll_interval_ms="100",
+            incremental_snapshot_chunk_size="10",
+            notification_enabled_channels="sink",
+            notification_sink_topic_name="told",
+        )
+        yield found
+        found.close()
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+@pytest.mark.chaos
+def test_each_signal_is_heeded_once_whichever_process_is_killed(
+    run: Run, kafka: KafkaServer
+) -> None:
+    run.server.execute(
+        "CREATE TABLE accounts (id int PRIMARY KEY);"
+        f"INSERT INTO accounts SELECT generate_series(1, {ROWS})"
+    )
+    run.ensure()
+    wait_for(run.tail, lambda: run.planned() >= 1, pause=0.1)
+    wanted = []
+    for kind in ("source", "jvm", "driver", "everything"):
+        wanted.append(kind)
+        data = {"data-collections": ["public.accounts"]}
+        kafka.send(
+            "chaos-signal",
+            ("chaos", json.dumps({"id": kind, "type": "execute-snapshot", "data": data})),
+        )
+        planned = run.planned()
+        # Some time between planning the signal and finishing its snapshot.
+        wait_for(run.tail, lambda planned=planned: run.planned() > planned)
+        run.kill(run.find(kind))
+        wait_for(run.tail, lambda: completed(run) == wanted, pause=0.2)
+    run.end()
+    assert told(run, "STARTED") == wanted
+    assert completed(run) == wanted
+    read = [v["after"]["id"] for v in values(run) if v.get("op") == "r"]
+    assert sorted(read) == sorted(list(range(1, ROWS + 1)) * len(wanted))
+
+
+def completed(run: Run) -> list[str]:
+    run.ensure()
+    return told(run, "COMPLETED")
+
+
+def told(run: Run, kind: str) -> list[str]:
+    """Ids of the signals of these notifications."""
+    return [v["id"] for v in values(run) if v.get("type") == kind]
+
+
+def values(run: Run) -> list[dict]:
+    if not run.output.exists():
+        return []
+    lines = run.output.read_text().splitlines()[: run.lines()]
+    found = [json.loads(line)["value"] for line in lines]
+    return [value for value in found if value is not None]
