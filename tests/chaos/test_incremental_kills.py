@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
             tmp_path,
             snapshot_mode="no_data",
             signal_data_collection="public.signals",
-            incremental_snapshot_chunk_size="200",
+            incremental_snapshot_chunk_size="50",
         )
         yield found
         found.close()
@@ -52,7 +52,7 @@ def test_an_incremental_snapshot_survives_kills_and_delivers_every_row(run: Run)
         for number, kind in enumerate(KINDS, 1):
             if not running(run):  # it was over before the kill: ask again
                 run.server.execute(ASK.format(f"ask {number}"))
-                wait_for(run.tail, lambda: running(run), pause=0.02)
+                wait_for(run.tail, lambda: started(run, killer), pause=0.02)
             killer.strike(number, "progress", kind)
             during += running(run)
         assert during >= len(KINDS) // 2, f"only {during} kills came while tables were being read"
@@ -84,6 +84,11 @@ def test_an_incremental_snapshot_survives_kills_and_delivers_every_row(run: Run)
 def running(run: Run) -> bool:
     """Whether the newest planned micro-batch ends inside an incremental snapshot."""
     return "tables" in json.dumps(run.offset())
+
+
+def started(run: Run, killer: Killer) -> bool:
+    killer.go_on()
+    return running(run)
 
 
 def finished(run: Run, killer: Killer) -> bool:
