@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from headrace.cli.embedded import PostgresServer
 from headrace.errors import HeadraceError
-from tests.servers.kafka import KafkaServer
+from tests.servers.kafka import KafkaServer, NotFetched
 from tests.servers.postgresql import Database
 
 _SLOW = ("postgres", "spark", "chaos")
@@ -53,6 +53,8 @@ def kafka_server() -> Iterator[KafkaServer]:
         if error.code == "spark.no_java":
             pytest.skip(error.message)
         raise
+    except NotFetched as error:
+        pytest.skip(str(error))
     yield server
     server.close()
 

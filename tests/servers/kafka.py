@@ -140,6 +140,10 @@ class KafkaServer:
         return AdminClient({"bootstrap.servers": self.address, **_QUIET})
 
 
+class NotFetched(Exception):
+    """The broker's jars are not to be had here."""
+
+
 def _jars(java: Path) -> str:
     """The broker's class path; fetched once, by the Ivy that comes with Spark."""
     folder = cache_folder("servers") / f"kafka-{_RELEASE}"
@@ -151,10 +155,14 @@ def _jars(java: Path) -> str:
             "-cache", fresh / "cache", "-dependency", *_MODULE, "-confs", "default",
             "-types", "jar", "bundle", "-retrieve", pattern,
         )  # fmt: skip
-        fetched = subprocess.run(
-            [java, "-jar", ivy, *arguments], capture_output=True, text=True, timeout=600
-        )
-        assert fetched.returncode == 0, f"Kafka cannot be fetched: {fetched.stdout[-2000:]}"
+        try:
+            fetched = subprocess.run(
+                [java, "-jar", ivy, *arguments], capture_output=True, text=True, timeout=300
+            )
+        except subprocess.TimeoutExpired as error:
+            raise NotFetched("Kafka cannot be fetched within five minutes") from error
+        if fetched.returncode != 0:
+            raise NotFetched(f"Kafka cannot be fetched: {fetched.stdout[-2000:]}")
         try:
             (fresh / "jars").rename(folder)
         except OSError:
