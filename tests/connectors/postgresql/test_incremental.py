@@ -282,6 +282,20 @@ def test_windows_hold_several_chunks_of_several_tables_in_the_order_of_their_key
     assert opened_windows(tables) == 28
 
 
+def test_heartbeats_do_not_make_chunks_be_read_again(tables: Database) -> None:
+    many(tables)
+    reader = Reader(properties(tables, heartbeat__interval__ms="1"))
+    reader.step()
+    ask(tables, data_collections=["public.t"])
+    for _ in range(200):
+        reader.step(0.05)
+        if len(reads(reader)) >= 1000:
+            break
+    reader.stop()
+    assert [e["after"]["id"] for e in reads(reader)] == list(range(1, 1001))
+    assert opened_windows(tables) == 27
+
+
 def test_chunks_that_share_a_window_undo_no_change_of_it(tables: Database) -> None:
     many(tables)
     reader = Reader(properties(tables, incremental__snapshot__chunk__size="100"))
