@@ -408,6 +408,7 @@ class Signals:
         """Read the next chunks that have rows; tables without are done with on the way."""
         if not self.progress.running or self.progress.paused:
             self._sizes.rest()
+            self._reader.rest()
         if not self.progress.running or self.progress.paused or not self._delivered.are_visible():
             return
         name = str(uuid.uuid4())
