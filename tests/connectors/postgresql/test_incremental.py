@@ -282,6 +282,48 @@ def test_windows_hold_several_chunks_of_several_tables_in_the_order_of_their_key
     assert opened_windows(tables) == 28
 
 
+def test_chunks_are_read_one_after_the_other_when_the_server_has_no_more_connections(
+    tables: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    many(tables)
+    tables.execute(
+        "CREATE ROLE limited LOGIN REPLICATION PASSWORD 'x';"
+        "GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO limited;"
+        "CREATE PUBLICATION dbz FOR TABLE t, other, signals"
+    )
+    try:
+        given = properties(tables, database__user="limited", publication__name="dbz")
+        reader = Reader(given | {"publication.autocreate.mode": "disabled"})
+        reader.step()
+        reader.drain()
+        ask(tables, data_collections=["public.t"])
+        ask(tables, "pause-snapshot")
+        reader.drain()
+        used = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'limited'"
+        tables.execute(f"ALTER ROLE limited CONNECTION LIMIT {tables.execute(used)[0][0]}")
+        ask(tables, "resume-snapshot")
+        reader.drain()
+        reader.stop()
+    finally:
+        tables.execute("DROP OWNED BY limited; DROP ROLE limited")
+    assert "not read at the same time" in caplog.text
+    assert [e["after"]["id"] for e in reads(reader)] == list(range(1, 1001))
+
+
+def test_heartbeats_do_not_make_chunks_be_read_again(tables: Database) -> None:
+    many(tables)
+    reader = Reader(properties(tables, heartbeat__interval__ms="1"))
+    reader.step()
+    ask(tables, data_collections=["public.t"])
+    for _ in range(200):
+        reader.step(0.05)
+        if len(reads(reader)) >= 1000:
+            break
+    reader.stop()
+    assert [e["after"]["id"] for e in reads(reader)] == list(range(1, 1001))
+    assert opened_windows(tables) == 27
+
+
 def test_chunks_that_share_a_window_undo_no_change_of_it(tables: Database) -> None:
     many(tables)
     reader = Reader(properties(tables, incremental__snapshot__chunk__size="100"))

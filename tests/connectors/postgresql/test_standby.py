@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +77,39 @@ def test_only_rows_are_read_of_a_standby_when_no_more_is_asked_for(
     reader = reader_of(database, standby, snapshot__mode="initial_only").drain()
     reader.stop()
     assert operations(reader) == "rr"
+
+
+def test_chunks_are_read_at_once_of_a_standby(
+    database: Database, standby: PostgresServer, tmp_path: Path
+) -> None:
+    database.execute(TABLE + "; INSERT INTO t SELECT i FROM generate_series(100, 300) i")
+    database.execute(f"CREATE PUBLICATION {database.name} FOR TABLE t")
+    caught_up(database.server, standby)
+    file = tmp_path / "signals.jsonl"
+    reader = reader_of(
+        database,
+        standby,
+        snapshot__mode="no_data",
+        read__only="true",
+        incremental__snapshot__chunk__size="10",
+        signal__enabled__channels="file",
+        signal__file=str(file),
+        signal__poll__interval__ms="0",
+    )
+    with running_transactions_told(database.server):
+        reader.step()
+        send = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
+        file.write_text(json.dumps(send) + "\n")
+        for number in range(100):
+            # The log moves, so that windows close.
+            database.execute(f"UPDATE t SET v = 'v{number}' WHERE id = 1")
+            reader.step(0.3)
+            if len(reader.fold("t")) == 203:
+                break
+    reader.stop()
+    wanted = [row[0] for row in database.execute("SELECT id FROM t ORDER BY id")]
+    read = [e["after"]["id"] for e in reader.events() if e["op"] == "r"]
+    assert [key for key in read if key != 1] == wanted[1:]
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,10 @@ class ChunkReader:
             self._connection.close()
             self._connection = None
 
+    def rest(self) -> None:
+        """Nothing is to be read for now."""
+        self._lanes.close()
+
     def tables(self) -> list[str]:
         """Names of the captured tables."""
         found = [t.name for t in self._catalog.tables() if self._capture.reads(t.name)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,6 +20,8 @@ from headrace.connectors.postgresql.key_ranges import (
 )
 from headrace.errors import HeadraceError
 
+log = logging.getLogger(__name__)
+
 
 class Lanes:
     """Threads with a connection each, opened when they are first needed."""
@@ -32,7 +35,8 @@ class Lanes:
         self, lead: psycopg.Connection, snapshot: str | None, wanted: Sequence[KeyRange]
     ) -> list[ChunkRows | Skipped]:
         """The rows of each range: the first one by `lead`, which is in the transaction that
-        exported `snapshot`. Raises HeadraceError when a connection is lost."""
+        exported `snapshot`, and whatever the server has no connection for. Raises HeadraceError
+        when a connection is lost."""
         rest = wanted[1:]
         if self._threads is None and rest:
             self._threads = ThreadPoolExecutor(
@@ -53,7 +57,8 @@ class Lanes:
         for error in failed:
             if error is not None:
                 raise error
-        return [*found, *(future.result() for future in futures)]
+        others = zip(rest, (future.result() for future in futures), strict=True)
+        return [*found, *(self._one(lead, part) if rows is None else rows for part, rows in others)]
 
     def _one(self, connection: psycopg.Connection, wanted: KeyRange) -> ChunkRows | Skipped:
         try:
@@ -63,12 +68,17 @@ class Lanes:
         except Skipped as problem:
             return problem
 
-    def _read(self, lane: int, snapshot: str, wanted: KeyRange) -> ChunkRows | Skipped:
+    def _read(self, lane: int, snapshot: str, wanted: KeyRange) -> ChunkRows | Skipped | None:
+        """None: there is no connection to read with."""
         connection = self._connections.get(lane)
-        try:
-            if connection is None or connection.closed:
+        if connection is None or connection.closed:
+            try:
                 connection = connect(self._config, application="headrace incremental")
-                self._connections[lane] = connection
+            except HeadraceError as problem:
+                log.warning("a chunk is not read at the same time as others: %s", problem)
+                return None
+            self._connections[lane] = connection
+        try:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'".encode())
             found = self._one(connection, wanted)

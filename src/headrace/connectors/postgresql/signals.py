@@ -10,8 +10,8 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from headrace.connect.rows import NULL
 from headrace.connectors.postgresql.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.images import Buffer, cells
+from headrace.connectors.postgresql.delivered import Delivered
+from headrace.connectors.postgresql.images import cells
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.inserts import (
     AFTER_PARTS,
@@ -32,6 +32,7 @@ from headrace.connectors.postgresql.inserts import (
 )
 from headrace.connectors.postgresql.key_ranges import Skipped
 from headrace.connectors.postgresql.offset import Offset, format_lsn
+from headrace.connectors.postgresql.places import Place, Stretch
 from headrace.connectors.postgresql.watermarks import Watermarks
 from headrace.connectors.postgresql.window import Chunk, Wave
 from headrace.errors import HeadraceError
@@ -54,38 +55,7 @@ log = logging.getLogger(__name__)
 signal_log = logging.getLogger("headrace.signals")
 
 _BEFORE_TRANSACTION = 1 << 44  # ordinal of what stands before a transaction's first message
-_MOST_DELIVERED = 1 << 16
 _MOST_REPEATS = 5  # of one chunk
-
-
-@dataclass
-class Place:
-    """Where records are inserted; `part` counts on."""
-
-    position: int
-    kind: int
-    ordinal: int
-    part: int
-    lsn: int
-    last_commit: int | None
-    row: int = 0  # ordinal of the row of the log that comes next
-    xid: int | None = None  # and its transaction
-
-    def take(self, count: int) -> tuple[int, int, int, int]:
-        """Room for `count` records."""
-        at = (self.position, self.kind, self.ordinal, self.part)
-        self.part += count
-        return at
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Rows of the log that come next, with what it takes to understand them."""
-
-    rows: np.ndarray
-    transactions: np.ndarray
-    facts: Callable[[int], RelationFacts]
-    image: Callable[[int], Buffer]
 
 
 class Signals:
@@ -118,10 +88,8 @@ class Signals:
         self._logs = "log" in channels
         self._last: Offset | None = None
         self._wave: Wave | None = None
-        self._first_xid: int | None = None
-        self._settled = False
         self._repeated = 0
-        self._delivered = np.zeros(0, np.int64)
+        self._delivered = Delivered(reader)
         self._inserts: list[Insert] = []
         self._blocks: dict[tuple[int, int, int, int], Block] = {}
         self.truncates: list[tuple[int, int, int]] = []
@@ -146,16 +114,16 @@ class Signals:
 
     def begin(self, after: Offset) -> None:
         """The range that follows `after` begins. Goes on with a snapshot that was running."""
-        if after != self._last:
+        if not self._goes_on(after):
             # Another process came as far as this; its window is nobody's.
             self.progress = replace(after.signals or SignalProgress(), inserts=())
             self._wave = None
-            self._delivered = np.zeros(0, np.int64)
+            self._delivered.forget()
         self._inserts.clear()
         self._blocks.clear()
         self._last = after
-        if self._first_xid is None and (self.signal_table or self._channels):
-            self._first_xid = self._reader.next_xid()
+        if self.signal_table or self._channels:
+            self._delivered.begin()
         while self._wave is None and self.truncates and self.truncates[0][0] < after.lsn_commit:
             del self.truncates[0]
         if after.txn is not None:
@@ -170,6 +138,11 @@ class Signals:
             self._stop(place)
             self._read(place)
         self._took(place)
+
+    def _goes_on(self, after: Offset) -> bool:
+        """Whether `after` is where the last range ended; it may have got a heartbeat."""
+        last = self._last
+        return last is not None and after.same_position(last)
 
     def _heed_channels(self, after: Offset, place: Place) -> None:
         # Spark asks for what follows `after` when its checkpoint holds it.
@@ -211,7 +184,7 @@ class Signals:
         """Rows as new as they were or newer: the snapshot must see whatever was delivered."""
         if insert.table is None:
             return notification_block(insert, self._topic or "")
-        while not self._sees_everything():
+        while not self._delivered.are_visible():
             time.sleep(0.05)
         try:
             target = self._reader.target(insert.table)
@@ -261,29 +234,7 @@ class Signals:
         xids = stretch.transactions["xid"][rows["transaction"]]
         if self._wave is not None:
             self._wave.events(rows, xids, stretch.facts, stretch.image)
-        self._remember(np.unique(xids))
-
-    def _remember(self, xids: np.ndarray) -> None:
-        """Delivered transactions; a chunk's snapshot must see them."""
-        self._delivered = np.union1d(self._delivered, xids[xids != NULL])
-        if len(self._delivered) > _MOST_DELIVERED:
-            self._sees_everything()
-
-    def _sees_everything(self) -> bool:
-        """Whether a snapshot sees all that was delivered: not so while a transaction that is in
-        the log has not become visible, as when it waits for a standby."""
-        seen = self._reader.visible()
-        if not self._settled:
-            # What an earlier process delivered is not known: all of that time must have ended.
-            first = self._first_xid or self._reader.next_xid()
-            self._first_xid = first
-            self._settled = seen.xmin >= first
-            if not self._settled:
-                return False
-        hidden = seen.hides(self._delivered)
-        wide = seen.widen(self._delivered)
-        self._delivered = self._delivered[hidden | (wide >= seen.xmin)]
-        return not hidden.any()
+        self._delivered.add(xids)
 
     # -- signals --------------------------------------------------------------------------------
 
@@ -452,7 +403,8 @@ class Signals:
         """Read the next chunks that have rows; tables without are done with on the way."""
         if not self.progress.running or self.progress.paused:
             self._sizes.rest()
-        if not self.progress.running or self.progress.paused or not self._sees_everything():
+            self._reader.rest()
+        if not self.progress.running or self.progress.paused or not self._delivered.are_visible():
             return
         name = str(uuid.uuid4())
         while self.truncates and self.truncates[0][:2] < (place.position, place.row):

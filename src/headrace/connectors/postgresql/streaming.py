@@ -20,10 +20,11 @@ from headrace.connectors.postgresql.images import image_in
 from headrace.connectors.postgresql.inserts import merge, merge_orders, places_of
 from headrace.connectors.postgresql.log import Stream
 from headrace.connectors.postgresql.offset import Offset, format_lsn
+from headrace.connectors.postgresql.places import Stretch
 from headrace.connectors.postgresql.ranges import Limit, find_end, rows_until
 from headrace.connectors.postgresql.receiver import Receiver
 from headrace.connectors.postgresql.relations import Relations
-from headrace.connectors.postgresql.signals import Signals, Stretch
+from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.slices import LogSlice
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
