@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -24,16 +25,31 @@ from numba.extending import intrinsic
 PADDING = 64
 
 
+def _kernel_sources(package: Path) -> list[Path]:
+    """The modules below `package` that compile kernels, and what they import, near and far."""
+    folders = ("connect", "spool", "converters", "connectors", "sinks")
+    texts = {source: source.read_text() for f in folders for source in (package / f).rglob("*.py")}
+    waiting = [source for source, text in texts.items() if "@kernel" in text or "@intr" in text]
+    sources = set(waiting)
+    while waiting:
+        source = waiting.pop()
+        text = texts.get(source) or source.read_text()
+        for name in re.findall(r"^from headrace\.([\w.]+) import", text, re.MULTILINE):
+            imported = package.joinpath(*name.split(".")).with_suffix(".py")
+            if imported not in sources and imported.exists():
+                sources.add(imported)
+                waiting.append(imported)
+    return sorted(sources)
+
+
 def _cache_folder() -> str:
-    """Where compiled kernels are kept: one folder per state of the sources, because Numba's cache
-    does not notice changes in the modules that a kernel calls."""
+    """Where compiled kernels are kept: one folder per content of the sources that make them,
+    because Numba's cache does not notice changes in the modules that a kernel calls."""
     package = Path(__file__).resolve().parents[1]
-    state = sorted(
-        f"{source.relative_to(package)} {source.stat().st_mtime_ns} {source.stat().st_size}"
-        for folder in ("connect", "spool", "converters", "connectors", "sinks")
-        for source in (package / folder).rglob("*.py")
-    )
-    digest = hashlib.sha256("\n".join(state).encode()).hexdigest()[:16]
+    state = hashlib.sha256()
+    for source in _kernel_sources(package):
+        state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())
+    digest = state.hexdigest()[:16]
     configured = os.environ.get("NUMBA_CACHE_DIR")
     cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     root = Path(configured) if configured else Path(cache) / "headrace" / "kernels"
