@@ -100,7 +100,6 @@ _SIZE = offset_in_row("size")
 _TRANSACTION = offset_in_row("transaction")
 _OPERATION = offset_in_row("operation")
 _KIND = offset_in_row("kind")
-_FLAGS = offset_in_row("flags")
 _LAST_COMMIT = int(TRANSACTION.fields["last_commit"][1])  # type: ignore[index]
 _NULL = int(NULL)
 _HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint16)
@@ -202,14 +201,18 @@ def _run(program, row, texts, state, old, new, other, out):
                 cells = other
             cell = cells + 24 * column
             kind = load64(cell)
-            if kind == 117 and which != 0 and (load8(row + _FLAGS) & 1):
-                # Unchanged TOAST under REPLICA IDENTITY FULL: the old image has the value. The
-                # create half of a key change finds the old image behind `other`.
+            if kind == 117 and which != 0:
+                # Unchanged TOAST: the old image may have the value (all columns under REPLICA
+                # IDENTITY FULL, otherwise those of the key). The create half of a key change
+                # finds the old image behind `other`.
+                stand_in = cell
                 if old_image:
-                    cell = old + 24 * column
+                    stand_in = old + 24 * column
                 elif load64(row + _OTHER):
-                    cell = other + 24 * column
-                kind = load64(cell)
+                    stand_in = other + 24 * column
+                if load64(stand_in) == 116:
+                    cell = stand_in
+                    kind = np.int64(116)
             if kind == 116:
                 address = load64(cell + 8)
                 length = load64(cell + 16)

@@ -8,7 +8,8 @@ import numpy as np
 
 from headrace.connect.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
-from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql import decoder, key_kernel
+from headrace.connectors.postgresql.key_columns import KeyScratch
 
 VIRTUAL = 1 << 20
 
@@ -66,7 +67,11 @@ class Index:
         self._rows = np.zeros(most, ROW)
         self._transactions = np.zeros(most, TRANSACTION)
         self._ends = np.zeros(most, decoder.END)
-        self._keys = np.zeros(1, np.int64)
+        self._keys = np.zeros((1, key_kernel.COLUMN_WORDS), np.int64)
+        self._keys[0, key_kernel.ENCODING] = key_kernel.AS_SENT
+        self._keys[0, key_kernel.NULL_LENGTH] = key_kernel.NO_TEXT
+        self._keys[0, key_kernel.UNAVAILABLE_LENGTH] = key_kernel.NO_TEXT
+        self._texts = KeyScratch()
         self._compared: list[np.ndarray] = []
         slots = 64
         while slots < 4 * len(columns):
@@ -91,7 +96,6 @@ class Index:
                 slot = (slot + 1) & (slots - 1)
             oids[2 * slot : 2 * slot + 2] = (index, index)
         self._table, self._oids, self._size, self._options = table, oids, len(raw), options
-        self._scratch = np.zeros(2 * 24 * 1664 + PADDING, np.uint8)
         self.run()
 
     def run(self) -> None:
@@ -115,7 +119,7 @@ class Index:
             len(oids) // 2 - 1,
             address_of(self._table),
             self._options,
-            address_of(self._scratch),
+            address_of(self._texts.memory),
             address_of(self.state),
         )
 

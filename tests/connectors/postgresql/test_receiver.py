@@ -5,6 +5,7 @@ from typing import NoReturn
 import numpy as np
 
 from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.key_columns import KeyScratch
 from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.receiver import Receiver
 from headrace.spool.spool import Spool
@@ -17,6 +18,7 @@ class Tables:
 
     table = np.array([(1, 2, 77, 0, 0, 0)[: decoder.RELATION_WORDS]], np.int64)
     oids = np.array([0, 0, -1, -1], np.int64)
+    key_texts = KeyScratch()
 
 
 def no_stream() -> NoReturn:

@@ -9,6 +9,7 @@ from headrace.connectors.column_rules import column_rules
 from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.messages import RelationMessage
 from headrace.connectors.postgresql.relations import (
     TableCatalog,
@@ -53,6 +54,7 @@ class Capture:
         self._reselections = reselections(config)
         self._comments = config.include_schema_comments
         self.types = TypeOptions.of(config)
+        self.key_rendering = KeyRendering.of(self.types, config)
         self.signal_table = config.signal_table()
 
     def takes(self, table: str) -> bool:

@@ -151,7 +151,7 @@ class ChunkReader:
             facts, columns=tuple(c for c in facts.columns if c.captured or c.name in needed)
         )
         nullable = tuple(name not in table.not_null for name in key)
-        return Target(table, facts, key, nullable, condition)
+        return Target(table, facts, key, nullable, condition, self._capture.key_rendering)
 
     def again(self, target: Target, lower: Key | None, upper: Key | None) -> ChunkRows:
         """The rows of a chunk as they are now. Raises Skipped."""

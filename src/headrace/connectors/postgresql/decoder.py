@@ -25,6 +25,7 @@ from headrace.connect.memory import (
     store64,
 )
 from headrace.connect.rows import BEGIN, ENDING, NULL, ROW, TRANSACTION, offset_in_row
+from headrace.connectors.postgresql import key_kernel
 from headrace.converters.json_numbers import wrapping_multiply
 
 # Words of `state` (int64).
@@ -63,14 +64,14 @@ STATE_WORDS = 32
 EXACT, TEXT_BEGINNING, BYTES_BEGINNING, NUMERIC = range(4)
 
 # Statuses.
-MORE, ROWS_FULL, RELATION, RARE, BROKEN, SERVER_ERROR, COPY_DONE = range(7)
+MORE, ROWS_FULL, RELATION, RARE, BROKEN, SERVER_ERROR, COPY_DONE, KEY = range(8)
 
 # A relation version: eight int64.
 (
     CAPTURED,
     COLUMNS,
     TOPIC_HASH,
-    KEYS,
+    KEYS,  # see key_kernel.py
     KEY_COUNT,
     COMPARED,  # see unchanged.py
     COMPARED_COUNT,
@@ -96,28 +97,6 @@ _POSITION, _LSN, _ORDINAL, _PART = _R["position"], _R["lsn"], _R["ordinal"], _R[
 _HASH, _SIZE, _TRANSACTION, _RELATION = _R["hash"], _R["size"], _R["transaction"], _R["relation"]
 _OPERATION, _KIND, _MARKER, _FLAGS = _R["operation"], _R["kind"], _R["marker"], _R["flags"]
 _FILLER = _R["filler"]
-
-_MULTIPLIER = -7046029254386353131  # the odd 64-bit golden ratio
-
-
-@kernel
-def mix(seed, word):
-    """One step of a multiply-and-fold hash."""
-    value = wrapping_multiply(seed ^ word, _MULTIPLIER)
-    return value ^ ((value >> 29) & 0x7FFFFFFFF)
-
-
-@kernel
-def hash_bytes(seed, address, length):
-    """Hash of `length` bytes; reads up to 7 bytes beyond them."""
-    value = mix(seed, length)
-    for offset in range(0, length - 7, 8):
-        value = mix(value, load64(address + offset))
-    rest = length & 7
-    if rest:
-        word = load64(address + length - rest) & ((1 << (8 * rest)) - 1)
-        value = mix(value, word)
-    return value
 
 
 @kernel
@@ -147,44 +126,6 @@ def split_checked(image, end, columns, cells):
         elif kind != 110 and kind != 117:
             return -1
     return place
-
-
-@kernel
-def key_hash(relation, cells, fallback):
-    """Hash of topic and key cells; a key cell that is unavailable is read from `fallback`."""
-    value = load64(relation + 8 * TOPIC_HASH)
-    keys = load64(relation + 8 * KEYS)
-    for i in range(load64(relation + 8 * KEY_COUNT)):
-        cell = cells + 24 * load64(keys + 8 * i)
-        if load64(cell) == 117 and fallback:
-            cell = fallback + 24 * load64(keys + 8 * i)
-        if load64(cell) == 116:
-            value = hash_bytes(value, load64(cell + 8), load64(cell + 16))
-        else:
-            value = mix(value, -1)
-    return value
-
-
-@kernel
-def _same_key(relation, old, new):
-    """Whether an update kept its key. One that the old image lacks counts as changed, as in
-    Debezium; one that is unavailable in the new image as kept."""
-    keys = load64(relation + 8 * KEYS)
-    for i in range(load64(relation + 8 * KEY_COUNT)):
-        column = 24 * load64(keys + 8 * i)
-        if load64(new + column) != 116:
-            continue
-        if load64(old + column) != 116:
-            return False
-        length = load64(old + column + 16)
-        if length != load64(new + column + 16):
-            return False
-        a = load64(old + column + 8)
-        b = load64(new + column + 8)
-        for j in range(length):
-            if load8(a + j) != load8(b + j):
-                return False
-    return True
 
 
 @kernel
@@ -338,10 +279,11 @@ def index_frames(
     """Index complete messages of the segment at `base` from state[POSITION] up to `available`.
 
     `virtual` is the virtual address of the segment's first byte; rows hold virtual addresses.
-    Returns nothing; state[STATUS] says why it stopped, state[POSITION] where.
+    Returns nothing; state[STATUS] says why it stopped, state[POSITION] where. KEY: the scratch
+    memory (`key_columns.KeyScratch`) lacks texts of keys in the frame at the position.
     """
     old_cells = scratch
-    new_cells = scratch + 24 * 1664
+    new_cells = scratch + key_kernel.CELLS
     position = load64(state + 8 * POSITION)
     status = MORE
     shift = virtual - base
@@ -415,7 +357,6 @@ def index_frames(
                 and load64(state + 8 * FINAL_LSN) == load64(state + 8 * CHECK_FINAL)
             ):
                 store64(state + 8 * CHECKED, 1 if lsn == load64(state + 8 * CHECK_LSN) else 2)
-            store64(state + 8 * CHANGES, load64(state + 8 * CHANGES) + 1)
             skip = (
                 load64(relation + 8 * CAPTURED) == 0
                 or (operation == 73 and (options & SKIP_CREATE))
@@ -429,6 +370,9 @@ def index_frames(
                 old_image = np.int64(0)
                 new_image = np.int64(0)
                 full = np.int64(0)
+                old_hash = np.int64(0)
+                new_hash = np.int64(0)
+                key_changed = False
                 if tag == 75 or tag == 79:  # K, O
                     old_image = place + 1
                     place = split_checked(old_image, end, columns, old_cells)
@@ -452,14 +396,32 @@ def index_frames(
                 elif old_image == 0:
                     status = BROKEN
                     break
-                if (
+                topic = load64(relation + 8 * TOPIC_HASH)
+                keys = load64(relation + 8 * KEYS)
+                key_count = load64(relation + 8 * KEY_COUNT)
+                fallback = old_cells if old_image else np.int64(0)
+                if new_image and old_image:
+                    key_changed = not key_kernel.same_key(
+                        keys, key_count, old_cells, new_cells, scratch
+                    )
+                if key_changed or not new_image:
+                    old_hash = key_kernel.key_hash(topic, keys, key_count, old_cells, 0, scratch)
+                if new_image:
+                    new_hash = key_kernel.key_hash(
+                        topic, keys, key_count, new_cells, fallback, scratch
+                    )
+                if load64(scratch + key_kernel.RENDERED):
+                    if load64(scratch + key_kernel.LACKING):
+                        status = KEY
+                        break
+                    store64(scratch + key_kernel.RENDERED, 0)
+                skip = (
                     operation == 85
                     and full
                     and load64(relation + 8 * SKIP_UNCHANGED)
-                    and _same_key(relation, old_cells, new_cells)
+                    and not key_changed
                     and _is_unchanged(relation, old_cells, new_cells)
-                ):
-                    skip = True
+                )
             if not skip:
                 shown = _of_origin(state, relation_index)
                 open_transaction(transactions, state)
@@ -467,7 +429,6 @@ def index_frames(
                 old_address = old_image + shift if old_image else np.int64(0)
                 new_address = new_image + shift if new_image else np.int64(0)
                 if operation == 73:
-                    value = key_hash(relation, new_cells, 0)
                     _add_row(
                         rows,
                         state,
@@ -476,14 +437,13 @@ def index_frames(
                         0,
                         lsn,
                         2,
-                        value,
+                        new_hash,
                         length,
                         shown,
                         99,
                         0,
                     )
                 elif operation == 68:
-                    value = key_hash(relation, old_cells, 0)
                     _add_row(
                         rows,
                         state,
@@ -492,7 +452,7 @@ def index_frames(
                         0,
                         lsn,
                         0,
-                        value,
+                        old_hash,
                         length,
                         shown,
                         100,
@@ -507,14 +467,13 @@ def index_frames(
                             0,
                             lsn,
                             1,
-                            value,
+                            old_hash,
                             length,
                             shown,
                             0,
                             full,
                         )
-                elif old_image and not _same_key(relation, old_cells, new_cells):
-                    value = key_hash(relation, old_cells, 0)
+                elif key_changed:
                     _add_row(
                         rows,
                         state,
@@ -523,7 +482,7 @@ def index_frames(
                         new_address,
                         lsn,
                         0,
-                        value,
+                        old_hash,
                         length,
                         shown,
                         100,
@@ -538,14 +497,13 @@ def index_frames(
                             new_address,
                             lsn,
                             1,
-                            value,
+                            old_hash,
                             length,
                             shown,
                             0,
                             2 | full,
                         )
                     # The old image stands behind `other` only, so `before` is null.
-                    value = key_hash(relation, new_cells, old_cells if full else 0)
                     _add_row(
                         rows,
                         state,
@@ -554,14 +512,13 @@ def index_frames(
                         old_address,
                         lsn,
                         2,
-                        value,
+                        new_hash,
                         length,
                         shown,
                         99,
                         2 | full,
                     )
                 else:
-                    value = key_hash(relation, new_cells, old_cells if full else 0)
                     _add_row(
                         rows,
                         state,
@@ -570,7 +527,7 @@ def index_frames(
                         0,
                         lsn,
                         2,
-                        value,
+                        new_hash,
                         length,
                         shown,
                         117,
@@ -578,6 +535,7 @@ def index_frames(
                     )
             else:
                 store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
+            store64(state + 8 * CHANGES, load64(state + 8 * CHANGES) + 1)
             store64(state + 8 * ORDINAL, ordinal + 1)
         elif operation == 66:  # BEGIN
             if length != 30 + 21 or load64(state + 8 * OPEN):
@@ -638,7 +596,7 @@ def load_kernel() -> None:
     """Compile (seconds, the first time on a machine) or load the pass, before a stream is open:
     compiling holds the interpreter's lock, and the server must be answered."""
     state = np.zeros(STATE_WORDS, np.int64)
-    memory = np.zeros(64, np.uint8)
+    memory = np.zeros(key_kernel.SCRATCH, np.uint8)
     at = address_of(memory)
     index_frames(at, 0, 0, at, 0, at, 0, at, 0, at, 0, at, 0, at, address_of(state))
     oids = np.full(2, -1, np.int64)

@@ -20,8 +20,13 @@ def image_in(pieces: Sequence[Piece], address: int) -> Buffer:
     raise LookupError(address)
 
 
-def cells(image: Buffer) -> list[bytes | None]:
-    """The cells as text; null and unavailable ones are None. The image is known to be sound."""
+UNAVAILABLE = b"unavailable"
+"""This object stands for an unavailable cell."""
+
+
+def cells(image: Buffer, *, unavailable: bytes | None = None) -> list[bytes | None]:
+    """The cells as text; null ones are None, unavailable ones are `unavailable`. The image is known
+    to be sound."""
     (count,) = struct.unpack_from("!h", image, 0)
     found: list[bytes | None] = []
     place = 2
@@ -29,7 +34,7 @@ def cells(image: Buffer) -> list[bytes | None]:
         kind = image[place]
         place += 1
         if kind != 116:  # t
-            found.append(None)
+            found.append(unavailable if kind == 117 else None)  # u
             continue
         (length,) = struct.unpack_from("!I", image, place)
         place += 4

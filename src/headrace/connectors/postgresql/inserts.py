@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.images import make_image
+from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.relations import topic_hash
 from headrace.signals.progress import Insert
 from headrace.spool.segment import Segment
@@ -36,12 +37,14 @@ class Block:
 
 @dataclass
 class ChunkRows:
-    """Rows as a chunk query gave them: images, offsets (one more than rows), hashes of keys."""
+    """Rows as a chunk query gave them: images, offsets (one more than rows), hashes of keys, and
+    how keys are rendered."""
 
     facts: RelationFacts
     images: np.ndarray
     offsets: np.ndarray
     hashes: np.ndarray
+    rendering: KeyRendering = field(default_factory=KeyRendering)
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -51,7 +54,7 @@ class ChunkRows:
         sizes = np.diff(self.offsets)
         images = self.images[np.repeat(kept, sizes)]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[kept], dtype=np.int64)])
-        return ChunkRows(self.facts, images, offsets, self.hashes[kept])
+        return ChunkRows(self.facts, images, offsets, self.hashes[kept], self.rendering)
 
 
 def chunk_block(insert: Insert, found: ChunkRows) -> Block:

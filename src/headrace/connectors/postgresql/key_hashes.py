@@ -6,47 +6,55 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.memory import PADDING, address_of, kernel, load64, store64
-from headrace.connectors.postgresql import decoder
+from headrace.connect.memory import address_of, kernel, load64, store64
+from headrace.connectors.postgresql import decoder, key_kernel
 from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.key_columns import KeyRendering, KeyScratch, key_columns
 from headrace.connectors.postgresql.relations import topic_hash
 
 
 @kernel
-def _hash_rows(images, offsets, count, columns, relation, cells, hashes):
-    """Returns the number of rows done: fewer than `count` when one is broken."""
-    for row in range(count):
+def _hash_rows(images, offsets, first, count, columns, topic, keys, key_count, scratch, hashes):
+    """Hash the rows from `first` on; returns the number of the row where it stopped: its image is
+    broken, or the scratch memory lacks texts of its key."""
+    for row in range(first, count):
         start = images + load64(offsets + 8 * row)
         end = images + load64(offsets + 8 * row + 8)
-        if decoder.split_checked(start, end, columns, cells) < 0:
+        if decoder.split_checked(start, end, columns, scratch) < 0:
             return row
-        store64(hashes + 8 * row, decoder.key_hash(relation, cells, 0))
+        value = key_kernel.key_hash(topic, keys, key_count, scratch, 0, scratch)
+        if load64(scratch + key_kernel.RENDERED):
+            if load64(scratch + key_kernel.LACKING):
+                return row
+            store64(scratch + key_kernel.RENDERED, 0)
+        store64(hashes + 8 * row, value)
     return count
 
 
-def key_hashes(images: np.ndarray, offsets: np.ndarray, facts: RelationFacts) -> np.ndarray:
+def key_hashes(
+    images: np.ndarray, offsets: np.ndarray, facts: RelationFacts, rendering: KeyRendering
+) -> np.ndarray:
     """uint64 per row of `images` (PADDING readable bytes behind them)."""
     count = len(offsets) - 1
     hashes = np.zeros(max(count, 1), np.uint64)
-    names = [column.name for column in facts.columns]
-    keys = np.array([names.index(name) for name in facts.key], np.int64)
-    relation = np.zeros(decoder.RELATION_WORDS, np.int64)
-    relation[: decoder.COMPARED] = (
-        1,
-        len(names),
-        topic_hash(facts.topic),
-        address_of(keys),
-        len(keys),
-    )
-    scratch = np.empty(24 * max(len(names), 1) + PADDING, np.uint8)
-    done = _hash_rows(
-        address_of(images),
-        address_of(offsets),
-        count,
-        len(names),
-        address_of(relation),
-        address_of(scratch),
-        address_of(hashes),
-    )
-    assert done == count, "COPY's rows have the columns that were asked for"
+    keys = key_columns(facts, rendering)
+    scratch = KeyScratch()
+    scratch.know(keys)
+    done = 0
+    while done < count:
+        done = _hash_rows(
+            address_of(images),
+            address_of(offsets),
+            done,
+            count,
+            len(facts.columns),
+            topic_hash(facts.topic),
+            address_of(keys.table),
+            len(keys),
+            address_of(scratch.memory),
+            address_of(hashes),
+        )
+        if done < count:
+            assert scratch.lacks, "COPY's rows have the columns that were asked for"
+            scratch.render()
     return hashes[:count]

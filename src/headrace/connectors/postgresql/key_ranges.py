@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import psycopg
@@ -23,6 +23,7 @@ from headrace.connectors.postgresql.connection import translate
 from headrace.connectors.postgresql.copy_reader import read_copy
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
+from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.key_hashes import key_hashes
 from headrace.errors import HeadraceError
 from headrace.signals.progress import Key
@@ -39,6 +40,7 @@ class Target:
     key: tuple[str, ...]
     nullable: tuple[bool, ...]
     condition: str | None
+    rendering: KeyRendering = field(default_factory=KeyRendering)
 
     @property
     def name(self) -> tuple[str, str]:
@@ -146,8 +148,8 @@ def read_range(connection: psycopg.Connection, wanted: KeyRange) -> ChunkRows:
         at += len(block)
     joined = np.concatenate([*images, np.zeros(64, np.uint8)])
     all_offsets = np.concatenate(offsets)
-    hashes = key_hashes(joined, all_offsets, target.facts)
-    return ChunkRows(target.facts, joined[:at], all_offsets, hashes)
+    hashes = key_hashes(joined, all_offsets, target.facts, target.rendering)
+    return ChunkRows(target.facts, joined[:at], all_offsets, hashes, target.rendering)
 
 
 def _condition(target: Target) -> list[sql.Composable]:

@@ -15,9 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.memory import address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.key_columns import KeyScratch
 from headrace.connectors.postgresql.log import Stream, server_error
 from headrace.connectors.postgresql.messages import (
     LogicalMessage,
@@ -44,6 +45,7 @@ class RelationRegistry(Protocol):
 
     table: np.ndarray
     """int64, RELATION_WORDS per relation version."""
+    key_texts: KeyScratch
     oids: np.ndarray
     """Open-addressed (oid, index) pairs; a power of two of them, oid -1 where empty."""
 
@@ -116,7 +118,6 @@ class Receiver:
         self._counts = counts
         self._stop = threading.Event()
         self._ask = threading.Event()
-        self._scratch = np.empty(2 * 24 * 1664 + PADDING, np.uint8)
         self.state = np.zeros(decoder.STATE_WORDS, np.int64)
         state = self.state
         state[decoder.LAST_COMMIT] = NULL if start.last_commit is None else start.last_commit
@@ -304,10 +305,13 @@ class Receiver:
                 len(self.relations.oids) // 2 - 1,
                 address_of(self.relations.table),
                 self._options,
-                address_of(self._scratch),
+                address_of(self.relations.key_texts.memory),
                 address_of(state),
             )
             status = int(state[decoder.STATUS])
+            if status == decoder.KEY:
+                self.relations.key_texts.render()
+                continue
             if int(state[decoder.CHECKED]) == 2:
                 raise HeadraceError(
                     "postgresql.position_mismatch",

@@ -15,6 +15,7 @@ from headrace.connectors.postgresql.events import (
     EventSettings,
     RelationFacts,
 )
+from headrace.connectors.postgresql.key_columns import KeyScratch, key_columns
 from headrace.connectors.postgresql.messages import RelationMessage
 from headrace.connectors.postgresql.type_facts import TypeFacts
 from headrace.connectors.postgresql.unchanged import compared_columns
@@ -77,7 +78,8 @@ class Relations:
         self._settings = compared
         self._by_oid: dict[int, int] = {}
         self._seen: dict[int, RelationMessage] = {}
-        self._kept: list[np.ndarray] = []
+        self.key_texts = KeyScratch()
+        self._kept: list[object] = []
         self._truncated: dict[int, int] = {}
         self._special: dict[str, int] = {}
         self.collections: list[str] = []
@@ -155,8 +157,10 @@ class Relations:
             larger = np.zeros((2 * index, decoder.RELATION_WORDS), np.int64)
             larger[:index] = self.table
             self.table = larger
-        names = [column.name for column in facts.columns]
-        keys = np.array([names.index(k) for k in facts.key if k in names], np.int64)
+        keys = None
+        if captured and facts.kind == "table":
+            keys = key_columns(facts, self._capture.key_rendering)
+            self.key_texts.know(keys)
         compared = np.zeros((0, 3), np.int64)
         if self._settings is not None and captured and facts.kind == "table":
             compared = compared_columns(facts, self._settings)
@@ -165,8 +169,8 @@ class Relations:
             int(captured),
             len(facts.columns),
             topic_hash(facts.topic),
-            address_of(keys),
-            len(keys) if facts.kind == "table" else 0,
+            0 if keys is None else address_of(keys.table),
+            0 if keys is None else len(keys),
             address_of(compared),
             len(compared),
             0 if self._settings is None else 1,

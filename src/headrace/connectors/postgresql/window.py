@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.images import Buffer, cells, is_whole
+from headrace.connectors.postgresql.images import UNAVAILABLE, Buffer, cells, is_whole
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.keeper import parse_xids
+from headrace.connectors.postgresql.key_columns import KeyColumns, Text, key_columns
 from headrace.signals.progress import Key, Pending
 
 
@@ -85,8 +86,7 @@ class Window:
     ) -> None:
         """The log's rows (of any table) that come next; `xids` are their transactions', `opened`:
         they are inside the window."""
-        key = self.rows.facts.key
-        if not key or len(rows) == 0:
+        if not self.rows.facts.key or len(rows) == 0:
             return
         # The chunk may be large and the rows few: no np.isin, which sorts both.
         nearest = np.minimum(np.searchsorted(self._sorted, rows["hash"]), len(self._sorted) - 1)
@@ -101,12 +101,12 @@ class Window:
             if found.name != self.rows.facts.name or found.kind != "table":
                 continue
             # A hash says where to look; the key itself decides.
-            wanted = _event_key(row, found, image)
+            wanted = _event_key(row, key_columns(found, self.rows.rendering), image)
             whole = not row["new"] or is_whole(image(int(row["new"])))
             first = int(np.searchsorted(self._sorted, row["hash"], "left"))
             last = int(np.searchsorted(self._sorted, row["hash"], "right"))
             for place in self._order[first:last]:
-                if self.key(int(place), key) != wanted:
+                if self._key(int(place)) != wanted:
                     continue
                 if whole or unseen:
                     self._dropped[place] = True
@@ -115,9 +115,12 @@ class Window:
                     # The row is as new as the event, and has the values that the event lacks.
                     self._dropped[place] = False
 
-    def key(self, row: int, columns: Sequence[str]) -> list[bytes | None]:
-        """Values of `columns` in a row of the chunk."""
-        return row_key(self.rows, row, columns)
+    def _key(self, row: int) -> tuple[Text, ...]:
+        """What the key of a row of the chunk shows."""
+        rows = self.rows
+        start, end = int(rows.offsets[row]), int(rows.offsets[row + 1])
+        columns = key_columns(rows.facts, rows.rendering)
+        return columns.key(cells(rows.images[start:end].data), UNAVAILABLE)
 
 
 def row_key(rows: ChunkRows, row: int, columns: Sequence[str]) -> list[bytes | None]:
@@ -129,16 +132,20 @@ def row_key(rows: ChunkRows, row: int, columns: Sequence[str]) -> list[bytes | N
 
 
 def _event_key(
-    row: np.void, facts: RelationFacts, image: Callable[[int], Buffer]
-) -> list[bytes | None]:
-    names = [column.name for column in facts.columns]
-    places = [names.index(name) for name in facts.key if name in names]
+    row: np.void, columns: KeyColumns, image: Callable[[int], Buffer]
+) -> tuple[Text, ...]:
     images = [int(row["new"]), int(row["old"]), int(row["other"])]
     if not images[0]:
         images = images[1:2]
-    read = [cells(image(address)) for address in images if address]
-    # A key value that is unavailable in the new image stands in the old one.
-    return [next((c[p] for c in read if c[p] is not None), None) for p in places]
+    first, *others = (
+        cells(image(address), unavailable=UNAVAILABLE) for address in images if address
+    )
+    for other in others:
+        # A value that is unavailable in the new image may stand in the old one.
+        for place, cell in enumerate(other):
+            if first[place] is UNAVAILABLE and cell is not None:
+                first[place] = cell
+    return columns.key(first, UNAVAILABLE)
 
 
 @dataclass

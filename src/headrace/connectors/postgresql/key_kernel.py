@@ -1,0 +1,171 @@
+"""Hashes and comparisons of keys, compiled: keys that render the same are the same key.
+
+Integers and texts are taken as the log has them, which is how they are rendered; other types are
+rendered first. What no compiled encoder renders is noted in the scratch memory, and whoever
+called renders it (`key_columns.py`) and calls again.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.memory import PADDING, kernel, load8, load64, store64
+from headrace.converters.json_cells import encode
+from headrace.converters.json_numbers import wrapping_multiply
+
+# A key column: eight int64. The texts are what a null and an unavailable cell show.
+(
+    COLUMN,
+    ENCODING,  # or AS_SENT
+    PARAMETER,
+    NULL_TEXT,
+    NULL_LENGTH,  # or NO_TEXT
+    UNAVAILABLE_TEXT,
+    UNAVAILABLE_LENGTH,
+) = range(7)
+COLUMN_WORDS = 8
+_COLUMN_SIZE = 8 * COLUMN_WORDS
+
+AS_SENT = -1
+NO_TEXT = -1  # length of a JSON null
+_LACKING = -2
+
+MOST_COLUMNS = 1664  # PostgreSQL's MaxTupleAttributeNumber
+
+# The scratch memory: the cells of two images, two texts that encoders write, and the texts of one
+# frame that Python renders: how many there are, whether one is lacking, and per text the cell's
+# address, the key column's address, the text's address (0: lacking) and its length (the cell's,
+# while it is lacking).
+CELLS = 24 * MOST_COLUMNS
+_LARGEST_CELL = 6000
+_TEXT_BYTES = 6 * _LARGEST_CELL + 64 + PADDING
+_FIRST_TEXT = 2 * CELLS
+_SECOND_TEXT = _FIRST_TEXT + _TEXT_BYTES
+RENDERED = _SECOND_TEXT + _TEXT_BYTES
+LACKING = RENDERED + 8
+ENTRIES = RENDERED + 16
+ENTRY_WORDS = 4
+_MOST_ENTRIES = 2 * MOST_COLUMNS
+SCRATCH = ENTRIES + 8 * ENTRY_WORDS * _MOST_ENTRIES
+
+_MULTIPLIER = -7046029254386353131  # the odd 64-bit golden ratio
+
+
+@kernel
+def mix(seed, word):
+    """One step of a multiply-and-fold hash."""
+    value = wrapping_multiply(seed ^ word, _MULTIPLIER)
+    return value ^ ((value >> 29) & 0x7FFFFFFFF)
+
+
+@kernel
+def hash_bytes(seed, address, length):
+    """Hash of `length` bytes; reads up to 7 bytes beyond them."""
+    value = mix(seed, length)
+    for offset in range(0, length - 7, 8):
+        value = mix(value, load64(address + offset))
+    rest = length & 7
+    if rest:
+        word = load64(address + length - rest) & ((1 << (8 * rest)) - 1)
+        value = mix(value, word)
+    return value
+
+
+@kernel
+def _rendered(scratch, column, address, length):
+    """What Python rendered for the cell at `address`; it is noted when it is not there yet."""
+    count = load64(scratch + RENDERED)
+    for i in range(count):
+        entry = scratch + ENTRIES + 8 * ENTRY_WORDS * i
+        if load64(entry) == address and load64(entry + 8) == column:
+            if load64(entry + 16):
+                return load64(entry + 16), load64(entry + 24)
+            return np.int64(0), np.int64(_LACKING)
+    store64(scratch + LACKING, 1)
+    if count < _MOST_ENTRIES:
+        entry = scratch + ENTRIES + 8 * ENTRY_WORDS * count
+        store64(entry, address)
+        store64(entry + 8, column)
+        store64(entry + 16, 0)
+        store64(entry + 24, length)
+        store64(scratch + RENDERED, count + 1)
+    return np.int64(0), np.int64(_LACKING)
+
+
+@kernel
+def _text(column, cells, fallback, scratch, out):
+    """Address and length of what a key column shows, quotes left out; an unavailable cell is
+    taken from `fallback` when that has a text."""
+    place = 24 * load64(column)
+    cell = cells + place
+    kind = load64(cell)
+    if kind == 117 and fallback and load64(fallback + place) == 116:
+        cell = fallback + place
+        kind = np.int64(116)
+    if kind == 117:
+        return load64(column + 8 * UNAVAILABLE_TEXT), load64(column + 8 * UNAVAILABLE_LENGTH)
+    if kind != 116:
+        return load64(column + 8 * NULL_TEXT), load64(column + 8 * NULL_LENGTH)
+    address = load64(cell + 8)
+    length = load64(cell + 16)
+    encoding = load64(column + 8 * ENCODING)
+    if encoding == AS_SENT:
+        return address, length
+    if length <= _LARGEST_CELL:
+        end = encode(address, length, encoding, load64(column + 8 * PARAMETER), out)
+        if end >= 0:
+            if load8(out) == 34:
+                return out + 1, end - out - 2
+            return out, end - out
+    return _rendered(scratch, column, address, length)
+
+
+@kernel
+def key_hash(topic, columns, count, cells, fallback, scratch):
+    """Hash of a topic and `count` key columns; nothing when scratch[LACKING] is set by it."""
+    value = topic
+    for i in range(count):
+        column = columns + _COLUMN_SIZE * i
+        cell = cells + 24 * load64(column)
+        if load64(cell) == 116 and load64(column + 8 * ENCODING) == AS_SENT:
+            value = hash_bytes(value, load64(cell + 8), load64(cell + 16))
+            continue
+        address, length = _text(column, cells, fallback, scratch, scratch + _FIRST_TEXT)
+        value = mix(value, -1) if length < 0 else hash_bytes(value, address, length)
+    return value
+
+
+@kernel
+def _equal(a, size_a, b, size_b):
+    if size_a != size_b:
+        return False
+    difference = np.int64(0)
+    for j in range(size_a):
+        difference |= load8(a + j) ^ load8(b + j)
+    return difference == 0
+
+
+@kernel
+def same_key(columns, count, old, new, scratch):
+    """Whether two images of a row show the same key; nothing when scratch[LACKING] is set by it."""
+    same = True
+    for i in range(count):
+        column = columns + _COLUMN_SIZE * i
+        place = 24 * load64(column)
+        if load64(old + place) == 116 and load64(new + place) == 116:
+            if _equal(
+                load64(old + place + 8),
+                load64(old + place + 16),
+                load64(new + place + 8),
+                load64(new + place + 16),
+            ):
+                continue
+            if load64(column + 8 * ENCODING) == AS_SENT:
+                return False
+        a, size_a = _text(column, old, 0, scratch, scratch + _FIRST_TEXT)
+        b, size_b = _text(column, new, old, scratch, scratch + _SECOND_TEXT)
+        if not _equal(a, size_a, b, size_b):
+            same = False
+    return same
