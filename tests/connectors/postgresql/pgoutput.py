@@ -9,7 +9,7 @@ import numpy as np
 from headrace.connect.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql import decoder, key_kernel
-from headrace.connectors.postgresql.key_columns import KeyScratch
+from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
 
 VIRTUAL = 1 << 20
 
@@ -57,10 +57,17 @@ def keep_alive(wal_end: int, *, reply: bool = False) -> bytes:
 
 
 class Index:
-    """Frames and what the compiled pass makes of them. Relation oid n has index n."""
+    """Frames and what the compiled pass makes of them. Relation oid n has index n; its key is its
+    first column, an integer or a text, or the columns in `keys`."""
 
     def __init__(
-        self, raw: bytes, columns: list[int], *, options: int = 1, skip_unchanged: bool = False
+        self,
+        raw: bytes,
+        columns: list[int],
+        *,
+        options: int = 1,
+        skip_unchanged: bool = False,
+        keys: KeyColumns | None = None,
     ) -> None:
         self.memory = np.frombuffer(raw + bytes(PADDING), np.uint8).copy()
         most = 3 * (len(raw) // 31 + 2)
@@ -72,6 +79,10 @@ class Index:
         self._keys[0, key_kernel.NULL_LENGTH] = key_kernel.NO_TEXT
         self._keys[0, key_kernel.UNAVAILABLE_LENGTH] = key_kernel.NO_TEXT
         self._texts = KeyScratch()
+        self._given = keys
+        if keys is not None:
+            self._texts.know(keys)
+            self._keys = keys.table
         self._compared: list[np.ndarray] = []
         slots = 64
         while slots < 4 * len(columns):
@@ -86,7 +97,7 @@ class Index:
                 count,
                 1000 + index,
                 address_of(self._keys),
-                min(count, 1),
+                min(count, 1) if keys is None else len(keys),
                 address_of(compared),
                 len(compared),
                 int(skip_unchanged),
@@ -100,11 +111,17 @@ class Index:
 
     def run(self) -> None:
         """Index everything from the start."""
-        most, oids = len(self._rows), self._oids
         self.state = np.zeros(decoder.STATE_WORDS, np.int64)
         self.state[decoder.CHECKED] = 1
         self.state[decoder.LAST_COMMIT] = NULL
         self.state[decoder.TRANSACTION_ROW] = -1
+        self._go_on()
+        while self.status == decoder.KEY:
+            self._texts.render()
+            self._go_on()
+
+    def _go_on(self) -> None:
+        most, oids = len(self._rows), self._oids
         decoder.index_frames(
             address_of(self.memory),
             self._size,

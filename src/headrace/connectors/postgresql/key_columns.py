@@ -76,7 +76,10 @@ class KeyColumns:
             if cell is not None:
                 self._cells.append(cell)
         self._null = [self._constant(cell, cell.null) for cell in self._cells]
-        self._unavailable = [self._constant(cell, cell.unavailable) for cell in self._cells]
+        self._unavailable = [
+            null if cell.unavailable is None else self._constant(cell, cell.unavailable)
+            for cell, null in zip(self._cells, self._null, strict=True)
+        ]
         self.table = np.zeros((len(self._cells), key_kernel.COLUMN_WORDS), np.int64)
         """What the compiled pass reads, KeyColumns must live as long."""
         self._memory: list[np.ndarray] = []
