@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from headrace.connect.rows import ROW
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.offset import Offset
-from headrace.connectors.postgresql.ranges import Limit, RangeEnd, find_end, rows_until
+from headrace.connectors.postgresql.ranges import (
+    Backlog,
+    Limit,
+    RangeEnd,
+    find_end,
+    holds_rows,
+    is_delivered,
+    rows_until,
+)
 from headrace.spool.index import SegmentIndex
 from headrace.spool.spool import Piece
 
@@ -124,6 +132,43 @@ def test_ranges_end_where_the_limits_say(
         assert found.bytes == sum(log.sizes[done : done + count])
         assert found.offset != after
         after = found.offset
+
+
+@given(steps(), st.integers(1, 60), st.integers(0, 12), st.booleans())
+def test_a_backlog_that_is_asked_while_the_spool_grows_answers_as_a_new_one_does(
+    script: list[tuple[str, int, int]], max_bytes: int, max_rows: int, cut_open: bool
+) -> None:
+    log, limit, after = Log(), Limit(max_bytes, max_rows), START
+    backlog = Backlog(after, limit)
+    position, ordinal = 100, 0
+    for kind, records, size in script:
+        if kind == "message":
+            ordinal += 1
+            log.message(position, ordinal, records, size)
+        elif kind == "commit" and ordinal:
+            log.commit(position + 10)
+            position, ordinal = position + 100, 0
+        elif kind == "roll":
+            log.roll()
+        elif kind == "barrier":
+            log.barrier()
+        # As the spool does: what nothing needs any more is dropped, but for the newest piece.
+        current = log.pieces[-1]
+        log.pieces = [
+            piece for piece in log.pieces if piece is current or not is_delivered(piece, after)
+        ]
+        found = backlog.end(log.pieces, cut_open=cut_open)
+        assert found == find_end(log.pieces, after, limit, cut_open=cut_open)
+        summed = sum(len(totals) for totals in backlog._totals)
+        assert summed <= sum(piece.index.row_count for piece in log.pieces)
+        if found is not None:
+            rest = sum(
+                rows_until(piece.index.rows_now(), found.offset) < piece.index.row_count
+                for piece in log.pieces
+            )
+            assert holds_rows(log.pieces, found.offset) == bool(rest)
+            after = found.offset
+            backlog = Backlog(after, limit)
 
 
 def cut(log: Log, max_rows: int) -> RangeEnd | None:
