@@ -46,7 +46,8 @@ class ExecutionConfig(Configuration):
         integer(0),
         "0",
         Group.HEADRACE,
-        "Row changes that one micro-batch takes at most; 0 is no limit.",
+        "Records that one micro-batch takes at most; 0 is one for each 64 bytes of "
+        "headrace.range.max.bytes, which only narrow rows reach.",
     )
     headrace_state_dir = Property(
         "headrace.state.dir",
@@ -67,7 +68,8 @@ class ExecutionConfig(Configuration):
         size(1),
         "256MB",
         Group.HEADRACE,
-        "Log bytes read ahead and not yet acknowledged; never less than three ranges.",
+        "Memory for log that is read ahead and not yet delivered, and for its index; never less "
+        "than three ranges of log. One row change may exceed it.",
     )
     headrace_acknowledge_interval = Property(
         "headrace.acknowledge.interval",

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.connect.memory import PADDING, address_of, copy, kernel, load64, store64
 from headrace.connect.rows import ORDER, ROW, TRANSACTION, RowTable, offset_in_row
-from headrace.spool.segment import MappedSegment, Segment
+from headrace.spool.segment import MappedSegment
 
 _OLD, _NEW, _OTHER = offset_in_row("old"), offset_in_row("new"), offset_in_row("other")
 _SIZE = offset_in_row("size")
@@ -20,18 +19,20 @@ _ROW_SIZE = ROW.itemsize
 
 @dataclass(frozen=True)
 class SegmentPart:
-    """A segment as a task opens it: path, and its virtual addresses [start, end)."""
+    """A segment as a task opens it: path, token, and its virtual addresses [start, end)."""
 
     path: str
+    token: bytes
     start: int
     end: int
 
 
 @dataclass(frozen=True)
 class InMemory:
-    """Rows and transactions in a file of their own, images in the source's segments."""
+    """Rows and transactions in a plan (see plan.py), images in the source's segments."""
 
     path: str
+    token: bytes
     row_count: int
     transaction_count: int
     segments: tuple[SegmentPart, ...]
@@ -39,14 +40,14 @@ class InMemory:
 
     def load(self, first: int, last: int) -> RowTable:
         """Rows [first, last) with real addresses. Raises HeadraceError("spool.segment_gone")."""
-        planned = MappedSegment(self.path, 0)
+        planned = MappedSegment(self.path, self.token, 0)
         rows = np.frombuffer(planned.map, ROW, last - first, first * ROW.itemsize).copy()
         at = self.row_count * ROW.itemsize
         transactions = np.frombuffer(planned.map, TRANSACTION, self.transaction_count, at)
         kept: list[object] = [planned]
         for part in self.segments:
             if _touches(rows, part.start, part.end):
-                segment = MappedSegment(part.path, part.start)
+                segment = MappedSegment(part.path, part.token, part.start)
                 relocate(rows, part.start, part.end, segment.base - part.start)
                 kept.append(segment)
         orders = None
@@ -85,22 +86,6 @@ def relocate(rows: np.ndarray, start: int, end: int, delta: int) -> None:
         column = rows[name]
         inside = (column >= start) & (column < end)
         column[inside] += delta
-
-
-def write_plan(
-    rows: Sequence[np.ndarray],
-    transactions: Sequence[np.ndarray],
-    orders: Sequence[np.ndarray] = (),
-) -> Segment:
-    """One segment that holds the rows of a range, their transactions and orders, for InMemory."""
-    parts = (*rows, *transactions, *orders)
-    plan = Segment(0, sum(part.nbytes for part in parts))
-    at = 0
-    for part in parts:
-        raw = np.ascontiguousarray(part).view(np.uint8).reshape(-1)
-        plan.array[at : at + len(raw)] = raw
-        at += len(raw)
-    return plan
 
 
 @kernel

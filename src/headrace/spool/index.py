@@ -37,6 +37,20 @@ class SegmentIndex:
     def __post_init__(self) -> None:
         self.ends = np.zeros(1024, self.end_dtype)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no range needs anything of it."""
+        return not (self.row_count or self.end_count or self.barriers)
+
+    def used_bytes(self) -> int:
+        """Memory that its valid entries take."""
+        return (
+            self.row_count * (ROW.itemsize + (ORDER.itemsize if len(self.orders) else 0))
+            + self.transaction_count * TRANSACTION.itemsize
+            + self.end_count * self.end_dtype.itemsize
+            + self.count_words * 8
+        )
+
     def grow(self) -> None:
         """Make room where less than a quarter is left."""
         for name, count in (

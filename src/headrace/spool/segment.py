@@ -15,24 +15,27 @@ from headrace.connect.memory import PADDING, address_of
 from headrace.errors import HeadraceError
 
 SEGMENT_BYTES = 16 << 20
+TOKEN_BYTES = 16
 _PAGE = mmap.PAGESIZE
 
 
 class Segment:
-    """Memory that is written once, front to back, and never reused or truncated.
+    """Memory that is written once, front to back, and never truncated.
 
     On Linux it is a `memfd` that other processes open through this process's /proc entry, so it
     vanishes with its owner; elsewhere, or when `on_disk`, an unlinked or locked temporary file.
     Space is allocated up front: a store into a sparse map of a full file system is a SIGBUS, a
     failed allocation is an error. `start` is the segment's virtual address: addresses of one
-    spool never overlap and never repeat.
+    spool never overlap and never repeat. `path` is: a later segment may get the same one, so each
+    ends with a `token` of its own, which readers compare.
 
     Raises HeadraceError("spool.full") when neither memory nor disk has room.
     """
 
     def __init__(self, start: int, size: int, *, on_disk: bool = False) -> None:
         self.start = start
-        self.size = (size + PADDING + _PAGE - 1) // _PAGE * _PAGE
+        self.size = (size + PADDING + TOKEN_BYTES + _PAGE - 1) // _PAGE * _PAGE
+        self.token = os.urandom(TOKEN_BYTES)
         self.on_disk = on_disk
         self._file = None if on_disk else _memory_file()
         if self._file is None:
@@ -45,13 +48,14 @@ class Segment:
             os.close(self._file)
             raise _full(error, self.size) from error
         self.map = mmap.mmap(self._file, self.size)
+        self.map[-TOKEN_BYTES:] = self.token
         self.array = np.frombuffer(self.map, np.uint8)
         self.base = address_of(self.array)
 
     @property
     def capacity(self) -> int:
         """Bytes that may be written; the padding behind them is for kernels to read."""
-        return self.size - PADDING
+        return self.size - PADDING - TOKEN_BYTES
 
     @property
     def end(self) -> int:
@@ -102,20 +106,32 @@ def _full(error: OSError, size: int) -> HeadraceError:
     )
 
 
+def _gone(path: str) -> HeadraceError:
+    return HeadraceError(
+        "spool.segment_gone",
+        f"The log bytes of a planned range are not there any more ({path})",
+        "The source process ended, or its range is done; the query reads a range again when it "
+        "restarts.",
+        retriable=True,
+    )
+
+
 class MappedSegment:
     """A segment, opened for reading in another process."""
 
-    def __init__(self, path: str, start: int) -> None:
+    def __init__(self, path: str, token: bytes, start: int) -> None:
+        """Raises HeadraceError("spool.segment_gone") when there is no segment with this token."""
         try:
-            with Path(path).open("rb") as file:
-                self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except OSError as error:
-            raise HeadraceError(
-                "spool.segment_gone",
-                f"The log bytes of a planned range are not there any more ({path})",
-                "The source process ended; the query reads the range again when it restarts.",
-                retriable=True,
-            ) from error
+            # What else may have the path now, a pipe for example, must not hold the task up.
+            file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                self.map = mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+            finally:
+                os.close(file)
+        except (OSError, ValueError) as error:  # ValueError: it is empty
+            raise _gone(path) from error
+        if self.map[-TOKEN_BYTES:] != token:
+            raise _gone(path)
         self.array = np.frombuffer(self.map, np.uint8)
         self.start = start
         self.base = address_of(self.array)

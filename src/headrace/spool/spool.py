@@ -26,8 +26,8 @@ class Piece:
 class Spool:
     """Bounded memory for reading ahead; one thread writes, others read under `lock`.
 
-    The bound limits reading ahead, never a range that is being replayed: with `unbounded` set,
-    segments past the bound go to disk.
+    The bound is for log and index together. It limits reading ahead, never a range that is being
+    replayed (`unbounded`), nor a row that is larger than the bound: segments past it go to disk.
     """
 
     def __init__(self, end_dtype: np.dtype, max_bytes: int) -> None:
@@ -40,15 +40,22 @@ class Spool:
 
     def bytes(self) -> int:
         """Memory and disk taken."""
-        return sum(piece.segment.size for piece in self.pieces)
+        return sum(piece.segment.size + piece.index.used_bytes() for piece in self.pieces)
 
     def memory_bytes(self) -> int:
         """Memory taken."""
-        return sum(p.segment.size for p in self.pieces if not p.segment.on_disk)
+        on_disk = sum(piece.segment.size for piece in self.pieces if piece.segment.on_disk)
+        return self.bytes() - on_disk
 
     def has_room(self, size: int = SEGMENT_BYTES) -> bool:
-        """Whether another segment may be made now."""
-        return self.unbounded or not self.pieces or self.bytes() + size <= self.max_bytes
+        """Whether another segment for a frame of `size` bytes may be made now. Behind a single
+        one there always is, or a frame that is larger than the bound would never come in."""
+        with self.lock:
+            if self.unbounded or len(self.pieces) <= 1:
+                return True
+            # The next index will be about as large as the last one.
+            more = max(size, SEGMENT_BYTES) + self.pieces[-1].index.used_bytes()
+            return self.bytes() + more <= self.max_bytes
 
     def add(self, size: int) -> Piece:
         """A new segment of at least `size` bytes behind the last one."""
@@ -69,11 +76,17 @@ class Spool:
         return segment
 
     def drop(self, is_done: Callable[[Piece], bool]) -> None:
-        """Drop leading segments for which `is_done`, except the one being written."""
+        """Drop leading segments for which `is_done`, and those that hold nothing, except the one
+        being written."""
         with self.lock:
+            before = len(self.pieces)
             while len(self.pieces) > 1 and is_done(self.pieces[0]):
                 self.pieces.pop(0).segment.drop()
-            self.lock.notify_all()
+            for place in range(len(self.pieces) - 2, 0, -1):
+                if self.pieces[place].index.is_empty:
+                    self.pieces.pop(place).segment.drop()
+            if len(self.pieces) < before:
+                self.lock.notify_all()
 
     def clear(self) -> None:
         """Drop everything."""

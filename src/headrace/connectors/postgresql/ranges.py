@@ -6,6 +6,8 @@ non-transactional message's is its own LSN and comes before a transaction at the
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +35,23 @@ def rows_until(rows: np.ndarray, offset: Offset) -> int:
     return int(np.count_nonzero(_delivered(rows, offset)))
 
 
+def is_delivered(piece: Piece, offset: Offset) -> bool:
+    """Whether a range that begins at `offset` needs nothing of `piece`: neither a row nor the end
+    of a transaction whose rows are delivered and whose end is not."""
+    rows, ends = piece.index.rows_now(), piece.index.ends_now()
+    if len(rows) and not _delivered(rows[-1:], offset)[0]:
+        return False
+    return len(ends) == 0 or int(ends["end_lsn"][-1]) <= offset.lsn_commit
+
+
+def holds_rows(pieces: Sequence[Piece], offset: Offset) -> bool:
+    """Whether `pieces` hold a row behind `offset`."""
+    for piece in reversed(pieces):
+        if piece.index.row_count:
+            return not _delivered(piece.index.rows_now()[-1:], offset)[0]
+    return False
+
+
 def _delivered(rows: np.ndarray, offset: Offset) -> np.ndarray:
     position = rows["position"]
     done = position < offset.lsn_commit
@@ -57,88 +76,153 @@ class RangeEnd:
 def find_end(
     pieces: Sequence[Piece], after: Offset, limit: Limit, *, cut_open: bool
 ) -> RangeEnd | None:
-    """The farthest end within `limit`: a commit if one fits, else inside a transaction that is
-    larger than the limit (at least one message). None: nothing is there, or, unless `cut_open`,
-    only part of a transaction that may still fit.
-    """
-    stretch = _Stretch(pieces, after, limit)
-    upto, more = stretch.upto()
-    boundary = stretch.boundary(upto)
-    if boundary is not None:
-        count, end_lsn, last_commit, commit_us = boundary
-        end = after.at_boundary(end_lsn, last_commit, commit_us)
-        return RangeEnd(end, stretch.bytes_until(count), count)
-    if stretch.count and (more or cut_open):
-        count, row = stretch.cut(upto)
-        end = after.inside(int(row["position"]), int(row["ordinal"]), int(row["lsn"]))
-        return RangeEnd(end, stretch.bytes_until(count), count)
-    return None
+    """`Backlog.end` of a backlog that is asked once."""
+    return Backlog(after, limit).end(pieces, cut_open=cut_open)
 
 
-class _Stretch:
-    """The undelivered rows of the spool, counted from `after`, as far as a limit reaches."""
+@dataclass
+class _Part:
+    """The undelivered rows of one piece: `first` is the first of them, and so many rows of the
+    pieces before are not delivered."""
 
-    def __init__(self, pieces: Sequence[Piece], after: Offset, limit: Limit) -> None:
+    piece: Piece
+    first: int
+    before: int
+    count: int = 0
+
+    def rows(self) -> np.ndarray:
+        return self.piece.index.rows[self.first : self.first + self.count]
+
+
+class Backlog:
+    """The rows of a spool that are not delivered at `after`, as far as `limit` reaches. It may be
+    asked again while the spool grows, and then looks at what is new only."""
+
+    def __init__(self, after: Offset, limit: Limit) -> None:
         self.after, self.limit = after, limit
-        self.parts: list[tuple[int, np.ndarray]] = []  # rows before the part, its rows
-        self.ends: list[tuple[int, int, int, int]] = []
-        self.barriers: list[int] = []
-        self.count = 0
-        sizes = []
-        total = 0
-        for piece in pieces:
-            rows = piece.index.rows_now()
-            ends = piece.index.ends_now()
-            first = rows_until(rows, after)
-            for end in ends[ends["end_lsn"] > after.lsn_commit]:
-                at = self.count + int(end["rows"]) - first
-                end_lsn, last, commit_us = end["end_lsn"], end["last_commit"], end["commit_us"]
-                self.ends.append((at, int(end_lsn), int(last), int(commit_us)))
-            self.barriers += [self.count + b - first for b in piece.index.barriers if b > first]
-            if first == len(rows):
-                continue
-            self.parts.append((self.count, rows[first:]))
-            sizes.append(rows["size"][first:])
-            total += int(sizes[-1].sum())
-            self.count += len(rows) - first
-            if total > limit.max_bytes or (limit.max_rows and self.count > limit.max_rows):
-                break
-        self.sizes = np.cumsum(np.concatenate(sizes)) if sizes else np.zeros(0, np.int64)
+        self._parts: list[_Part] = []
+        self._count = 0
+        # Running totals of the rows' sizes: arrays, the rows before each, its first row's total.
+        self._totals: list[np.ndarray] = []
+        self._total_starts: list[int] = []
+        self._total = 0
 
-    def upto(self) -> tuple[int, bool]:
-        """How many rows the limit and the next barrier allow, and whether that is less than what
-        is there (or a barrier says that the range ends here)."""
-        allowed = int(np.searchsorted(self.sizes, self.limit.max_bytes, side="right"))
-        if self.limit.max_rows:
-            allowed = min(allowed, self.limit.max_rows)
-        barrier = min((b for b in self.barriers if b > 0), default=None)
-        if barrier is not None and barrier <= allowed:
-            return barrier, True
-        return allowed, allowed < self.count
-
-    def boundary(self, upto: int) -> tuple[int, int, int | None, int | None] | None:
-        """The last commit with at most `upto` rows before it."""
-        for count, end_lsn, last, commit_us in reversed(self.ends):
-            if 0 <= count <= upto:
-                return count, end_lsn, None if last == NULL else last, commit_us or None
+    def end(self, pieces: Sequence[Piece], *, cut_open: bool) -> RangeEnd | None:
+        """The farthest end within the limit: a commit if one fits, else inside a transaction that
+        is larger than the limit (at least one message). None: nothing is there, or, unless
+        `cut_open`, only part of a transaction that may still fit.
+        """
+        self._grow(pieces)
+        upto, more = self._upto()
+        boundary = self._boundary(upto)
+        if boundary is not None:
+            count, end = boundary
+            return RangeEnd(end, self._bytes_until(count), count)
+        if self._count and (more or cut_open):
+            count, row = self._cut(upto)
+            end = self.after.inside(int(row["position"]), int(row["ordinal"]), int(row["lsn"]))
+            return RangeEnd(end, self._bytes_until(count), count)
         return None
 
-    def cut(self, upto: int) -> tuple[int, np.void]:
+    def _grow(self, pieces: Sequence[Piece]) -> None:
+        """Look at the rows that are new, unless the limit is reached without them."""
+        # Pieces without rows may have been dropped meanwhile: nothing keeps their memory.
+        places = {id(piece): place for place, piece in enumerate(pieces)}
+        self._parts = [part for part in self._parts if id(part.piece) in places]
+        seen = places[id(self._parts[-1].piece)] if self._parts else 0
+        for piece in itertools.islice(pieces, seen, None):
+            if self._is_full():
+                return
+            rows = piece.index.rows_now()
+            if not self._parts or self._parts[-1].piece is not piece:
+                self._parts.append(_Part(piece, 0, self._count))
+            part = self._parts[-1]
+            if part.count == 0:
+                part.first = rows_until(rows, self.after)
+            new = rows["size"][part.first + part.count :]
+            if len(new):
+                totals = np.cumsum(new, dtype=np.int64) + self._total
+                self._totals.append(totals)
+                self._total_starts.append(self._count)
+                self._total = int(totals[-1])
+                part.count += len(new)
+                self._count += len(new)
+
+    def _is_full(self) -> bool:
+        limit = self.limit
+        return self._total > limit.max_bytes or 0 < limit.max_rows < self._count
+
+    def _upto(self) -> tuple[int, bool]:
+        """How many rows the limit and the next barrier allow, and whether that is less than what
+        is there (or a barrier says that the range ends here)."""
+        allowed = self._rows_within(self.limit.max_bytes)
+        if self.limit.max_rows:
+            allowed = min(allowed, self.limit.max_rows)
+        barriers = (
+            part.before + barrier - part.first
+            for part in self._parts
+            for barrier in part.piece.index.barriers
+            if barrier >= part.first
+        )
+        barrier = min((count for count in barriers if count > 0), default=None)
+        if barrier is not None and barrier <= allowed:
+            return barrier, True
+        return allowed, allowed < self._count
+
+    def _rows_within(self, size: int) -> int:
+        """How many rows have `size` bytes of log or less."""
+        array = bisect_right(self._totals, size, key=lambda totals: int(totals[0])) - 1
+        if array < 0:
+            return 0
+        inside = int(np.searchsorted(self._totals[array], size, side="right"))
+        return self._total_starts[array] + inside
+
+    def _boundary(self, upto: int) -> tuple[int, Offset] | None:
+        """The last commit with at most `upto` rows before it."""
+        for part in reversed(self._parts):
+            if part.before > upto:
+                continue
+            ends = part.piece.index.ends_now()
+            last = int(np.searchsorted(ends["rows"], upto - part.before + part.first, "right")) - 1
+            if last < 0:
+                continue
+            end = ends[last]
+            count = part.before + int(end["rows"]) - part.first
+            if end["end_lsn"] <= self.after.lsn_commit or count < 0:
+                return None
+            last_commit, commit_us = int(end["last_commit"]), int(end["commit_us"])
+            offset = self.after.at_boundary(
+                int(end["end_lsn"]), None if last_commit == NULL else last_commit, commit_us or None
+            )
+            return count, offset
+        return None
+
+    def _cut(self, upto: int) -> tuple[int, np.void]:
         """The largest count of rows ≤ `upto` that does not part the records of one message (when
-        the first message alone is too large: the count behind it), and the last row."""
-        start, rows = next((s, r) for s, r in reversed(self.parts) if s < max(upto, 1))
-        count = max(upto, 1) - start
-        while count < len(rows) and count > 0 and _same_message(rows, count - 1, count):
+        the first message alone is too large: the count behind it), and the last row. The records
+        of one message are in one piece."""
+        upto = max(upto, 1)
+        parts = [part for part in self._parts if part.count]
+        number = bisect_left(parts, upto, key=lambda part: part.before) - 1
+        rows = parts[number].rows()
+        count = upto - parts[number].before
+        while 0 < count < len(rows) and _same_message(rows, count - 1, count):
             count -= 1
-        if start + count == 0:
+        if count == 0 and number > 0:
+            before = parts[number - 1].rows()
+            return parts[number].before, before[-1]
+        if count == 0:
             count = 1
             while count < len(rows) and _same_message(rows, count - 1, count):
                 count += 1
-        return start + count, rows[count - 1]
+        return parts[number].before + count, rows[count - 1]
 
-    def bytes_until(self, count: int) -> int:
+    def _bytes_until(self, count: int) -> int:
         """Bytes of log behind the first `count` rows."""
-        return int(self.sizes[count - 1]) if count else 0
+        if count == 0:
+            return 0
+        array = bisect_right(self._total_starts, count - 1) - 1
+        return int(self._totals[array][count - 1 - self._total_starts[array]])
 
 
 def _same_message(rows: np.ndarray, a: int, b: int) -> bool:

@@ -31,6 +31,7 @@ from headrace.connectors.postgresql.messages import (
 from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
+from headrace.spool.backpressure import Backpressure
 from headrace.spool.spool import Piece, Spool
 
 # A reader that keeps the socket empty makes every send of the server a wake-up; letting the
@@ -105,7 +106,7 @@ class Receiver:
         self.relations = relations
         self.error: HeadraceError | None = None
         self.acknowledged = acknowledged  # 0: nothing is ever acknowledged
-        self.blocked = False
+        self._backpressure = Backpressure(spool)
         self.truncates: list[tuple[int, int, int]] = []
         """Position, ordinal and oid of tables truncated, for windows that are open."""
         self.watches_truncates = False
@@ -144,6 +145,11 @@ class Receiver:
     def start(self) -> None:
         """Begin to receive."""
         self._thread.start()
+
+    @property
+    def blocked(self) -> bool:
+        """Whether it waits for room in the spool."""
+        return self._backpressure.blocked
 
     def close(self) -> None:
         """Stop and close the stream; waits at most five seconds."""
@@ -245,14 +251,7 @@ class Receiver:
             if free > 0 and wanted <= free and free >= 4096:
                 return self._view(piece)
         size = self._frame_length() + 4096
-        if not self.spool.has_room(size):
-            if not self.blocked:
-                self.blocked = True
-                with self.spool.lock:
-                    self.spool.lock.notify_all()
-            return None
-        self.blocked = False
-        return self._view(self._roll(size))
+        return None if self._backpressure.waits(size) else self._view(self._roll(size))
 
     def _view(self, piece: Piece) -> memoryview:
         return memoryview(piece.segment.map)[piece.written : piece.segment.capacity]

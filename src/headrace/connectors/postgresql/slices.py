@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import RowTable
+from headrace.connect.records import Records, Shape, group_by_shape
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
 from headrace.connectors.postgresql.row_lookup import read_again
 from headrace.spool.extract import Inline, InMemory
 
+PackedFacts = bytes
+"""Facts of a relation version, pickled once by the source process, however many slices and
+ranges show it: a task that has its shape already does not unpack them."""
+
 
 @dataclass(frozen=True)
 class LogSlice:
-    """Rows [first, last) of a planned range whose hash modulo `slices` is `number`; all of them
-    for a position slice (`slices` 1). `lookups` connects when a post-processor reads rows again."""
+    """Rows [first, last) of a plan. `relations` are those of these rows; `lookups` connects when
+    a post-processor reads rows again."""
 
     rows: InMemory | Inline
     first: int
     last: int
-    slices: int
-    number: int
     epoch: int
-    relations: Mapping[int, RelationFacts]
+    relations: Mapping[int, PackedFacts]
     settings: EventSettings
     lookups: PostgresConfig | None = None
 
@@ -36,16 +39,52 @@ class LogSlice:
             table = self.rows.load()
         else:
             table = self.rows.load(self.first, self.last)
-            if self.slices > 1:
-                mine = table.rows["hash"] % np.uint64(self.slices) == self.number
-                orders = None if table.orders is None else table.orders[mine]
-                table = RowTable(table.rows[mine], table.transactions, table.memory, orders)
         if len(table) == 0:
             return
         if self.lookups is not None:
-            table = read_again(table, self.relations, self.lookups)
+            facts = {index: unpack(packed) for index, packed in self.relations.items()}
+            table = read_again(table, facts, self.lookups)
         shapes = {
-            int(index): shape_of(self.relations[int(index)], self.settings)
-            for index in np.unique(table.rows["relation"])
+            index: _packed_shape(packed, self.settings) for index, packed in self.relations.items()
         }
         yield group_by_shape(table, shapes)
+
+
+class FactsPacker:
+    """Packs the facts of a stream's relation versions, each once."""
+
+    def __init__(self, versions: Sequence[RelationFacts]) -> None:
+        """`versions` grows and never changes otherwise."""
+        self._versions = versions
+        self._packed: dict[int, tuple[RelationFacts, PackedFacts]] = {}
+        self._seen = 0
+
+    def __call__(self, facts: RelationFacts) -> PackedFacts:
+        for version in self._versions[self._seen :]:
+            self._packed[id(version)] = (version, b"")
+        self._seen = len(self._versions)
+        known = self._packed.get(id(facts))
+        if known is None:
+            return pickle.dumps(facts)
+        if not known[1]:
+            known = self._packed[id(facts)] = (facts, pickle.dumps(facts))
+        return known[1]
+
+
+def unpack(packed: PackedFacts) -> RelationFacts:
+    """The reverse of a FactsPacker."""
+    facts: RelationFacts = pickle.loads(packed)  # noqa: S301 - of the source process
+    return facts
+
+
+@lru_cache(maxsize=4096)
+def _packed_shape(packed: PackedFacts, settings: EventSettings) -> Shape:
+    return shape_of(unpack(packed), settings)
+
+
+def relations_in(
+    rows: np.ndarray, relations: Mapping[int, RelationFacts], pack: Callable[..., PackedFacts]
+) -> dict[int, PackedFacts]:
+    """The relations that `rows` refer to."""
+    present = np.flatnonzero(np.bincount(rows["relation"]))
+    return {int(index): pack(relations[int(index)]) for index in present}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import deque
 from collections.abc import Callable
@@ -10,30 +9,37 @@ from dataclasses import replace
 
 import numpy as np
 
-from headrace.connect.rows import ORDER, ROW, TRANSACTION
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.images import image_in
-from headrace.connectors.postgresql.inserts import merge, merge_orders, places_of
 from headrace.connectors.postgresql.log import Stream
 from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.places import Stretch
-from headrace.connectors.postgresql.ranges import Limit, find_end, rows_until
+from headrace.connectors.postgresql.range_rows import Cutter, PieceRows, RangeRows
+from headrace.connectors.postgresql.ranges import (
+    Backlog,
+    Limit,
+    holds_rows,
+    is_delivered,
+    rows_until,
+)
 from headrace.connectors.postgresql.receiver import Receiver
 from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.signals import Signals
-from headrace.connectors.postgresql.slices import LogSlice
+from headrace.connectors.postgresql.slices import FactsPacker
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
-from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate, write_plan
 from headrace.spool.segment import SEGMENT_BYTES, Segment
-from headrace.spool.spool import Piece, Spool
+from headrace.spool.spool import Spool
 
 SLICE_BYTES = 2 << 20
 """Log bytes that are worth a task of their own."""
+NARROW_ROW_BYTES = 64
+"""A range has no more rows than its bytes could hold of this size, unless a limit of rows is set:
+the index of narrower ones would be larger than they are."""
 INLINE_SLICE_BYTES = 8 << 20
 """Most bytes that a slice may carry to another host."""
 WINDOW_SECONDS = 0.5
@@ -71,14 +77,16 @@ class Streaming:
         self._signals = signals
         self.relations = relations
         self._plan = plan
-        self._limit = limit
+        rows = limit.max_rows or max(1, limit.max_bytes // NARROW_ROW_BYTES)
+        self._limit = limit = replace(limit, max_rows=rows)
         if inline:
             most = min(limit.max_bytes, plan.slices * INLINE_SLICE_BYTES)
             self._limit = replace(limit, max_bytes=most)
         self._left = self._limit
         self._found = (0, 0)
+        self._delivered = start
         self._inline = inline
-        self._lookups = lookups
+        self._cutter = Cutter(FactsPacker(relations.facts), lookups)
         self._acknowledge_seconds = acknowledge_seconds
         self._idle_since = time.monotonic()
         self._acknowledges = acknowledges
@@ -112,7 +120,12 @@ class Streaming:
         With a `target` LSN (availableNow), `after` is only returned when the stream has passed
         it (Invariant: a bounded query never ends before its target).
         """
-        self._drop(after)
+        self._delivered = after
+        self._drop_delivered()
+        # Ranges follow one another, so whatever was planned before is done.
+        for plan in self._plans:
+            plan.drop()
+        self._plans.clear()
         signals = self._signals
         if signals is None:
             return self._poll(after, seconds, target, moves=moves)
@@ -127,10 +140,11 @@ class Streaming:
         try:
             while signals.awaits and signals.inserted and time.monotonic() < deadline:
                 room = self._limit.max_bytes - size - signals.size
-                if room <= 0 or 0 < most <= rows:
+                if room <= 0 or most <= rows:
                     break
-                self._left = Limit(room, most and most - rows)
-                further = self._poll(end, deadline - time.monotonic(), target, signals.towards)
+                self._left = Limit(room, most - rows)
+                rest = deadline - time.monotonic()
+                further = self._poll(end, rest, target, signals.towards, waits=False)
                 if further == end and signals.towards is None:
                     break
                 self._pass(end, further)
@@ -144,12 +158,12 @@ class Streaming:
         """Let the signals see the rows of (start, end]."""
         assert self._signals is not None
         parts = self._parts(start, end)
-        pieces = [piece for piece, _, _ in parts]
-        for _, rows, transactions in parts:
+        pieces = [part.piece for part in parts]
+        for part in parts:
             self._signals.passed(
                 Stretch(
-                    rows,
-                    transactions,
+                    part.rows,
+                    part.transactions,
                     lambda index: self.relations.facts[index],
                     lambda address: image_in(pieces, address),
                 )
@@ -164,14 +178,17 @@ class Streaming:
         towards: int | None = None,
         *,
         moves: bool = False,
+        waits: bool = True,
     ) -> Offset:
-        """As `poll`. The position also moves `towards` an LSN without any record."""
+        """As `poll`. The position also moves `towards` an LSN without any record. Unless it
+        `waits`, a `target` is not waited for any longer than `seconds`."""
         deadline = time.monotonic() + seconds
         asked = 0.0
+        backlog = Backlog(after, self._left)
         while True:
             with self.spool.lock:
                 self._raise_error()
-                end = self._next_end(after, towards if target is None else target)
+                end = self._next_end(backlog, towards if target is None else target)
                 if end is not None:
                     self._idle_since = time.monotonic()
                     return end
@@ -180,7 +197,7 @@ class Streaming:
                 if towards is not None and complete < towards and now - asked > 0.2:
                     asked = now
                     self.receiver.ask_position()
-                if target is None:
+                if target is None or not waits:
                     if now >= deadline:
                         return self._moved(after) if moves else after
                 elif complete >= target:
@@ -188,19 +205,19 @@ class Streaming:
                 elif now - asked > 0.5:
                     asked = now
                     self.receiver.ask_position()
+                # The receiver may wait for the room of segments in which nothing is captured.
+                self._drop_delivered()
                 self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
 
-    def _next_end(self, after: Offset, target: int | None) -> Offset | None:
-        found = find_end(self.spool.pieces, after, self._left, cut_open=self.receiver.blocked)
+    def _next_end(self, backlog: Backlog, target: int | None) -> Offset | None:
+        after, pieces = backlog.after, self.spool.pieces
+        found = backlog.end(pieces, cut_open=self.receiver.blocked)
         self._found = (0, 0) if found is None else (found.bytes, found.rows)
         complete, is_open = self.receiver.complete(), self.receiver.is_open()
         if found is not None:
             end = self._cut(found.offset, found.bytes)
-            rest = any(
-                rows_until(piece.index.rows_now(), end) < piece.index.row_count
-                for piece in self.spool.pieces[-3:]
-            )
-            if end.txn is None and not rest and not is_open and complete > end.lsn_commit:
+            rest = is_open or holds_rows(pieces, end)
+            if end.txn is None and not rest and complete > end.lsn_commit:
                 moved = self.receiver.after_complete(end)
                 end = replace(moved, slices=end.slices)
             return end
@@ -229,67 +246,39 @@ class Streaming:
         if self.receiver.error is not None:
             raise self.receiver.error
 
-    def _drop(self, delivered: Offset) -> None:
-        def is_done(piece: Piece) -> bool:
-            rows = piece.index.rows_now()
-            return rows_until(rows, delivered) == len(rows)
-
-        self.spool.drop(is_done)
-        # Ranges follow one another, so whatever was planned before is done.
-        for plan in self._plans:
-            plan.drop()
-        self._plans.clear()
+    def _drop_delivered(self) -> None:
+        """Give back the segments that no range needs any more."""
+        delivered = self._delivered
+        self.spool.drop(lambda piece: is_delivered(piece, delivered))
 
     def slices(self, start: Offset, end: Offset, settings: EventSettings) -> list[Slice]:
         """Slices of (start, end]; waits until all of it was received (a range that is planned
         again after a restart comes from the server once more)."""
-        self._await(end)
+        self._await(start, end)
         parts = self._parts(start, end)
         inserts = end.signals.inserts if end.signals is not None else ()
         if not parts and not inserts:
             return []
-        rows, transactions = _joined(parts)
-        orders = self._orders(start, end)
-        segments = [piece.segment for piece, _, _ in parts]
-        if self._counts is not None and orders is not None:
-            segments += self._write_endings(self._counts, parts, rows, orders)
-        if len(rows):
-            self._planned(rows, transactions, end)
-        relations = {int(i): self.relations.facts[int(i)] for i in np.unique(rows["relation"])}
+        range_rows = RangeRows.of(parts, self.relations.facts, counted=self._counts is not None)
+        if self._counts is not None:
+            self._write_endings(self._counts, parts, range_rows)
+        if parts:
+            self._planned(range_rows.rows, range_rows.transactions, end)
         if inserts and self._signals is not None:
             blocks = [self._signals.block(insert) for insert in inserts]
-            beside = self.spool.reserve(max(1, sum(len(block.images) for block in blocks)))
-            self._plans.append(beside)
-            places = places_of(rows, blocks)
-            rows, transactions, relations = merge(
-                rows, transactions, relations, blocks, places, beside
-            )
-            if orders is not None:
-                orders = merge_orders(orders, blocks, places)
-            segments.append(beside)
-        bounds = self._bounds(rows, end)
-
-        def made(data: InMemory | Inline, first: int, last: int, count: int, number: int) -> Slice:
-            again = any(facts.lookup is not None for facts in relations.values())
-            lookups = self._lookups if again else None
-            return LogSlice(
-                data, first, last, count, number, end.epoch, relations, settings, lookups
-            )
-
+            size = sum(len(block.images) for block in blocks)
+            range_rows.insert(blocks, self._reserve(max(1, size)))
         if self._inline:
-            return self._inline_slices(segments, rows, transactions, orders, bounds, end, made)
-        plan = write_plan([rows], [transactions], [] if orders is None else [orders])
+            return list(self._cutter.inline(range_rows, end, settings))
+        plan, slices = self._cutter.in_memory(range_rows, end, settings)
         self._plans.append(plan)
-        data = InMemory(
-            plan.path,
-            len(rows),
-            len(transactions),
-            tuple(SegmentPart(s.path, s.start, s.end) for s in segments),
-            counted=orders is not None,
-        )
-        if end.order == "position":
-            return [made(data, a, b, 1, 0) for a, b in bounds]
-        return [made(data, 0, len(rows), end.slices, i) for i in range(end.slices)]
+        return list(slices)
+
+    def _reserve(self, size: int) -> Segment:
+        """Memory for images of one range."""
+        segment = self.spool.reserve(size)
+        self._plans.append(segment)
+        return segment
 
     def _planned(self, rows: np.ndarray, transactions: np.ndarray, end: Offset) -> None:
         facts = self.relations.facts
@@ -326,90 +315,39 @@ class Streaming:
         """Row changes that made no record: of other tables, or of skipped operations."""
         return int(self.receiver.state[decoder.FILTERED])
 
-    def _parts(self, start: Offset, end: Offset) -> list[tuple[Piece, np.ndarray, np.ndarray]]:
-        """Pieces of the spool with the rows of (start, end], and the pieces' transactions."""
+    def _parts(self, start: Offset, end: Offset) -> list[PieceRows]:
+        """The rows of (start, end] by piece of the spool."""
         parts = []
         with self.spool.lock:
             for piece in self.spool.pieces:
                 rows = piece.index.rows_now()
                 first, last = rows_until(rows, start), rows_until(rows, end)
                 if last > first:
-                    parts.append((piece, rows[first:last], piece.index.transactions_now()))
+                    parts.append(PieceRows(piece, first, last))
         return parts
 
-    def _orders(self, start: Offset, end: Offset) -> np.ndarray | None:
-        """Of the rows of (start, end], where transactions are counted."""
-        if self._counts is None:
-            return None
-        found = [np.zeros(0, ORDER)]
-        with self.spool.lock:
-            for piece in self.spool.pieces:
-                rows = piece.index.rows_now()
-                first, last = rows_until(rows, start), rows_until(rows, end)
-                found.append(piece.index.orders_now()[first:last])
-        return np.concatenate(found)
-
     def _write_endings(
-        self,
-        counts: TransactionCounts,
-        parts: list[tuple[Piece, np.ndarray, np.ndarray]],
-        rows: np.ndarray,
-        orders: np.ndarray,
-    ) -> list[Segment]:
-        """What the ENDs of transactions among `rows` say, in memory of their own."""
-        ends = np.cumsum([len(part) for _, part, _ in parts])
+        self, counts: TransactionCounts, parts: list[PieceRows], range_rows: RangeRows
+    ) -> None:
+        """What the ENDs of transactions among the rows say, in memory of their own."""
+        rows, orders = range_rows.rows, range_rows.orders
+        assert orders is not None
+        ends = np.cumsum([part.last - part.first for part in parts])
         mine = [
-            (piece.index, rows[end - len(part) : end], orders[end - len(part) : end])
-            for (piece, part, _), end in zip(parts, ends, strict=True)
+            (part.piece.index, rows[end - len(part.rows) : end], orders[end - len(part.rows) : end])
+            for part, end in zip(parts, ends, strict=True)
         ]
         size = sum(counts.endings_size(index, part, order) for index, part, order in mine)
         if size == 0:
-            return []
-        segment = self.spool.reserve(size)
-        self._plans.append(segment)
+            return
+        segment = self._reserve(size)
         used = 0
         for index, part, order in mine:
             used = counts.write_endings(index, part, order, segment.array, segment.start, used)
-        return [segment]
+        range_rows.segments.append(segment)
 
-    def _inline_slices(
-        self,
-        segments: list[Segment],
-        rows: np.ndarray,
-        transactions: np.ndarray,
-        orders: np.ndarray | None,
-        bounds: list[tuple[int, int]],
-        end: Offset,
-        made: Callable[[Inline, int, int, int, int], Slice],
-    ) -> list[Slice]:
-        for segment in segments:
-            relocate(rows, segment.start, segment.end, segment.base - segment.start)
-        chosen: list[slice | np.ndarray]
-        if end.order == "position":
-            chosen = [slice(a, b) for a, b in bounds]
-        else:
-            share = rows["hash"] % np.uint64(end.slices)
-            chosen = [share == i for i in range(end.slices)]
-        found = []
-        for mine in chosen:
-            part = rows[mine]
-            if len(part):
-                counted = None if orders is None else orders[mine]
-                found.append(made(pack_inline(part, transactions, counted), 0, len(part), 1, 0))
-        return found
-
-    def _bounds(self, rows: np.ndarray, end: Offset) -> list[tuple[int, int]]:
-        """Contiguous pieces of about the same size."""
-        sizes = np.cumsum(rows["size"])
-        cuts = [0]
-        for i in range(1, end.slices):
-            at = int(np.searchsorted(sizes, sizes[-1] * i // end.slices))
-            if at > cuts[-1]:
-                cuts.append(at)
-        cuts.append(len(rows))
-        return [(a, b) for a, b in itertools.pairwise(cuts) if b > a]
-
-    def _await(self, end: Offset) -> None:
+    def _await(self, start: Offset, end: Offset) -> None:
+        self._delivered = start
         waited = time.monotonic()
         while True:
             with self.spool.lock:
@@ -420,6 +358,7 @@ class Streaming:
                 # A range that is read again may be larger than what may be read ahead.
                 self.spool.unbounded = True
                 self.spool.lock.notify_all()
+                self._drop_delivered()
                 self.spool.lock.wait(0.2)
             if time.monotonic() - waited > 5:
                 waited = time.monotonic()
@@ -451,21 +390,6 @@ class Streaming:
         for plan in self._plans:
             plan.drop()
         self._plans.clear()
-
-
-def _joined(
-    parts: list[tuple[Piece, np.ndarray, np.ndarray]],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and transactions of several segments as one table each."""
-    if not parts:
-        return np.zeros(0, ROW), np.zeros(0, TRANSACTION)
-    rows = np.concatenate([part for _, part, _ in parts])
-    at = before = 0
-    for _, part, transactions in parts:
-        rows["transaction"][at : at + len(part)] += before
-        at += len(part)
-        before += len(transactions)
-    return rows, np.concatenate([transactions for _, _, transactions in parts])
 
 
 def position_text(offset: Offset) -> str:

@@ -1,0 +1,64 @@
+"""The plan of a range: its rows in a segment of their own, slice by slice, where tasks load them.
+
+A task maps the plan and copies its own rows only, so what a range costs does not grow with the
+number of its slices.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from headrace.connect.rows import ORDER, ROW, TRANSACTION
+from headrace.spool.segment import Segment
+
+Span = tuple[int, int]
+"""Rows [first, last) of a plan."""
+
+
+def by_hash(hashes: np.ndarray, slices: int) -> tuple[np.ndarray | None, list[Span]]:
+    """The order in which rows stand slice by slice, each in log order (None: as they are), and
+    the slices' spans; a slice without rows has none."""
+    if slices == 1:
+        return None, [(0, len(hashes))]
+    share = (hashes % np.uint64(slices)).astype(np.uint16)  # a radix sort, for so small numbers
+    ends = np.cumsum(np.bincount(share, minlength=slices)).tolist()
+    spans = [(first, last) for first, last in itertools.pairwise([0, *ends]) if last > first]
+    return np.argsort(share, kind="stable"), spans
+
+
+def by_position(sizes: np.ndarray, slices: int) -> list[Span]:
+    """Contiguous spans of about as many bytes of log each."""
+    totals = np.cumsum(sizes)
+    cuts = [0]
+    for number in range(1, slices):
+        at = int(np.searchsorted(totals, totals[-1] * number // slices))
+        if at > cuts[-1]:
+            cuts.append(at)
+    cuts.append(len(sizes))
+    return [(first, last) for first, last in itertools.pairwise(cuts) if last > first]
+
+
+def write_plan(
+    rows: np.ndarray,
+    transactions: np.ndarray,
+    orders: np.ndarray | None = None,
+    order: np.ndarray | None = None,
+) -> Segment:
+    """A segment that holds the rows of a range, in `order`, their transactions, and the rows'
+    `orders` where transactions are counted; for InMemory."""
+    parts = [(rows, order, ROW), (transactions, None, TRANSACTION)]
+    if orders is not None:
+        parts.append((orders, order, ORDER))
+    plan = Segment(0, sum(part.nbytes for part, _, _ in parts))
+    at = 0
+    for part, taken, dtype in parts:
+        target = plan.array[at : at + part.nbytes].view(dtype)
+        if taken is None:
+            target[:] = part
+        else:
+            # `clip` writes to the target without a copy between; every index is in bounds.
+            np.take(part, taken, out=target, mode="clip")
+        at += part.nbytes
+    return plan
