@@ -269,7 +269,7 @@ class PostgresConnector:
             if after.snapshot is not None and after.snapshot.blocking:
                 log.warning("a table without key was being read: its blocking snapshot is over")
                 self._end_snapshot()
-                return replace(after, snapshot=None, slices=1)
+                return after.after_snapshot()
             return self._begin_again(after)
         if self._snapshot is not None:
             self._streams_from = time.monotonic() + self.config.streaming_delay_ms / 1000

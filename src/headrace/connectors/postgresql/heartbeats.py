@@ -11,11 +11,11 @@ from headrace.connectors.heartbeats import HeartbeatSlice, HeartbeatTimer
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.places import heartbeat_part, ordinals_used
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
 
-_PART = 1 << 31
 _UNDEFINED_TABLE = "42P01"
 _SERVER_GOES = ("57P01", "57P02", "57P03")
 
@@ -51,12 +51,12 @@ class Heartbeats:
 
 
 def heartbeat_slice(end: Offset, topic: str) -> HeartbeatSlice:
-    """The heartbeat before `end`, behind the last row: between transactions as a message outside
-    of one would be, whose ordinal is 0; inside one as a part of its last message that no change
-    has."""
-    place = (end.lsn_commit, 1, end.heartbeat, 0)
+    """The heartbeat before `end`, behind the last row (see `places`). A message outside of a
+    transaction has the ordinal 0 at its position, so no heartbeat has its place."""
+    inserts = 0 if end.signals is None else end.signals.ordinal
+    place = (end.lsn_commit, 1, ordinals_used(end.heartbeat, inserts), 0)
     if end.txn is not None:
-        place = (end.txn, 2, end.txn_index, _PART | end.heartbeat)
+        place = (end.txn, 2, end.txn_index, heartbeat_part(end.heartbeat))
     return HeartbeatSlice(topic, end.server, end.epoch, *place)
 
 

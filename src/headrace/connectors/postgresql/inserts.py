@@ -20,9 +20,6 @@ from headrace.connectors.postgresql.relations import topic_hash
 from headrace.signals.progress import Insert
 from headrace.spool.segment import Segment
 
-AFTER_PARTS = 1 << 8
-"""`part` of what stands behind a message: no message has as many records of its own."""
-
 
 @dataclass
 class Block:

@@ -19,7 +19,8 @@ class SnapshotProgress:
     `table` and `after` name the last chunk handed out: the table's number and its upper bound
     (None: to the end). `chunks` are the chunks of the range that ends here, as JSON objects, so
     that planning it again asks nobody. `xids` is the snapshot's `pg_current_snapshot()`.
-    `blocking`: a signal asked for it. `told` are the notifications of this range.
+    `blocking`: a signal asked for it, and its chunks stand between transactions as other inserts
+    do. `told` are the notifications of this range.
     """
 
     taken_us: int
@@ -198,6 +199,16 @@ class Offset:
             snapshot=None,
             slices=1,
         )
+
+    def after_snapshot(self) -> Offset:
+        """The same position without its snapshot, whose last chunk was handed out. The ordinals
+        that a blocking one gave to its chunks count as used (see `places`)."""
+        snapshot, signals = self.snapshot, self.signals
+        if snapshot is not None and snapshot.blocking:
+            signals = signals or SignalProgress()
+            ordinal = max(signals.ordinal, snapshot.after["ordinal"])
+            signals = replace(signals, ordinal=ordinal)
+        return replace(self, snapshot=None, signals=signals, slices=1)
 
     def inside(self, txn: int, txn_index: int, lsn: int) -> Offset:
         """The position after message `txn_index` of the transaction that ends at `txn`."""

@@ -24,7 +24,6 @@ from headrace.connectors.postgresql.delivered import Delivered
 from headrace.connectors.postgresql.images import cells
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.inserts import (
-    AFTER_PARTS,
     Block,
     ChunkRows,
     chunk_block,
@@ -32,7 +31,7 @@ from headrace.connectors.postgresql.inserts import (
 )
 from headrace.connectors.postgresql.key_ranges import Skipped
 from headrace.connectors.postgresql.offset import Offset, format_lsn
-from headrace.connectors.postgresql.places import Place, Stretch
+from headrace.connectors.postgresql.places import INSERT_PARTS, Place, Stretch, ordinals_used
 from headrace.connectors.postgresql.watermarks import Watermarks
 from headrace.connectors.postgresql.window import Chunk, Wave
 from headrace.errors import HeadraceError
@@ -92,6 +91,7 @@ class Signals:
         self._delivered = Delivered(reader)
         self._inserts: list[Insert] = []
         self._blocks: dict[tuple[int, int, int, int], Block] = {}
+        self._before: Place | None = None
         self.truncates: list[tuple[int, int, int]] = []
         """Those of the receiver."""
 
@@ -121,6 +121,7 @@ class Signals:
             self._delivered.forget()
         self._inserts.clear()
         self._blocks.clear()
+        self._before = None
         self._last = after
         if self.signal_table or self._channels:
             self._delivered.begin()
@@ -199,13 +200,13 @@ class Signals:
 
     def _between(self, offset: Offset) -> Place:
         """Behind everything up to `offset`, which is between transactions."""
-        ordinal = self.progress.ordinal + 1
+        ordinal = ordinals_used(offset.heartbeat, self.progress.ordinal) + 1
         return Place(offset.lsn_commit, 1, ordinal, 0, offset.lsn_commit, offset.last_commit)
 
     def _took(self, place: Place) -> None:
         """No other place is the same as one that was used."""
         if place.part:
-            self.progress = replace(self.progress, ordinal=place.ordinal)
+            self.progress = replace(self.progress, ordinal=self.progress.ordinal + 1)
 
     # -- the log --------------------------------------------------------------------------------
 
@@ -263,9 +264,13 @@ class Signals:
             at = (position, 1, _BEFORE_TRANSACTION)
             part = 0
         else:
-            at, part = (position, int(row["kind"]), ordinal - 1), AFTER_PARTS
+            at, part = (position, int(row["kind"]), ordinal - 1), INSERT_PARTS
         xid = None if entry["xid"] == NULL else int(entry["xid"])
-        return Place(*at, part, lsn, last, ordinal, xid)
+        place = Place(*at, part, lsn, last, ordinal, xid)
+        # An UPDATE of the signal table is two rows of one message: they share the place.
+        if self._before is None or not self._before.is_at(place):
+            self._before = place
+        return self._before
 
     def heed(self, signal: Signal, place: Place) -> None:
         """Do what a signal says; what is wrong with it is logged."""
@@ -482,7 +487,7 @@ class Signals:
         self, kind: str, place: Place, told: dict[str, str], signal: str | None = None
     ) -> None:
         if self._topic is not None or self._logs:
-            signal = signal or self.progress.tables[0].signal
+            signal = self.progress.tables[0].signal if signal is None else signal
             self._notify(signal, kind, INCREMENTAL, place, told)
 
     def _notify(self, name: str, kind: str, what: str, place: Place, told: dict[str, str]) -> None:

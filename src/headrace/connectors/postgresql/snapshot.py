@@ -34,6 +34,7 @@ from headrace.connectors.postgresql.locks import TableLocks
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
 from headrace.connectors.postgresql.overrides import Overrides, copy_override
+from headrace.connectors.postgresql.places import ordinals_used
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.postgresql.snapshot_notifications import (
     Told,
@@ -115,16 +116,16 @@ class Snapshot:
         """As `begin`, for the tables that signals ask for while the stream waits."""
         self._keeper = renew(self._config, None, self._check, log.warning)
         assert start.signals is not None
-        signals = replace(start.signals, ordinal=start.signals.ordinal + 1, blocking=(), inserts=())
+        signals = replace(start.signals, blocking=(), inserts=(), xid=None)
+        used = ordinals_used(start.heartbeat, signals.ordinal)
         names = {table.name: table.condition for table in wanted}
         tables = tuple(table.to_json() for table in self._listed(names))
         progress = SnapshotProgress(
             taken_us=self._keeper.taken_us,
-            txid=self._keeper.txid if signals.xid is None else signals.xid,
+            txid=self._keeper.txid if start.signals.xid is None else start.signals.xid,
             xids=self._keeper.xids,
             table=0,
-            # No chunk has the ordinal of another one at the same position.
-            after={"leaf": 0, "lower": None, "ordinal": signals.ordinal << 24},
+            after={"leaf": 0, "lower": None, "ordinal": used + 1},
             chunks=(),
             state=None,
             tables=tables,
@@ -134,7 +135,7 @@ class Snapshot:
         return replace(
             start,
             snapshot=progress,
-            signals=replace(signals, blocking=(), xid=None),
+            signals=signals,
             consistent=_position(self._keeper),
             slices=1,
             order=self._plan.order,
@@ -162,7 +163,7 @@ class Snapshot:
             progress = self.resumed(progress)
             after = replace(after, consistent=self._consistent)
         if progress.done:
-            return replace(after, snapshot=None, slices=1)
+            return after.after_snapshot()
         walker = _Walker(self, progress)
         chunks: list[Chunk] = []
         size = 0
@@ -304,6 +305,7 @@ class Snapshot:
                 replace(settings, counted=False),
                 self._config,
                 end.last_commit,
+                1 if progress.blocking else 0,
             )
             for group in groups
         ]
@@ -491,6 +493,7 @@ class ChunkSlice:
     settings: EventSettings
     config: PostgresConfig
     last_commit: int | None = None
+    kind: int = 0
 
     def read(self) -> Iterator[list[Records]]:
         """A piece per block of rows. Raises HeadraceError("postgresql.snapshot_gone")."""
@@ -518,13 +521,12 @@ class ChunkSlice:
         transaction["last_commit"] = NULL if self.last_commit is None else self.last_commit
         transaction["final_lsn"] = self.lsn
         done = shift = 0
-        if query.told is not None:
-            shift = len(query.told.before)
-            place = (self.lsn, query.chunk.ordinal, 0)
-            told = query.told
+        told = query.told
+        if told is not None:
+            shift = len(told.before)
+            place = (self.lsn, self.kind, query.chunk.ordinal, 0)
             yield from records_of(told.before, told.topic, place, 0, self.settings)
-        # One block is held back, because the last row carries a marker.
-        held: RowTable | None = None
+        held: RowTable | None = None  # one block, because the last row carries a marker
         for images, offsets in read_copy(connection.pgconn, query.statement):
             count = len(offsets) - 1
             if count == 0:
@@ -536,7 +538,7 @@ class ChunkSlice:
             rows["size"] = offsets[1:] - offsets[:-1]
             rows["position"] = self.lsn
             rows["lsn"] = self.lsn
-            rows["ordinal"] = query.chunk.ordinal
+            rows["kind"], rows["ordinal"] = self.kind, query.chunk.ordinal
             rows["part"] = np.arange(shift + done, shift + done + count)
             rows["operation"] = ord("r")
             rows["marker"] = MARKERS.index("true")
@@ -552,8 +554,7 @@ class ChunkSlice:
                 if not (name != "last" and MARKERS[last[-1]] == "first"):
                     last[-1] = MARKERS.index(name)
             yield group_by_shape(held, {0: shape})
-        if query.told is not None and query.told.behind:
-            place = (self.lsn, query.chunk.ordinal, shift + done)
-            scanned = query.told.scanned(connection, done)
-            told = query.told
+        if told is not None and told.behind:
+            place = (self.lsn, self.kind, query.chunk.ordinal, shift + done)
+            scanned = told.scanned(connection, done)
             yield from records_of(told.behind, told.topic, place, scanned, self.settings)

@@ -97,18 +97,18 @@ def count_statement(leaves: Sequence[tuple[str, str]], condition: str | None) ->
 def records_of(
     told: Sequence[dict[str, Any]],
     topic: str,
-    place: tuple[int, int, int],
+    place: tuple[int, int, int, int],
     scanned: int,
     settings: EventSettings,
 ) -> Iterator[list[Records]]:
-    """A piece per notification at `place`: position, ordinal, first part."""
-    position, ordinal, part = place
+    """A piece per notification at `place`: position, kind, ordinal, first part."""
+    position, kind, ordinal, part = place
     for number, found in enumerate(told):
         data = dict(found["additional_data"])
         if found["type"] == "TABLE_SCAN_COMPLETED":
             data["total_rows_scanned"] = str(scanned)
         insert = Insert(
-            (position, 0, ordinal, part + number),
+            (position, kind, ordinal, part + number),
             position,
             None,
             found["timestamp"] * 1000,
