@@ -1,29 +1,16 @@
 from __future__ import annotations
 
 import json
-import struct
 from typing import Any
+from unittest import mock
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.connect.records import (
-    Cell,
-    Constant,
-    Image,
-    LsnPair,
-    Marker,
-    Node,
-    ProcessingTime,
-    RowField,
-    Struct,
-    TransactionField,
-    group_by_shape,
-)
-from headrace.connect.rows import MARKERS, NULL, RowTable
+from headrace.connect.records import group_by_shape
+from headrace.connect.rows import RowTable
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
     EventSettings,
@@ -31,8 +18,9 @@ from headrace.connectors.postgresql.events import (
     shape_of,
 )
 from headrace.connectors.postgresql.type_facts import TypeFacts
+from headrace.converters import json as json_converter
 from headrace.converters.json import JsonConverter
-from headrace.converters.json_values import JsonOptions, quote, render, render_cell
+from headrace.converters.json_values import JsonOptions
 from headrace.debezium.column_rules import Hash
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.pgoutput import (
@@ -45,6 +33,7 @@ from tests.connectors.postgresql.pgoutput import (
     insert,
     update,
 )
+from tests.converters.plain_renderer import NOW, PlainRenderer
 
 OPTIONS = JsonOptions()
 SETTINGS = EventSettings("server", "shop", run="a-run")
@@ -71,85 +60,14 @@ def facts(table: str) -> RelationFacts:
     )  # fmt: skip
 
 
-def cells_of(address: int) -> list[tuple[str, bytes]]:
-    """An image at an address of this process, read the slow way."""
-    import ctypes
-
-    (count,) = struct.unpack("!H", ctypes.string_at(address, 2))
-    address += 2
-    found = []
-    for _ in range(count):
-        kind = ctypes.string_at(address, 1).decode()
-        address += 1
-        text = b""
-        if kind == "t":
-            (length,) = struct.unpack("!I", ctypes.string_at(address, 4))
-            text = ctypes.string_at(address + 4, length)
-            address += 4 + length
-        found.append((kind, text))
-    return found
-
-
-def reference(node: Node, row: np.void, table: RowTable) -> str:
-    """What the compiled programs must give, node by node."""
-    transaction = table.transactions[row["transaction"]]
-    addresses = {
-        Image.OLD: int(row["old"]),
-        Image.NEW: int(row["new"]),
-        Image.OTHER: int(row["other"]),
-        Image.KEY: int(row["new"]) or int(row["old"]),
-    }
-    match node:
-        case Struct():
-            if node.image is not None and addresses[node.image] == 0:
-                return "null"
-            members = (
-                f"{json.dumps(field.name, ensure_ascii=False)}:{reference(member, row, table)}"
-                for field, member in zip(node.schema.fields, node.members, strict=True)
-            )
-            return "{" + ",".join(members) + "}"
-        case Cell():
-            kind, text = cells_of(addresses[node.image])[node.column]
-            if kind == "u" and node.image is not Image.OLD and row["flags"] & 1:
-                other = addresses[Image.OLD] or addresses[Image.OTHER]
-                if other:
-                    kind, text = cells_of(other)[node.column]
-            if kind == "t":
-                return render_cell(node, text, OPTIONS).decode()
-            return render(node.schema, node.null if kind == "n" else node.unavailable, OPTIONS)
-        case RowField():
-            value = int(row[node.name])
-            return quote(chr(value)) if node.character else str(value)
-        case TransactionField():
-            value = int(transaction[node.name])
-            return "null" if value == NULL else str(value)
-        case Marker():
-            return quote(MARKERS[int(row["marker"])])
-        case LsnPair():
-            last = int(transaction["last_commit"])
-            pair = [None if last == NULL else str(last), str(int(row["lsn"]))]
-            return quote(json.dumps(pair, separators=(",", ":")))
-        case Constant():
-            return render(node.schema, node.value, OPTIONS)
-        case ProcessingTime():
-            return "TIME"
-    raise AssertionError(node)
-
-
-def without_clock(text: str | None) -> str | None:
-    if text is None:
-        return None
-    head, _, tail = text.rpartition('"op":')
-    return head + '"op":' + tail[:3] + ',"ts_ms":TIME,"ts_us":TIME,"ts_ns":TIME}'
-
-
 def convert(index: Index, shapes: dict[int, Any]) -> tuple[RowTable, list[dict[str, Any]]]:
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
     records = group_by_shape(table, shapes)
     found: list[dict[str, Any]] = []
-    for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, 1):
-        # The batch's memory is used again: copy it.
-        found += pa.RecordBatch.from_pylist(batch.to_pylist(), schema=batch.schema).to_pylist()
+    with mock.patch("headrace.converters.json.time.time_ns", return_value=NOW):
+        for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, 1):
+            # The batch's memory is used again: copy it.
+            found += pa.RecordBatch.from_pylist(batch.to_pylist(), schema=batch.schema).to_pylist()
     return table, found
 
 
@@ -203,13 +121,13 @@ def test_the_compiled_programs_give_what_the_nodes_say(raw: bytes) -> None:
     shapes = {n: shape_of(facts(f"t{n}"), SETTINGS) for n in (0, 1)}
     table, found = convert(index, shapes)
     assert len(found) == len(table.rows)
-    for row, record in zip(table.rows, found, strict=True):
+    plain = PlainRenderer(table, OPTIONS)
+    for number, (row, record) in enumerate(zip(table.rows, found, strict=True)):
         shape = shapes[int(row["relation"])]
         assert shape.key is not None
         assert record["topic"] == shape.topic
-        assert record["key"] == reference(shape.key, row, table)
-        value = reference(shape.value, row, table) if row["operation"] else None
-        assert without_clock(record["value"]) == without_clock(value)
+        assert record["key"] == plain.root(shape.key, number)
+        assert record["value"] == (plain.root(shape.value, number) if row["operation"] else None)
         json.loads(record["key"])
 
 
@@ -345,3 +263,51 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
     strict = JsonConverter(OPTIONS, OPTIONS, OPTIONS)
     with pytest.raises(HeadraceError, match="cannot hold"):
         list(strict.convert(group_by_shape(records, {0: shape}), 1))
+
+
+@pytest.mark.parametrize("schemas", [False, True])
+def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_lsn(
+    monkeypatch: pytest.MonkeyPatch, *, schemas: bool
+) -> None:
+    # A record larger than a batch's buffers; the limit itself would take gigabytes.
+    monkeypatch.setattr(json_converter, "LARGEST_TEXT", 36_000_000)
+    large, larger = b"\x01" * 5_990_000, b"\x01" * 6_010_000
+    rows = [
+        insert(0, image(cell(b"%d" % n), cell(text), *[cell(None)] * 4), lsn=0x16B374D8 + n)
+        for n, text in enumerate((b"a", large, larger, b"b"))
+    ]
+    index = Index(begin(10) + b"".join(rows) + commit(10, 20), [6])
+    shape = shape_of(facts("t"), SETTINGS)
+    table = RowTable(index.real_rows(), index.transactions, (index.memory,))
+    options = JsonOptions(schemas_enable=schemas)
+    with pytest.raises(HeadraceError) as raised:
+        list(JsonConverter(options, options, OPTIONS).convert(group_by_shape(table, {0: shape}), 1))
+    assert raised.value.code == "converters.text_too_large"
+    assert "server.public.t at LSN 0/16B374DA " in raised.value.message
+    told: list[HeadraceError] = []
+    lenient = JsonConverter(options, options, OPTIONS, failed=lambda _, error: told.append(error))
+    kept = [
+        json.loads(key).get("payload", json.loads(key))
+        for batch in lenient.convert(group_by_shape(table, {0: shape}), 1)
+        for key in batch.column("key").to_pylist()
+    ]
+    assert [key['int4 "column"'] for key in kept] == [0, 1, 3]
+    assert [error.code for error in told] == ["converters.text_too_large"]
+
+
+def test_rows_behind_a_large_one_do_not_share_its_buffer() -> None:
+    """What a batch holds is bounded by a batch's buffers, or is one record."""
+    texts = [b"\x01" * 20_000_000, *[b"\x01" * 2_000_000] * 8]
+    rows = [
+        insert(0, image(cell(b"%d" % n), cell(text), *[cell(None)] * 4))
+        for n, text in enumerate(texts)
+    ]
+    index = Index(begin(10) + b"".join(rows) + commit(10, 20), [6])
+    table = RowTable(index.real_rows(), index.transactions, (index.memory,))
+    records = group_by_shape(table, {0: shape_of(facts("t"), SETTINGS)})
+    sizes = [
+        [len(value) for value in batch.column("value").to_pylist()]
+        for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, 1)
+    ]
+    assert sum(len(batch) for batch in sizes) == len(texts)
+    assert all(len(batch) == 1 or sum(batch) <= json_converter.MOST_BYTES for batch in sizes)

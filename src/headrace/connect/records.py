@@ -29,7 +29,7 @@ class Image(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A column of an image: null, text, or unavailable.
+    """A column of an image: null, text, or unavailable; null in rows that lack the image.
 
     `null` is the value for a null on the wire (the made-up value of a NOT NULL column, else
     None), `unavailable` the value a converter shows for one the log does not carry. `render`
@@ -48,7 +48,8 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class RowField:
-    """An integer field of the row table; `character` prints it as a one-letter string."""
+    """An integer field of the row table; `character` prints it as a one-letter string,
+    or null where it is 0."""
 
     schema: Schema
     name: str
@@ -73,7 +74,7 @@ class OrderField:
 
 @dataclass(frozen=True, eq=False)
 class TransactionLsn:
-    """The transaction's number and the row's LSN, as in `771:23803690`."""
+    """The transaction's number and the row's LSN, as in `771:23803690`; null without number."""
 
     schema: Schema
 
@@ -163,7 +164,10 @@ class Header:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """What all records of one relation version have in common; made once, shared by slices."""
+    """What all records of one relation version have in common; made once, shared by slices.
+
+    A record whose `key` or `value` is null has none: a tombstone, with and without schemas.
+    """
 
     topic: str
     key: Struct | None

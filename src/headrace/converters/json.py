@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -48,12 +49,12 @@ class _Buffers:
         self.key_present = np.empty(MOST_ROWS, np.uint8)
         self.sequences = np.empty(MOST_ROWS * code.SEQUENCE_LENGTH + PADDING, np.uint8)
 
-    def grow(self, values: int, keys: int) -> None:
-        """Room for one row that is larger than a batch."""
-        if values + PADDING > len(self.values):
-            self.values = np.empty(values + PADDING, np.uint8)
-        if keys + PADDING > len(self.keys):
-            self.keys = np.empty(keys + PADDING, np.uint8)
+    def grown(self, values: int, keys: int) -> _Buffers:
+        """Buffers with room for one row that is larger than a batch."""
+        larger = copy.copy(self)
+        larger.values = np.empty(max(values + PADDING, len(self.values)), np.uint8)
+        larger.keys = np.empty(max(keys + PADDING, len(self.keys)), np.uint8)
+        return larger
 
 
 class _Compiled:
@@ -63,18 +64,33 @@ class _Compiled:
         self.key = compile_program(shape.key, key) if shape.key is not None else None
         self.value = compile_program(shape.value, value)
 
-    def row(self) -> tuple[int, int, int, int]:
-        key = self.key
-        return (
-            key.address if key else 0,
-            self.value.address,
-            key.largest if key else 0,
-            self.value.largest,
-        )
+        programs = [self.value] if self.key is None else [self.key, self.value]
+        self.columns = max(program.columns for program in programs)
+        self.counted = any(program.counted for program in programs)
 
+    def words(self) -> list[int]:
+        """The shape's entry in `programs` of `emit`."""
+        words = [0] * code.SHAPE_WORDS
+        words[code.SHAPE_COLUMNS] = self.columns
+        words[code.VALUE_PROGRAM] = self.value.address
+        words[code.VALUE_CONSTANT] = self.value.largest
+        words[code.VALUE_GROWTH] = self.value.growth
+        if self.key is not None:
+            words[code.KEY_PROGRAM] = self.key.address
+            words[code.KEY_CONSTANT] = self.key.largest
+            words[code.KEY_GROWTH] = self.key.growth
+        return words
+
+
+LARGEST_TEXT = (1 << 31) - 1
+"""Bytes of a key or value: Arrow's string offsets are int32."""
 
 _OF_ONE_RECORD = frozenset(
-    {"postgresql.value_not_representable", "postgresql.value_not_understood"}
+    {
+        "converters.text_too_large",
+        "postgresql.value_not_representable",
+        "postgresql.value_not_understood",
+    }
 )
 """Errors that concern one record: the next one may be right."""
 
@@ -100,7 +116,7 @@ class JsonConverter:
         self._failed = failed
         self._compiled: dict[Shape, _Compiled] = {}
         self._buffers = (_Buffers(), _Buffers())
-        self._scratch = np.empty(code.SCRATCH + PADDING, np.uint8)
+        self._scratch = np.empty(0, np.uint8)
         self._state = np.zeros(code.STATE_WORDS, np.int64)
         self._patches = Patches(self._state)
         self._headers = HeaderColumn(header)
@@ -108,16 +124,29 @@ class JsonConverter:
     def convert(self, slice_records: Sequence[Records], epoch: int) -> Iterator[pa.RecordBatch]:
         """Batches of the six columns in total order (`place` of the records).
 
-        A batch's memory is reused after the next batch was made.
+        A batch's memory is reused after the next batch was made. All records are of one table.
         """
         if not slice_records:
             return
         table = slice_records[0].table
+        if any(records.table is not table for records in slice_records):
+            raise HeadraceError(
+                "converters.several_tables",
+                "the Records of one slice have rows of several row tables",
+                "This is a defect of a connector or transform; report it.",
+            )
         rows, shapes = _in_total_order(slice_records)
         compiled = [self._programs(records.shape) for records in slice_records]
-        programs = np.array([c.row() for c in compiled], np.int64)
+        programs = np.array([c.words() for c in compiled], np.int64)
         topics = pa.array([records.shape.topic for records in slice_records], pa.string())
         headers = self._headers.prepare([records.shape for records in slice_records])
+        self._make_room(max(headers.columns, *(c.columns for c in compiled)))
+        if table.orders is None and (headers.counted or any(c.counted for c in compiled)):
+            raise HeadraceError(
+                "converters.rows_not_counted",
+                "events show their order in their transaction, which their rows do not have",
+                "This is a defect of a connector or transform; report it.",
+            )
         start, turn = 0, 0
         while start < len(rows):
             buffers = self._buffers[turn]
@@ -143,6 +172,12 @@ class JsonConverter:
                 self._compiled.clear()
             compiled = self._compiled[shape] = _Compiled(shape, self.key, self.value)
         return compiled
+
+    def _make_room(self, columns: int) -> None:
+        """A scratch for images of so many columns."""
+        if code.scratch_bytes(columns) + PADDING > len(self._scratch):
+            self._scratch = np.zeros(code.scratch_bytes(columns) + PADDING, np.uint8)
+            self._state[code.COLUMNS] = columns
 
     def _batch(
         self,
@@ -171,6 +206,7 @@ class JsonConverter:
         key_ends = np.empty(MOST_ROWS + 1, np.int32)
         value_ends[0] = key_ends[0] = 0
         done, value_base, key_base = 0, 0, 0
+        most_rows = MOST_ROWS
         while True:
             made = code.emit(
                 address_of(table.rows),
@@ -181,7 +217,7 @@ class JsonConverter:
                 address_of(programs),
                 address_of(table.transactions),
                 address_of(state),
-                MOST_ROWS - done,
+                most_rows - done,
                 address_of(buffers.values) + value_base,
                 len(buffers.values) - PADDING - value_base,
                 address_of(value_ends) + 4 * done,
@@ -194,6 +230,11 @@ class JsonConverter:
                 address_of(self._scratch),
                 epoch,
             )
+            largest = max(int(state[code.VALUE_BYTES]), int(state[code.KEY_BYTES]))
+            if largest > LARGEST_TEXT:  # of the one row in grown buffers
+                topic = topics[int(shapes[start])].as_py()
+                error = _too_large(topic, table.rows[rows[start]], f"has {largest} bytes of JSON")
+                raise Unrenderable({start: error})
             value_ends[done : done + made + 1] += value_base
             key_ends[done : done + made + 1] += key_base
             done += made
@@ -203,7 +244,10 @@ class JsonConverter:
             if status == code.UNUSUAL:
                 self._patches.render(lambda at, row: self._cell(compiled[int(shapes[row])], at))
             elif status == code.FULL and done == 0:
-                self._grow(buffers, table.rows[rows[start]], programs[shapes[start]])
+                topic = topics[int(shapes[start])].as_py()
+                row = table.rows[rows[start]]
+                buffers = self._grown(buffers, topic, row, programs[shapes[start]])
+                most_rows = 1
             else:
                 break
         selected = rows[start - done : start]
@@ -223,9 +267,27 @@ class JsonConverter:
             return compiled.key.cells[instruction], self.key
         return compiled.value.cells[instruction], self.value
 
-    def _grow(self, buffers: _Buffers, row: np.void, program: np.ndarray) -> None:
-        text = 6 * int(row["size"]) + int(self._state[code.PATCH_BYTES])
-        buffers.grow(2 * text + int(program[3]) + PADDING, text + int(program[2]) + PADDING)
+    def _grown(self, buffers: _Buffers, topic: str, row: np.void, words: np.ndarray) -> _Buffers:
+        patches, size = int(self._state[code.PATCH_BYTES]), int(row["size"])
+        values = int(words[code.VALUE_GROWTH]) * size + int(words[code.VALUE_CONSTANT]) + patches
+        keys = int(words[code.KEY_GROWTH]) * size + int(words[code.KEY_CONSTANT]) + patches
+        try:
+            return buffers.grown(values + PADDING, keys + PADDING)
+        except MemoryError:
+            error = _too_large(topic, row, f"may take {values + keys} bytes of memory as JSON")
+            raise error from None
+
+
+def _too_large(topic: str, row: np.void, what: str) -> HeadraceError:
+    lsn = int(row["lsn"])
+    return HeadraceError(
+        "converters.text_too_large",
+        f"a record of {topic} at LSN {lsn >> 32:X}/{lsn & 0xFFFFFFFF:X} (source.lsn {lsn}) {what}; "
+        f"a key or value has at most {LARGEST_TEXT} bytes",
+        "Leave the large column out (column.exclude.list) or truncate it "
+        "(column.truncate.to.length.chars), or set event.processing.failure.handling.mode=warn "
+        "to leave such records out.",
+    )
 
 
 def _in_total_order(slice_records: Sequence[Records]) -> tuple[np.ndarray, np.ndarray]:

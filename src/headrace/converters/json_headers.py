@@ -22,12 +22,15 @@ class _ShapeHeaders:
     """One shape's headers: constant ones as (name, JSON), key-change ones as programs."""
 
     def __init__(self, shape: Shape, options: JsonOptions) -> None:
-        self.constants: list[tuple[str, bytes]] = []
+        self.constants: list[tuple[str, bytes | None]] = []
         self.delete: tuple[str, Program] | None = None
         self.create: tuple[str, Program] | None = None
         for header in shape.headers:
             if isinstance(header.node, Constant):
                 text = render(header.node.schema, header.node.value, options)
+                if text == "null":
+                    self.constants.append((header.name, None))
+                    continue
                 if options.schemas_enable:
                     text = f'{{"schema":{header.node.schema.json},"payload":{text}}}'
                 self.constants.append((header.name, text.encode()))
@@ -35,6 +38,9 @@ class _ShapeHeaders:
                 self.delete = (header.name, compile_program(header.node, options))
             else:
                 self.create = (header.name, compile_program(header.node, options))
+        programs = [header[1] for header in (self.delete, self.create) if header is not None]
+        self.columns = max((program.columns for program in programs), default=0)
+        self.counted = any(program.counted for program in programs)
 
 
 class HeaderColumn:
@@ -43,7 +49,7 @@ class HeaderColumn:
     def __init__(self, options: JsonOptions) -> None:
         self.options = options
         self._shapes: dict[Shape, _ShapeHeaders] = {}
-        self._tiled: dict[tuple[tuple[str, bytes], ...], pa.Array] = {}
+        self._tiled: dict[tuple[tuple[str, bytes | None], ...], pa.Array] = {}
 
     def prepare(self, shapes: Sequence[Shape]) -> ConvertedHeaders:
         """The headers of a slice's shapes."""
@@ -56,7 +62,7 @@ class HeaderColumn:
             prepared.append(self._shapes[shape])
         return ConvertedHeaders(self, prepared)
 
-    def tiled(self, constants: tuple[tuple[str, bytes], ...], count: int) -> pa.Array:
+    def tiled(self, constants: tuple[tuple[str, bytes | None], ...], count: int) -> pa.Array:
         """`count` rows (at most 10,000) with the same headers; built once, then sliced."""
         if constants not in self._tiled:
             if len(self._tiled) > 100:
@@ -79,6 +85,8 @@ class ConvertedHeaders:
     def __init__(self, owner: HeaderColumn, shapes: list[_ShapeHeaders]) -> None:
         self._owner = owner
         self._shapes = shapes
+        self.columns = max(shape.columns for shape in shapes)
+        self.counted = any(shape.counted for shape in shapes)
         constants = {tuple(shape.constants) for shape in shapes}
         self._same = next(iter(constants)) if len(constants) == 1 else None
 
@@ -113,9 +121,9 @@ class ConvertedHeaders:
         scratch: np.ndarray,
         state: np.ndarray,
         patches: Patches,
-    ) -> list[tuple[str, bytes]]:
+    ) -> list[tuple[str, bytes | None]]:
         out = np.empty(1 << 16, np.uint8)
-        found: list[tuple[str, bytes]] = []
+        found: list[tuple[str, bytes | None]] = []
         creates = table.rows["part"][rows[changed]] == 2
         base = address_of(table.rows)
         for place, is_create in zip(changed.tolist(), creates.tolist(), strict=True):
@@ -126,37 +134,39 @@ class ConvertedHeaders:
                 continue
             name, program = header
             row = int(rows[place])
-            needed = 6 * int(table.rows["size"][row]) + program.largest + PADDING
+            needed = program.growth * int(table.rows["size"][row]) + program.largest + PADDING
             state[code.ROW_NUMBER] = -1 - place
             while True:
                 if needed + int(state[code.PATCH_BYTES]) > len(out):
                     out = np.empty(2 * (needed + int(state[code.PATCH_BYTES])), np.uint8)
                 end = code.emit_one(
                     program.address,
+                    program.columns,
                     base + row * table.rows.itemsize,
                     address_of(table.transactions),
                     address_of(state),
                     address_of(scratch),
                     address_of(out),
                 )
-                if end >= 0:
+                if end != code.MISSING:
                     break
                 try:
                     patches.render(lambda at, _row, p=program: (p.cells[at], self._owner.options))  # type: ignore[misc]
                 except Unrenderable as unrenderable:
                     raise next(iter(unrenderable.errors.values())) from None
-            found.append((name, out[: end - address_of(out)].tobytes()))
+            absent = end == code.NO_VALUE
+            found.append((name, None if absent else out[: end - address_of(out)].tobytes()))
         return found
 
     def _assemble(
         self,
         shapes: np.ndarray,
         changed: np.ndarray,
-        rendered: list[tuple[str, bytes]],
+        rendered: list[tuple[str, bytes | None]],
         count: int,
     ) -> pa.Array:
         """Lists with the key-change header first, then the constant ones."""
-        entries: list[tuple[str, bytes]] = list(rendered)
+        entries: list[tuple[str, bytes | None]] = list(rendered)
         first, sizes = [], []
         for shape in self._shapes:
             first.append(len(entries))

@@ -16,6 +16,7 @@ from headrace.connect.memory import (
     kernel,
     load8,
     load16_be,
+    load32,
     load32_be,
     load32_signed,
     load64,
@@ -49,7 +50,14 @@ UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
     STRUCT,
     ORDER_INT,
     TRANSACTION_LSN,
-) = range(12)
+    ABSENT,
+    END_UNLESS_NULL,
+) = range(14)
+
+# What `_run` and `emit_one` answer in place of the end of the output: cells are missing, or the
+# root is null, so there is no key, value or header.
+MISSING, NO_VALUE = -1, -2
+_NULL_BYTES = int.from_bytes(b"null", "little")
 
 # Why `emit` came back.
 DONE, FULL, UNUSUAL = range(3)
@@ -70,7 +78,10 @@ DONE, FULL, UNUSUAL = range(3)
     ROW_NUMBER,  # of the row being rendered
     FIRST_ROW,  # address of the table's rows, and of their orders
     FIRST_ORDER,
-) = range(14)
+    COLUMNS,  # that the scratch holds for each image
+    VALUE_BYTES,  # what the rows that were rendered take
+    KEY_BYTES,
+) = range(17)
 STATE_WORDS = 32
 
 _SCATTER = 0x9E3779B97F4A7C1  # odd
@@ -78,13 +89,26 @@ _SCATTER = 0x9E3779B97F4A7C1  # odd
 # Rows without a miss after which the pass no longer looks for more.
 _QUIET_ROWS = 8
 
-MOST_COLUMNS = 1664  # PostgreSQL's limit of columns in a table
-# Behind the cells: texts of the row's transaction (six integers) and of the clock (three). They
-# repeat from row to row, so they are printed once. Each is an int64 length and 32 bytes.
+# Words of a shape's entry in `programs` (int64). The bounds of the bytes that a row takes: a
+# constant, and bytes for each byte of its images.
+(
+    KEY_PROGRAM,  # address; 0: no key
+    VALUE_PROGRAM,
+    KEY_CONSTANT,
+    VALUE_CONSTANT,
+    KEY_GROWTH,
+    VALUE_GROWTH,
+    SHAPE_COLUMNS,  # that the programs read
+) = range(7)
+SHAPE_WORDS = 8
+
+# The scratch: texts of the row's transaction and of the clock (three), then the cells of three
+# images. Texts repeat from row to row, so they are printed once; each is an int64 length and 32
+# bytes.
 _TEXT_BYTES = 40
-_TEXTS = 3 * 24 * MOST_COLUMNS
-_TRANSACTION_TEXTS = 6
-SCRATCH = _TEXTS + 9 * _TEXT_BYTES
+_TRANSACTION_TEXTS = TRANSACTION.itemsize // 8
+_CELLS = (_TRANSACTION_TEXTS + 3) * _TEXT_BYTES
+_CELL_BYTES = 24
 SEQUENCE_LENGTH = 41
 
 _ROW_SIZE = ROW.itemsize
@@ -105,22 +129,29 @@ _NULL = int(NULL)
 _HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint16)
 
 
+def scratch_bytes(columns: int) -> int:
+    """The scratch for shapes that read `columns` columns of an image."""
+    return _CELLS + 3 * _CELL_BYTES * columns
+
+
 @kernel
-def split(image, cells):
-    """Image → one (kind, address, length) int64 triple per column; returns the column count."""
-    columns = load16_be(image)
+def split(image, cells, columns):
+    """Image → one (kind, address, length) int64 triple for each of the first `columns` columns;
+    the kind of columns that the image does not have is 0."""
+    count = load16_be(image)
+    for column in range(count, columns):
+        store64(cells + _CELL_BYTES * column, 0)
     place = image + 2
-    for column in range(columns):
+    for column in range(min(count, columns)):
         kind = load8(place)
         place += 1
-        target = cells + 24 * column
+        target = cells + _CELL_BYTES * column
         store64(target, kind)
         if kind == 116:
             length = load32_be(place)
             store64(target + 8, place + 4)
             store64(target + 16, length)
             place += 4 + length
-    return columns
 
 
 @kernel
@@ -183,8 +214,9 @@ def _patch(state, address, length, instruction, out):
 
 @kernel
 def _run(program, row, texts, state, old, new, other, out):
-    """One program over one row; returns the end of the output, or -1 when cells are missing."""
+    """One program over one row; returns the end of the output, MISSING or NO_VALUE."""
     at = program
+    begin = out
     missed = False
     old_image = load64(row + _OLD)
     new_image = load64(row + _NEW)
@@ -243,10 +275,14 @@ def _run(program, row, texts, state, old, new, other, out):
             text = load64(at + B) + 16 * load8(row + load64(at + A))
             out = copy(load64(text), load64(text + 8), out)
         elif code == ROW_CHARACTER:
-            store8(out, 34)
-            store8(out + 1, load8(row + load64(at + A)))
-            store8(out + 2, 34)
-            out += 3
+            character = load8(row + load64(at + A))
+            if character == 0:
+                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+            else:
+                store8(out, 34)
+                store8(out + 1, character)
+                store8(out + 2, 34)
+                out += 3
         elif code == LSN_PAIR:
             # A JSON array inside a JSON string: its quotes are escaped.
             store8(out, 34)
@@ -277,12 +313,16 @@ def _run(program, row, texts, state, old, new, other, out):
             order = load64(state + 8 * FIRST_ORDER) + 16 * index
             out = put_int(load64(order + load64(at + A)), out)
         elif code == TRANSACTION_LSN:
-            store8(out, 34)
-            out = copy(texts + 8, load64(texts), out + 1)  # the first text is the xid
-            store8(out, 58)
-            out = put_int(load64(row + _LSN), out + 1)
-            store8(out, 34)
-            out += 1
+            length = load64(texts)  # the first text is the xid
+            if length < 0:
+                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+            else:
+                store8(out, 34)
+                out = copy(texts + 8, length, out + 1)
+                store8(out, 58)
+                out = put_int(load64(row + _LSN), out + 1)
+                store8(out, 34)
+                out += 1
         elif code == STRUCT:
             image = load64(at + A)
             present = new_image
@@ -290,26 +330,35 @@ def _run(program, row, texts, state, old, new, other, out):
                 present = old_image
             elif image == 2:
                 present = load64(row + _OTHER)
+            elif image == 3 and new_image == 0:
+                present = old_image
             if present == 0:
                 out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
                 at = load64(at + B)
                 continue
         elif code == END:
-            return np.int64(-1) if missed else out
+            return np.int64(MISSING) if missed else out
+        elif code == END_UNLESS_NULL:
+            if missed:
+                return np.int64(MISSING)
+            is_null = load32(begin + load64(at + A)) == _NULL_BYTES
+            return np.int64(NO_VALUE) if is_null and out - begin == load64(at + B) else out
+        elif code == ABSENT:
+            return np.int64(NO_VALUE)
         at += SIZE
 
 
 @kernel
-def _split_row(row, old, new, other):
+def _split_row(row, old, new, other, columns):
     image = load64(row + _OLD)
     if image:
-        split(image, old)
+        split(image, old, columns)
     image = load64(row + _NEW)
     if image:
-        split(image, new)
+        split(image, new, columns)
     image = load64(row + _OTHER)
     if image:
-        split(image, other)
+        split(image, other, columns)
 
 
 @kernel
@@ -338,16 +387,16 @@ def emit(
     """Render rows start… of `selected` (int64 row indexes) until `count`, `most_rows` rows or a
     full buffer; returns the number rendered.
 
-    `shapes` (int64 per selected row) picks from `programs`: four int64 per shape: key program or
-    0, value program, and the bytes that the constants of key and value may take. `state` says
-    why the pass stopped and where, and leads to the cells that Python rendered. A row with a cell
-    that is not there yet is UNUSUAL: the rows behind it are looked through as well, so that
+    `shapes` (int64 per selected row) picks from `programs` (SHAPE_WORDS int64 per shape). `state`
+    says why the pass stopped and where, and leads to the cells that Python rendered. A row with a
+    cell that is not there yet is UNUSUAL: the rows behind it are looked through as well, so that
     Python renders many cells at a time, and NEXT is the first of them.
     """
-    old = scratch
-    new = scratch + 24 * MOST_COLUMNS
-    other = scratch + 48 * MOST_COLUMNS
-    texts = scratch + _TEXTS
+    texts = scratch
+    image_bytes = _CELL_BYTES * load64(state + 8 * COLUMNS)
+    old = scratch + _CELLS
+    new = old + image_bytes
+    other = new + image_bytes
     _print_clock(state, texts)
     printed = np.int64(0)
     value_end = values
@@ -362,12 +411,14 @@ def emit(
     extra = load64(state + 8 * PATCH_BYTES)
     while i < count:
         row = rows + load64(selected + 8 * i) * _ROW_SIZE
-        programs_here = programs + 32 * load64(shapes + 8 * i)
-        grown = 6 * load64(row + _SIZE)
+        shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
+        size = load64(row + _SIZE)
+        value_bound = load64(shape + 8 * VALUE_GROWTH) * size + load64(shape + 8 * VALUE_CONSTANT)
+        key_bound = load64(shape + 8 * KEY_GROWTH) * size + load64(shape + 8 * KEY_CONSTANT)
         if (
             done >= most_rows
-            or value_end - values + 2 * grown + extra + load64(programs_here + 24) > values_capacity
-            or key_end - keys + grown + extra + load64(programs_here + 16) > keys_capacity
+            or value_end - values + value_bound + extra > values_capacity
+            or key_end - keys + key_bound + extra > keys_capacity
         ):
             status = FULL
             break
@@ -375,26 +426,18 @@ def emit(
         if transaction != printed:
             _print_transaction(transaction, texts)
             printed = transaction
-        _split_row(row, old, new, other)
-        next_key = key_end
-        next_value = value_end
-        program = load64(programs_here)
+        _split_row(row, old, new, other, load64(shape + 8 * SHAPE_COLUMNS))
+        next_key = np.int64(NO_VALUE)
+        next_value = np.int64(NO_VALUE)
+        program = load64(shape + 8 * KEY_PROGRAM)
         store64(state + 8 * ROW_NUMBER, i)
         if program:
             next_key = _run(program, row, texts, state, old, new, other, key_end)
         if load8(row + _OPERATION):
-            next_value = _run(
-                load64(programs_here + 8),
-                row,
-                texts,
-                state,
-                old,
-                new,
-                other,
-                value_end,
-            )
-        if next_key < 0 or next_value < 0 or first_missing >= 0:
-            quiet = 0 if next_key < 0 or next_value < 0 else quiet + 1
+            program = load64(shape + 8 * VALUE_PROGRAM)
+            next_value = _run(program, row, texts, state, old, new, other, value_end)
+        if next_key == MISSING or next_value == MISSING or first_missing >= 0:
+            quiet = 0 if next_key == MISSING or next_value == MISSING else quiet + 1
             if first_missing < 0:
                 first_missing = i
             full = load64(state + 8 * MISS_COUNT) >= load64(state + 8 * MOST_MISSES)
@@ -402,16 +445,18 @@ def emit(
                 break
             i += 1
             continue
-        store8(key_present + done, 1 if program else 0)
-        store8(value_present + done, 1 if load8(row + _OPERATION) else 0)
+        store8(key_present + done, 0 if next_key == NO_VALUE else 1)
+        store8(value_present + done, 0 if next_value == NO_VALUE else 1)
         sequence = sequences + SEQUENCE_LENGTH * done
         _hexadecimal(epoch, 2, sequence)
         _hexadecimal(load64(row + _POSITION), 8, sequence + 4)
         store8(sequence + 20, 48 + load8(row + _KIND))
         _hexadecimal(load64(row + _ORDINAL), 6, sequence + 21)
         _hexadecimal(load64(row + _PART), 4, sequence + 33)
-        key_end = next_key
-        value_end = next_value
+        if next_key != NO_VALUE:
+            key_end = next_key
+        if next_value != NO_VALUE:
+            value_end = next_value
         done += 1
         store32(value_ends + 4 * done, value_end - values)
         store32(key_ends + 4 * done, key_end - keys)
@@ -421,23 +466,21 @@ def emit(
         status = UNUSUAL
     store64(state + 8 * NEXT, i)
     store64(state + 8 * STATUS, status)
+    store64(state + 8 * VALUE_BYTES, value_end - values)
+    store64(state + 8 * KEY_BYTES, key_end - keys)
     return done
 
 
 @kernel
-def emit_one(program, row, transactions, state, scratch, out):
-    """One program over one row (a header of a key change); returns the end, or -1."""
-    _split_row(row, scratch, scratch + 24 * MOST_COLUMNS, scratch + 48 * MOST_COLUMNS)
-    texts = scratch + _TEXTS
-    _print_transaction(transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION), texts)
-    _print_clock(state, texts)
-    return _run(
-        program,
-        row,
-        texts,
-        state,
-        scratch,
-        scratch + 24 * MOST_COLUMNS,
-        scratch + 48 * MOST_COLUMNS,
-        out,
-    )
+def emit_one(program, columns, row, transactions, state, scratch, out):
+    """One program over one row (a header of a key change), which reads `columns` columns; returns
+    the end, MISSING or NO_VALUE."""
+    image_bytes = _CELL_BYTES * load64(state + 8 * COLUMNS)
+    old = scratch + _CELLS
+    new = old + image_bytes
+    other = new + image_bytes
+    _split_row(row, old, new, other, columns)
+    transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+    _print_transaction(transaction, scratch)
+    _print_clock(state, scratch)
+    return _run(program, row, scratch, state, old, new, other, out)

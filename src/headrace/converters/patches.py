@@ -54,7 +54,7 @@ class Patches:
         self._entries = np.zeros((0, 4), np.int64)
         self._table = np.zeros((_SMALLEST_TABLE, 4), np.int64)
         self._texts: list[np.ndarray] = []
-        self._known: set[tuple[int, int]] = set()
+        self._lengths: dict[tuple[int, int], int] = {}
         self._row_bytes: dict[int, int] = {}
         state[code.MISSES] = address_of(self._misses)
         state[code.MOST_MISSES] = MOST_MISSES
@@ -63,11 +63,11 @@ class Patches:
     def clear(self) -> None:
         """Begin a batch."""
         self._state[code.MISS_COUNT] = 0
-        if self._known:
+        if self._lengths:
             self._entries = self._entries[:0]
             self._table[:] = 0
             self._texts.clear()
-            self._known.clear()
+            self._lengths.clear()
             self._row_bytes.clear()
         self._tell()
 
@@ -87,18 +87,20 @@ class Patches:
         texts = bytearray()
         made: list[tuple[int, int, int, int]] = []
         for address, length, instruction, row in self._misses[:count].tolist():
-            if (address, instruction) in self._known or row in errors:
+            if row in errors:
                 continue
-            cell, options = cell_at(instruction, row)
-            try:
-                text = render_cell(cell, ctypes.string_at(address, length), options)
-            except HeadraceError as error:
-                errors[row] = error
-                continue
-            self._known.add((address, instruction))
-            made.append((address, instruction, len(texts), len(text)))
-            texts += text
-            self._row_bytes[row] = self._row_bytes.get(row, 0) + len(text)
+            place = (address, instruction)
+            if place not in self._lengths:
+                cell, options = cell_at(instruction, row)
+                try:
+                    text = render_cell(cell, ctypes.string_at(address, length), options)
+                except HeadraceError as error:
+                    errors[row] = error
+                    continue
+                self._lengths[place] = len(text)
+                made.append((*place, len(texts), len(text)))
+                texts += text
+            self._row_bytes[row] = self._row_bytes.get(row, 0) + self._lengths[place]
         self._put(made, texts)
         if errors:
             raise Unrenderable(errors)

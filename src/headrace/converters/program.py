@@ -23,27 +23,42 @@ from headrace.connect.records import (
     TransactionField,
     TransactionLsn,
 )
-from headrace.connect.rows import MARKERS, ORDER, offset_in_row, offset_in_transaction
+from headrace.connect.rows import MARKERS, ORDER, ROW, offset_in_row, offset_in_transaction
 from headrace.connect.schema import Schema
 from headrace.converters import json_kernel as code
 from headrace.converters.json_values import JsonOptions, quote, render
+from headrace.debezium.event_format import SnapshotMarker
+from headrace.errors import HeadraceError
 
 _CLOCKS = {"ms": code.CLOCK_MS, "us": code.CLOCK_US, "ns": code.CLOCK_NS}
 _LARGEST_NUMBER = 64  # bytes that a number, an LSN pair or a cell's frame may take beside its text
+_GROWTH = 6  # bytes of JSON for a byte of text: a control character is an escape
+_UNESCAPED = (Encoding.RAW, Encoding.JSON, Encoding.HEX, Encoding.BYTES_HEX, Encoding.PYTHON)
+"""Encodings of which the compiled pass writes no more bytes than the text has."""
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
     """Instructions, and the memory that they point into.
 
-    `largest` is what one row may take in bytes beside six times its own text. `cells` maps the
-    address of an instruction to the cell that Python renders when the kernel cannot.
+    A row takes at most `largest` bytes, and `growth` bytes for each byte of its images, because
+    a text may be shown several times. `columns` is how many columns of an image are read;
+    `counted` says whether the rows' order in their transaction is. `cells` maps the address of an
+    instruction to the cell that Python renders when the kernel cannot.
     """
 
     address: int
     largest: int
+    growth: int
+    columns: int
+    counted: bool
     cells: dict[int, Cell]
-    memory: tuple[object, ...]
+    memory: tuple[np.ndarray, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of instructions and constants."""
+        return sum(array.nbytes for array in self.memory)
 
 
 class _Fragments:
@@ -73,6 +88,9 @@ class _Compiler:
         self.jumps: list[tuple[int, int]] = []
         self.choices: list[tuple[int, list[tuple[int, int]]]] = []
         self.largest = PADDING
+        self.growth: dict[int, int] = {}
+        self.counted = False
+        self.guards: tuple[Image, ...] = ()
 
     def add(
         self,
@@ -113,25 +131,17 @@ class _Compiler:
             case Struct():
                 self.struct(node)
             case Cell():
-                encoding = node.encoding
-                if encoding is Encoding.DECIMAL and self.options.decimal_numeric:
-                    encoding = Encoding.PYTHON
-                null = self.absent(node.schema, node.null)
-                unavailable = null
-                if node.unavailable is not None:
-                    unavailable = self.constant(node.schema, node.unavailable)
-                at = self.add(
-                    code.CELL,
-                    int(node.image),
-                    node.column,
-                    (node.parameter << 8) | int(encoding),
-                    null,
-                    unavailable,
-                )
-                self.cells[at] = node
+                if self.guarded(node.image):
+                    self.cell(node)
+                    return
+                # Null where the row lacks the image.
+                null = self.absent(node.schema, None)
+                opening = self.add(code.STRUCT, int(node.image), null=null)
+                self.cell(node)
+                self.jumps.append((opening, len(self.instructions)))
             case RowField():
                 operation = code.ROW_CHARACTER if node.character else code.ROW_INT
-                self.add(operation, offset_in_row(node.name))
+                self.add(operation, _offset_of(node))
             case TransactionField():
                 self.add(
                     code.TRANSACTION_INT,
@@ -141,13 +151,16 @@ class _Compiler:
             case OrderField():
                 fields = ORDER.fields
                 assert fields is not None
+                self.counted = True
                 self.add(code.ORDER_INT, int(fields[node.name][1]))
             case TransactionLsn():
                 self.add(code.TRANSACTION_LSN)
             case Marker():
                 at = self.add(code.CHOICE, offset_in_row("marker"))
-                texts = [self.fragments.place(json.dumps(m).encode()) for m in MARKERS]
-                self.choices.append((at, texts))
+                texts = [json.dumps(marker).encode() for marker in MARKERS]
+                # Debezium leaves the default out, so it is what the converter makes of a null.
+                texts[MARKERS.index(SnapshotMarker.FALSE)] = self.absent(node.schema, None)
+                self.choices.append((at, [self.fragments.place(text) for text in texts]))
             case LsnPair():
                 self.add(code.LSN_PAIR)
             case ProcessingTime():
@@ -155,22 +168,67 @@ class _Compiler:
             case Constant():
                 self.pending += self.constant(node.schema, node.value)
 
-    def struct(self, node: Struct) -> None:
-        opening = None
-        if node.image is not None and node.image is not Image.KEY:
-            opening = self.add(code.STRUCT, int(node.image))
+    def guarded(self, image: Image) -> bool:
+        """Whether a struct around this place is null in rows that lack `image`."""
+        if image is Image.KEY:
+            return any(guard is not Image.OTHER for guard in self.guards)
+        return image in self.guards
+
+    def cell(self, node: Cell) -> None:
+        encoding = node.encoding
+        if encoding is Encoding.DECIMAL and self.options.decimal_numeric:
+            encoding = Encoding.PYTHON
+        null = self.absent(node.schema, node.null)
+        unavailable = null
+        if node.unavailable is not None:
+            unavailable = self.constant(node.schema, node.unavailable)
+        parameter = (node.parameter << 8) | int(encoding)
+        at = self.add(code.CELL, int(node.image), node.column, parameter, null, unavailable)
+        self.cells[at] = node
+        # A column's cell may show the text of any image: unavailable ones show another's.
+        growth = 1 if encoding in _UNESCAPED else _GROWTH
+        self.growth[node.column] = self.growth.get(node.column, 0) + growth
+
+    def members(self, node: Struct) -> None:
         lead = b"{"
         for field, member in zip(node.schema.fields, node.members, strict=True):
             self.pending += lead + quote(field.name).encode() + b":"
             lead = b","
             self.node(member)
         self.pending += b"}" if node.members else b"{}"
+
+    def struct(self, node: Struct) -> None:
+        if node.image is None or self.guarded(node.image):
+            self.members(node)
+            return
+        opening = self.add(code.STRUCT, int(node.image))
+        around = self.guards
+        self.guards = (*around, node.image)
+        self.members(node)
+        self.guards = around
+        self.add(code.NOTHING)
+        self.jumps.append((opening, len(self.instructions)))
+
+    def root(self, node: Node, lead: bytes, tail: bytes) -> None:
+        """The whole program; it answers NO_VALUE where `node` is null."""
+        self.pending = lead
+        if not isinstance(node, Struct):
+            self.node(node)
+            self.pending += tail
+            self.add(code.END_UNLESS_NULL, len(lead), len(lead) + len(b"null") + len(tail))
+            return
+        opening = None
+        if node.image is not None:
+            opening = self.add(code.STRUCT, int(node.image))
+            self.guards = (node.image,)
+        self.members(node)
+        self.pending += tail
+        self.add(code.END)
         if opening is not None:
-            self.add(code.NOTHING)
             self.jumps.append((opening, len(self.instructions)))
+            self.add(code.ABSENT)
 
     def finish(self) -> Program:
-        self.add(code.END)
         table = np.array(self.instructions, np.int64)
         buffer = self.fragments.buffer()
         base, start = address_of(buffer), address_of(table)
@@ -179,22 +237,40 @@ class _Compiler:
         table[:, 8] += base
         for at, target in self.jumps:
             table[at, 2] = start + target * code.SIZE
-        keep: list[object] = [table, buffer]
+        keep = [table, buffer]
         for at, texts in self.choices:
             choice = np.array([(base + place, length) for place, length in texts], np.int64)
             table[at, 2] = address_of(choice)
             keep.append(choice)
         cells = {start + at * code.SIZE: cell for at, cell in self.cells.items()}
-        return Program(start, self.largest, cells, tuple(keep))
+        return Program(
+            start,
+            self.largest,
+            max(self.growth.values(), default=0),
+            max(self.growth, default=-1) + 1,
+            self.counted,
+            cells,
+            tuple(keep),
+        )
+
+
+def _offset_of(field: RowField) -> int:
+    expected = "u1" if field.character else "<i8"
+    if ROW[field.name] != np.dtype(expected):
+        raise HeadraceError(
+            "converters.row_field_not_printed",
+            f"the row's field {field.name} is {ROW[field.name]}, not {np.dtype(expected)}",
+            "This is a defect of a connector or transform; report it.",
+        )
+    return offset_in_row(field.name)
 
 
 def compile_program(node: Node, options: JsonOptions) -> Program:
     """The program that renders `node` as JsonConverter does, with its schema around it where
-    `options.schemas_enable` says so."""
+    `options.schemas_enable` says so. Where the node is null there is no text at all."""
     compiler = _Compiler(options)
+    lead = tail = b""
     if options.schemas_enable:
-        compiler.pending += b'{"schema":' + node.schema.json.encode() + b',"payload":'
-    compiler.node(node)
-    if options.schemas_enable:
-        compiler.pending += b"}"
+        lead, tail = b'{"schema":' + node.schema.json.encode() + b',"payload":', b"}"
+    compiler.root(node, lead, tail)
     return compiler.finish()

@@ -28,9 +28,10 @@ def load_kernels() -> None:
     program = np.zeros(json_kernel.WORDS * 2, np.int64)
     program[:] = 0
     state = np.zeros(json_kernel.STATE_WORDS, np.int64)
-    scratch = np.zeros(json_kernel.SCRATCH + PADDING, np.uint8)
+    scratch = np.zeros(json_kernel.scratch_bytes(0) + PADDING, np.uint8)
     json_kernel.emit_one(
         address_of(program),
+        0,
         address_of(rows),
         address_of(table.transactions),
         address_of(state),
