@@ -68,38 +68,56 @@ def ids(run: Run) -> list[int]:
     return [json.loads(line)["key"]["id"] for line in run.output.read_text().splitlines()]
 
 
+def limit(run: Run, rows: int) -> None:
+    """How many rows a micro-batch takes from the next start on."""
+    file = run.folder / "connector.properties"
+    kept = [line for line in file.read_text().splitlines() if "headrace.range.max.rows" not in line]
+    file.write_text("\n".join([*kept, f"headrace.range.max.rows={rows}\n"]))
+
+
 @pytest.mark.postgres
 @pytest.mark.spark
 def test_a_log_that_lost_its_last_entry_costs_no_event_and_repeats_none(run: Run) -> None:
+    limit(run, 100)
     run.ensure()
     wait_for(run.tail, lambda: run.planned() >= 0)
-    insert(run, 1, 300)
-    await_lines(run, 300)
+    insert(run, 1, 3000)
+    await_lines(run, 100)
     kill(run)
 
     lose(run, "offsets", "commits")
-    insert(run, 301, 700)
+    limit(run, 1000)
     run.ensure()
-    await_lines(run, 700)
-    assert ids(run) == list(range(1, 701)), "planned anew, the micro-batch reached farther"
+    await_lines(run, 3000)
+    assert ids(run) == list(range(1, 3001)), "planned anew, the micro-batch reached farther"
+    kill(run)
+
+    lose(run, "offsets", "commits")
+    limit(run, 100)
+    insert(run, 3001, 3010)
+    run.ensure()
+    await_lines(run, 3010)
+    assert ids(run) == list(range(1, 3011)), "planned anew, the micro-batch did not reach as far"
     kill(run)
 
     lose(run, "commits")
-    insert(run, 701, 710)
+    limit(run, 1000)
+    insert(run, 3011, 3011)
     run.ensure()
-    await_lines(run, 710)
-    assert ids(run) == list(range(1, 711)), "the same micro-batch came again"
-    insert(run, 711, 1400, 30_000)
-    await_lines(run, 1400)
+    await_lines(run, 3011)
+    assert ids(run) == list(range(1, 3012)), "the same micro-batch came again"
+    insert(run, 3012, 3800, 30_000)
+    await_lines(run, 3800)
     kill(run)
 
     lose(run, "offsets", "commits")
-    insert(run, 1401, 1500)
+    limit(run, 500)
+    insert(run, 3801, 3900)
     lines = run.lines()
     run.ensure()
     wait_for(run.tail, lambda: run.lines() != lines, pause=0.001)
     kill(run)
     run.ensure()
-    await_lines(run, 1500)
-    assert ids(run) == list(range(1, 1501)), "killed while the micro-batch was replaced"
+    await_lines(run, 3900)
+    assert ids(run) == list(range(1, 3901)), "killed while the micro-batch was replaced"
     run.end()

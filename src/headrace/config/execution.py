@@ -48,19 +48,12 @@ class ExecutionConfig(Configuration):
         Group.HEADRACE,
         "Row changes that one micro-batch takes at most; 0 is no limit.",
     )
-    headrace_state_dir = Property(
-        "headrace.state.dir",
-        PATH,
-        None,
-        Group.HEADRACE,
-        "Folder or URI for what does not fit into an offset; kept across restarts.",
-    )
     headrace_checkpoint_dir = Property(
         "headrace.checkpoint.dir",
         PATH,
         None,
         Group.HEADRACE,
-        "Spark's checkpoint location, used by the command line.",
+        "Folder for checkpoint and state of `headrace run`, unless --checkpoint names one.",
     )
     headrace_spool_max_bytes = Property(
         "headrace.spool.max.bytes",
@@ -117,7 +110,9 @@ class ExecutionConfig(Configuration):
         TRIGGER,
         "0 ms",
         Group.HEADRACE,
-        "Spark's trigger: `availableNow`, or the least interval between micro-batches.",
+        "Trigger of the command line's query: `availableNow` (ends with what was in the log when "
+        "it started), or the least interval between micro-batches.",
+        aliases={"once": "availableNow"},
     )
     headrace_compatibility = Property(
         "headrace.compatibility",
@@ -154,7 +149,13 @@ class ExecutionConfig(Configuration):
         "headrace.sink.*", TEXT, Group.SINK, "Options of the sink, handed on without the prefix."
     )
 
-    name = Property("name", TEXT, None, Group.CONNECT, "Name of the connector.")
+    name = Property(
+        "name",
+        TEXT,
+        None,
+        Group.CONNECT,
+        "Name of the connector, and of the command line's query in Spark.",
+    )
     connector_class = Property(
         "connector.class",
         TEXT,
@@ -297,6 +298,7 @@ class ExecutionConfig(Configuration):
         TEXT,
         Group.CONVERTERS,
         "Settings of a transform.",
+        status=planned("this version has no transforms"),
         pattern=r"transforms\.([^.]+)\.(.+)",
         alias_of=("transforms",),
     )
@@ -313,6 +315,7 @@ class ExecutionConfig(Configuration):
         TEXT,
         Group.CONVERTERS,
         "Settings of a predicate.",
+        status=planned("this version has no transforms"),
         pattern=r"predicates\.([^.]+)\.(.+)",
         alias_of=("predicates",),
     )
