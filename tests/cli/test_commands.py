@@ -16,6 +16,7 @@ from headrace.cli import main
 from headrace.cli.embedded import PostgresServer
 from headrace.cli.run import sink_options
 from headrace.config.source import read_text
+from headrace.connectors.registry import parse_configuration
 
 
 def properties(server: PostgresServer, **more: str) -> str:
@@ -106,10 +107,13 @@ def test_a_file_of_somebody_else_is_refused_before_anything_starts(tmp_path, cap
 
 def test_debezium_servers_sink_options_reach_sparks_sink():
     given = read_text(
-        "debezium.sink.type=kafka\ndebezium.sink.kafka.producer.bootstrap.servers=h:1\n"
+        "connector.class=postgresql\ntopic.prefix=s\ndatabase.hostname=h\ndatabase.user=u\n"
+        "database.dbname=d\ndebezium.sink.type=kafka\ndebezium.sink.kafka.producer.bootstrap.servers=h:1\n"
         "debezium.sink.producer.acks=all\nheadrace.sink.topic=x\n"
     )
-    assert sink_options(given) == {
+    config = parse_configuration(given)
+    assert config.headrace_sink_type == "kafka"
+    assert sink_options("kafka", config.headrace_sink) == {
         "kafka.bootstrap.servers": "h:1", "kafka.acks": "all", "topic": "x",
     }  # fmt: skip
 

@@ -82,10 +82,7 @@ class _Demo:
         self._end = threading.Event()
         self._done = threading.Event()
         self._differences: list[str] = ["the comparison did not take place"]
-        self._pipeline = check_pipeline(read_mapping(_properties(server)), self._state())
-
-    def _state(self) -> dict[str, str]:
-        return {"headrace.state.dir": str(self._folder / "source")}
+        self._pipeline = check_pipeline(read_mapping(_properties(server)), {})
 
     def run(self) -> int:
         from headrace.sinks.console.sink import ConsoleSink
@@ -98,13 +95,8 @@ class _Demo:
             ) as sink:
 
                 def start() -> StreamingQuery:
-                    query: StreamingQuery = (
-                        self._pipeline.stream(spark)
-                        .writeStream.foreachBatch(sink.write)
-                        .option("checkpointLocation", str(self._folder / "checkpoint"))
-                        .start()
-                    )
-                    return query
+                    writer = self._pipeline.stream(spark).writeStream.foreachBatch(sink.write)
+                    return self._pipeline.start(writer, self._folder / "checkpoint")
 
                 limits = self._pipeline.limits(idle_exit=None, seconds=None)
                 supervisor = Supervisor(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from headrace.spark.supervisor import Summary
 
 
+POSITION_SLICES = {"headrace.slice.order": "position"}
+"""What a sink that orders by `sequence` itself asks of the source."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
     parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
@@ -36,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs until SIGTERM, SIGINT or a limit."""
     state = Path(arguments.state).absolute()
-    pipeline = read_pipeline(arguments.file, position_slices(state))
+    pipeline = read_pipeline(arguments.file, POSITION_SLICES)
     summary = append_to_file(
         pipeline,
         Path(arguments.output).absolute(),
@@ -52,14 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def position_slices(state: Path) -> dict[str, str]:
-    """Properties that a sink which orders by `sequence` itself asks of the source."""
-    return {
-        "headrace.slice.order": "position",
-        "headrace.state.dir": str(state / "source"),
-    }
-
-
 def append_to_file(
     pipeline: Pipeline,
     output: Path,
@@ -67,8 +64,9 @@ def append_to_file(
     checkpoint: Path,
     arguments: argparse.Namespace,
     verb: str,
+    options: Mapping[str, str] | None = None,
 ) -> Summary:
-    """Streams a pipeline into the file sink until a limit or a signal."""
+    """Streams a pipeline into the file sink until a limit or a signal; `options` are the sink's."""
     from headrace.sinks.file.output import Output
 
     target = Output(output, state / "file")
@@ -88,15 +86,9 @@ def append_to_file(
             spark.dataSource.register(FileSink)
 
             def start() -> StreamingQuery:
-                query: StreamingQuery = (
-                    pipeline.parts(spark, target.parts)
-                    .writeStream.format(FORMAT)
-                    .option("path", str(output))
-                    .option("state", str(state / "file"))
-                    .option("checkpointLocation", str(checkpoint))
-                    .start()
-                )
-                return query
+                places = {"path": str(output), "state": str(state / "file")}
+                writer = pipeline.parts(spark, target.parts).writeStream.format(FORMAT)
+                return pipeline.start(writer.options(**{**(options or {}), **places}), checkpoint)
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
             summary = supervise(spark, start, limits)

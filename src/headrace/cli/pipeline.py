@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.config.connector import ConnectorConfig
+from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import options
 from headrace.config.source import Properties, read_file
 from headrace.connectors.registry import open_connector, parse_configuration
@@ -24,6 +25,7 @@ from headrace.errors import HeadraceError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from headrace.spark.supervisor import Limits, Summary
 
@@ -36,6 +38,11 @@ class Pipeline:
 
     properties: Properties
     config: ConnectorConfig
+
+    def with_overrides(self, overrides: Mapping[str, str]) -> Pipeline:
+        """The same with other values of some properties."""
+        properties = self.properties.with_overrides(overrides)
+        return Pipeline(properties, parse_configuration(properties))
 
     def validate(self, checkpoint: Path) -> None:
         """Refuses what cannot work before Spark starts. Raises HeadraceError."""
@@ -70,13 +77,23 @@ class Pipeline:
         reader = spark.readStream.format(PartsDataSource.name()).option(FOLDER, str(folder))
         return reader.options(**options(self.properties)).load()
 
+    def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
+        """Starts a query that `writer` describes, with the configuration's name and trigger."""
+        writer = writer.option("checkpointLocation", str(checkpoint))
+        if self.config.name:
+            writer = writer.queryName(self.config.name)
+        trigger = self.config.headrace_trigger
+        if trigger == AVAILABLE_NOW:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=trigger).start()
+
     def limits(self, *, idle_exit: float | None, seconds: float | None) -> Limits:
         """The supervisor's limits, retries as the configuration says."""
         from headrace.spark.supervisor import Limits
 
         return Limits(
-            max_retries=getattr(self.config, "errors_max_retries", -1),
-            retry_wait_ms=getattr(self.config, "retriable_restart_connector_wait_ms", 10_000),
+            max_retries=self.config.errors_max_retries,
+            retry_wait_ms=self.config.retriable_restart_connector_wait_ms,
             idle_exit=idle_exit,
             seconds=seconds,
         )

@@ -5,22 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.events import append_to_file, position_slices
+from headrace.cli.events import POSITION_SLICES, append_to_file
 from headrace.cli.pipeline import (
     Pipeline,
     add_run_arguments,
-    check_pipeline,
     close_session,
     exclusive,
     open_session,
+    read_pipeline,
     supervise,
 )
-from headrace.config.source import Properties, read_file
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 # Debezium Server's names of sinks, and Spark's where they differ.
 _FORMATS = {"kafka": "kafka", "http": None, "kinesis": None, "pubsub": None, "pulsar": None}
-_OWN_OPTIONS = ("type", "trigger")
+_OPTIONS: dict[str, tuple[str, ...]] = {"console": (), "file": ("path", "sync")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,16 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs until SIGTERM, SIGINT or a limit."""
-    given = read_file(arguments.file)
-    sink = given.get("headrace.sink.type", "").strip() or "console"
-    folder = arguments.checkpoint or given.get("headrace.checkpoint.dir", "").strip()
+    pipeline = read_pipeline(arguments.file, {})
+    sink = pipeline.config.headrace_sink_type or "console"
+    if sink == "file":
+        pipeline = pipeline.with_overrides(POSITION_SLICES)
+    folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
     with _state_folder(sink, folder) as state:
-        overrides = {}
-        if not given.get("headrace.state.dir", "").strip():
-            overrides["headrace.state.dir"] = str(state / "source")
-        if sink == "file":
-            overrides |= position_slices(state)
-        pipeline = check_pipeline(given, overrides)
         summary = _run_sink(sink, pipeline, state, arguments)
     print(
         f"{summary.rows:,} events in {summary.seconds:.1f} s, {summary.restarts} restarts",
@@ -65,15 +60,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def sink_options(properties: Properties) -> dict[str, str]:
-    """Options of the sink without the prefix; Debezium Server's `sink.kafka.X` become `X`."""
-    prefix = "headrace.sink."
-    sink = properties.get("headrace.sink.type", "").strip()
+def sink_options(sink: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The sink's options; Debezium Server's `sink.kafka.X` become `X`."""
     found = {}
-    for name in properties:
-        option = name.removeprefix(prefix)
-        if option == name or option in _OWN_OPTIONS:
-            continue
+    for name, text in given.items():
+        option = name
         if sink == "kafka" and option.startswith("producer."):
             # Debezium Server's producer.X is kafka.X in Spark.
             option = f"kafka.{option.removeprefix('producer.')}"
@@ -81,12 +72,12 @@ def sink_options(properties: Properties) -> dict[str, str]:
             option = f"kafka.{option.removeprefix(f'{sink}.producer.')}"
         elif sink != "kafka" and sink and option.startswith(f"{sink}."):
             option = option.removeprefix(f"{sink}.")
-        found[option] = properties[name]
+        found[option] = text
     return found
 
 
 @contextmanager
-def _state_folder(sink: str, folder: str) -> Iterator[Path]:
+def _state_folder(sink: str, folder: str | None) -> Iterator[Path]:
     """The checkpoint folder; one that vanishes for a console without any."""
     if folder:
         yield Path(folder).absolute()
@@ -102,9 +93,13 @@ def _state_folder(sink: str, folder: str) -> Iterator[Path]:
 
 
 def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Namespace) -> Summary:
-    from headrace.config.references import resolve
-
-    wanted = {name: resolve(text) for name, text in sink_options(pipeline.properties).items()}
+    wanted = sink_options(sink, pipeline.config.headrace_sink)
+    for name in wanted:
+        if name not in _OPTIONS.get(sink, (name,)):
+            print(
+                f"warning: headrace.sink.{name}: the sink {sink} has no such option",
+                file=sys.stderr,
+            )
     checkpoint = state / "checkpoint"
     if sink == "file":
         if not wanted.get("path"):
@@ -114,7 +109,7 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
                 "Set headrace.sink.path to the output file.",
             )
         output = Path(wanted["path"]).absolute()
-        return append_to_file(pipeline, output, state, checkpoint, arguments, "run")
+        return append_to_file(pipeline, output, state, checkpoint, arguments, "run", wanted)
     if sink in _FORMATS and _FORMATS[sink] is None:
         raise HeadraceError(
             "cli.sink_not_supported",
@@ -148,14 +143,14 @@ def _stream_to(
 
             def start_console() -> StreamingQuery:
                 writer = pipeline.stream(spark).writeStream.foreachBatch(console.write)
-                return _start(writer, checkpoint, pipeline)
+                return pipeline.start(writer, checkpoint)
 
             return supervise(spark, start_console, limits, on_progress=console.progress)
 
     def start() -> StreamingQuery:
         writer = pipeline.stream(spark).writeStream.format(sink).options(**wanted)
         try:
-            return _start(writer, checkpoint, pipeline)
+            return pipeline.start(writer, checkpoint)
         except Exception as error:
             if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
                 raise HeadraceError(
@@ -167,14 +162,3 @@ def _stream_to(
             raise
 
     return supervise(spark, start, limits)
-
-
-def _start(writer: Any, checkpoint: Path, pipeline: Pipeline) -> StreamingQuery:
-    trigger = pipeline.properties.get("headrace.trigger", "").strip()
-    writer = writer.option("checkpointLocation", str(checkpoint))
-    if trigger.lower() == "availablenow":
-        writer = writer.trigger(availableNow=True)
-    elif trigger:
-        writer = writer.trigger(processingTime=trigger)
-    query: StreamingQuery = writer.start()
-    return query

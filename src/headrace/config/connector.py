@@ -731,7 +731,7 @@ class ConnectorConfig(ExecutionConfig):
         milliseconds(),
         "60000",
         Group.CONNECTION,
-        "Limit for the connection that `headrace check` opens.",
+        "Limit for each login and each query of `headrace check`; 0 is no limit.",
     )
     openlineage_integration = Family(
         "openlineage.integration.*",

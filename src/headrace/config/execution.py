@@ -49,19 +49,12 @@ class ExecutionConfig(Configuration):
         "Records that one micro-batch takes at most; 0 is one for each 64 bytes of "
         "headrace.range.max.bytes, which only narrow rows reach.",
     )
-    headrace_state_dir = Property(
-        "headrace.state.dir",
-        PATH,
-        None,
-        Group.HEADRACE,
-        "Folder or URI for what does not fit into an offset; kept across restarts.",
-    )
     headrace_checkpoint_dir = Property(
         "headrace.checkpoint.dir",
         PATH,
         None,
         Group.HEADRACE,
-        "Spark's checkpoint location, used by the command line.",
+        "Folder for checkpoint and state of `headrace run`, unless --checkpoint names one.",
     )
     headrace_spool_max_bytes = Property(
         "headrace.spool.max.bytes",
@@ -119,7 +112,9 @@ class ExecutionConfig(Configuration):
         TRIGGER,
         "0 ms",
         Group.HEADRACE,
-        "Spark's trigger: `availableNow`, or the least interval between micro-batches.",
+        "Trigger of the command line's query: `availableNow` (ends with what was in the log when "
+        "it started), or the least interval between micro-batches.",
+        aliases={"once": "availableNow"},
     )
     headrace_compatibility = Property(
         "headrace.compatibility",
@@ -156,7 +151,13 @@ class ExecutionConfig(Configuration):
         "headrace.sink.*", TEXT, Group.SINK, "Options of the sink, handed on without the prefix."
     )
 
-    name = Property("name", TEXT, None, Group.CONNECT, "Name of the connector.")
+    name = Property(
+        "name",
+        TEXT,
+        None,
+        Group.CONNECT,
+        "Name of the connector, and of the command line's query in Spark.",
+    )
     connector_class = Property(
         "connector.class",
         TEXT,
@@ -299,6 +300,7 @@ class ExecutionConfig(Configuration):
         TEXT,
         Group.CONVERTERS,
         "Settings of a transform.",
+        status=planned("this version has no transforms"),
         pattern=r"transforms\.([^.]+)\.(.+)",
         alias_of=("transforms",),
     )
@@ -315,6 +317,7 @@ class ExecutionConfig(Configuration):
         TEXT,
         Group.CONVERTERS,
         "Settings of a predicate.",
+        status=planned("this version has no transforms"),
         pattern=r"predicates\.([^.]+)\.(.+)",
         alias_of=("predicates",),
     )

@@ -27,6 +27,7 @@ _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _QUANTITY = re.compile(r"([0-9_]+)\s*([A-Za-z]*)")
 INT_MAX = (1 << 31) - 1
 LONG_MAX = (1 << 63) - 1
+_LONGEST_MS = LONG_MAX // 1000  # Spark counts microseconds
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,10 @@ def duration(*, bare_unit: str = "ms") -> Kind[int]:
         factor = _MILLISECONDS.get(match[2].lower() or bare_unit)
         if factor is None:
             raise ValueError
-        return int(match[1]) * factor
+        value = int(match[1]) * factor
+        if value > _LONGEST_MS:
+            raise ValueError
+        return value
 
     return Kind("a duration such as 10 s or 500 ms", parse)
 
@@ -215,8 +219,13 @@ def _parse_operations(text: str) -> tuple[str, ...]:
 
 def _parse_trigger(text: str) -> str:
     if re.fullmatch(r"available[-_ ]?now", text, re.IGNORECASE):
-        return "availableNow"
-    return f"{duration().parse(text)} milliseconds"
+        return AVAILABLE_NOW
+    # Spark's own texts are sums: `1 minute 30 seconds`, `interval 10 seconds`.
+    summands = re.sub(r"^interval\s+", "", text, flags=re.IGNORECASE)
+    if re.fullmatch(r"([0-9]+\s*[A-Za-z]+\s*)+", summands) is None:
+        return f"{duration().parse(summands)} milliseconds"
+    parts = re.findall(r"[0-9]+\s*[A-Za-z]+", summands)
+    return f"{sum(map(duration().parse, parts))} milliseconds"
 
 
 COMMA_LIST: Kind[tuple[str, ...]] = Kind("a comma-separated list", _parse_comma_list)
@@ -234,6 +243,8 @@ KEY_COLUMNS: Kind[tuple[KeyColumns, ...]] = Kind(
 OPERATIONS: Kind[tuple[str, ...]] = Kind(
     "a comma-separated list of c, u, d and t, or none", _parse_operations
 )
+AVAILABLE_NOW = "availableNow"
 TRIGGER: Kind[str] = Kind(
     "availableNow, or the interval of micro-batches such as 500 ms", _parse_trigger
 )
+"""AVAILABLE_NOW, or an interval in the words of Spark's parser, which knows no `ms` and no `s`."""

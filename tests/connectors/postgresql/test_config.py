@@ -56,8 +56,6 @@ def test_defaults_are_debeziums_but_for_the_plug_in() -> None:
         ("headrace.range.max.bytes", "8m", 8 << 20),
         ("headrace.acknowledge.interval", "500 ms", 500),
         ("headrace.acknowledge.interval", "2 min", 120_000),
-        ("headrace.trigger", "availableNow", "availableNow"),
-        ("headrace.trigger", "2 s", "2000 milliseconds"),
         ("internal.create.slot.command.timeout", "5", 5000),
         ("database.initial.statements", "SET a=1; SELECT ';;'", ("SET a=1", "SELECT ';'")),
         ("message.key.columns", "s.t:a, b;", (KeyColumns("s.t", ("a", "b")),)),

@@ -48,7 +48,11 @@ def check(config: PostgresConfig) -> list[Finding]:
 class _Checks(LogChecks):
     def run(self) -> None:
         try:
-            connection = connect(self._config, application="headrace check")
+            connection = connect(
+                self._config,
+                application="headrace check",
+                limit_ms=self._config.connection_validation_timeout_ms,
+            )
         except HeadraceError as error:
             self._error(error)
             return

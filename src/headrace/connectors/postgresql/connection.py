@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
+from headrace.config.kinds import INT_MAX
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
 
@@ -56,17 +57,22 @@ def parameters(config: PostgresConfig, *, replication: bool, application: str) -
 
 
 def connect(
-    config: PostgresConfig, *, replication: bool = False, application: str = "headrace"
+    config: PostgresConfig,
+    *,
+    replication: bool = False,
+    application: str = "headrace",
+    limit_ms: int | None = None,
 ) -> psycopg.Connection:
-    """An open connection in autocommit mode.
+    """An open connection in autocommit mode. Logging in, and every statement, may take `limit_ms`
+    (0: no limit); without it a login may take 30 s.
 
     Raises HeadraceError with a code of `translate`.
     """
+    given = parameters(config, replication=replication, application=application)
+    if limit_ms is not None and "connect_timeout" not in config.driver:
+        given["connect_timeout"] = -(-limit_ms // 1000)
     try:
-        connection = psycopg.connect(
-            **parameters(config, replication=replication, application=application),  # type: ignore[arg-type]
-            autocommit=True,
-        )
+        connection = psycopg.connect(**given, autocommit=True)  # type: ignore[arg-type]
     except psycopg.Error as error:
         raise translate(error, config) from None
     connection.prepare_threshold = None
@@ -74,6 +80,8 @@ def connect(
         for version, name in _LATER_SETTINGS:
             if connection.info.server_version >= version:
                 connection.execute(f"SET {name} = 0")
+        if limit_ms:
+            connection.execute(f"SET statement_timeout = {min(limit_ms, INT_MAX)}".encode())
         if not replication:
             for statement in config.database_initial_statements:
                 connection.execute(statement.encode())

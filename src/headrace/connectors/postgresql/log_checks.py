@@ -85,7 +85,12 @@ class LogChecks(Checks):
 
     def _replication(self) -> None:
         """Logs in as the stream will: privilege, pg_hba.conf and a free walsender in one."""
-        with connect(self._config, replication=True, application="headrace check") as connection:
+        with connect(
+            self._config,
+            replication=True,
+            application="headrace check",
+            limit_ms=self._config.connection_validation_timeout_ms,
+        ) as connection:
             try:
                 system_identifier(connection)
             except psycopg.Error as error:

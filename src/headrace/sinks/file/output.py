@@ -4,6 +4,10 @@ The state says how many bytes of the output belong to finished micro-batches, an
 atomically after the bytes are on disk. Whatever lies behind that length comes from a commit that
 did not finish: the next commit cuts it off, so that `kill -9` at any instant leaves nothing to
 mend by hand (Invariant 7).
+
+Spark does not force its log to the disk. When the log lost its last entry, the same micro-batch is
+planned anew and may hold other records; the state says where the last one began, and what comes
+again with other records takes its place.
 """
 
 from __future__ import annotations
@@ -24,16 +28,34 @@ _VERSION = 1
 _COPY_BYTES = 4 << 20
 
 
+class Content(NamedTuple):
+    """The records of one micro-batch: two with the same content hold the same records."""
+
+    first: str
+    last: str
+    rows: int
+
+    @classmethod
+    def of(cls, parts: Sequence[Part]) -> Content:
+        """The content of parts that have rows."""
+        first = min((part.first for part in parts), default=b"")
+        last = max((part.last for part in parts), default=b"")
+        return cls(first.decode(), last.decode(), sum(part.rows for part in parts))
+
+
 class State(NamedTuple):
-    """`batch` is the last micro-batch in the output (-1: none) of the query `query`."""
+    """`batch` is the last micro-batch in the output (-1: none) of the query `query`. It begins at
+    the byte `start` (-1: an earlier release did not say)."""
 
     batch: int
     length: int
     rows: int
     query: str
+    start: int = -1
+    content: Content = Content("", "", 0)
 
 
-_NOTHING = State(-1, 0, 0, "")
+_NOTHING = State(-1, 0, 0, "", 0)
 
 
 class Output:
@@ -75,7 +97,8 @@ class Output:
         return self.parts / name
 
     def commit(self, parts: Sequence[Part], batch: int, query: str) -> None:
-        """Append a micro-batch in total order, unless it is there already.
+        """Append a micro-batch in total order, unless it is there already. The last micro-batch is
+        replaced when it comes again with other records.
 
         Raises HeadraceError("file.other_checkpoint") when the output was written with another
         checkpoint or a later state of this one, ("file.overlapping_slices") when parts without
@@ -98,7 +121,8 @@ class Output:
 
     def _commit(self, parts: list[Part], batch: int, query: str) -> None:
         state = self._check()
-        if batch < state.batch or (parts and state.batch >= 0 and query != state.query):
+        is_other = state.batch >= 0 and query != state.query and bool(query or parts)
+        if batch < state.batch or is_other:
             raise HeadraceError(
                 "file.other_checkpoint",
                 f"{self.path} already holds micro-batches up to {state.batch} of "
@@ -107,7 +131,9 @@ class Output:
                 "Use the checkpoint that belongs to this output, or start with a new output, "
                 "state folder and checkpoint together.",
             )
-        if batch == state.batch or not parts:
+        if batch == state.batch and query == state.query:
+            state = self._without_last(state, Content.of(parts))
+        if not parts or (batch == state.batch and state.length > state.start):
             return
         with self.path.open("r+b", buffering=0) as output:
             output.truncate(state.length)
@@ -130,7 +156,20 @@ class Output:
             if self._sync:
                 os.fsync(output.fileno())
             length = output.tell()
-        self._write(State(batch, length, state.rows + sum(part.rows for part in parts), query))
+        content = Content.of(parts)
+        self._write(State(batch, length, state.rows + content.rows, query, state.length, content))
+
+    def _without_last(self, state: State, content: Content) -> State:
+        """The state without its last micro-batch, when that has another content than `content`."""
+        if content == state.content or state.start in (-1, state.length):
+            return state
+        rows = state.rows - state.content.rows
+        before = State(state.batch, state.start, rows, state.query, state.start)
+        # The state goes first: an output that is longer than its state says is cut, one that is
+        # shorter is refused.
+        self._write(before)
+        os.truncate(self.path, before.length)
+        return before
 
     def look(self) -> None:
         """Refuses a file of somebody else, and makes nothing. Raises
@@ -170,7 +209,12 @@ class Output:
             found = json.loads(text)
             version = int(found["v"])
             state = State(
-                int(found["batchId"]), int(found["length"]), int(found["rows"]), found["query"]
+                int(found["batchId"]),
+                int(found["length"]),
+                int(found["rows"]),
+                found["query"],
+                int(found.get("start", -1)),
+                Content(*found.get("content", ("", "", 0))),
             )
             output = Path(found["output"])
         except (ValueError, KeyError, TypeError) as error:
@@ -203,6 +247,8 @@ class Output:
             "length": state.length,
             "rows": state.rows,
             "query": state.query,
+            "start": state.start,
+            "content": state.content,
             "output": str(self.path.absolute()),
         }
         with fresh.open("w") as file:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,13 +37,15 @@ class Part(NamedTuple):
 
 
 def task_part_name() -> str:
-    """The name of this task attempt's part: `BATCH-PARTITION-ATTEMPT`."""
+    """The name of this task attempt's part: `BATCH-PARTITION-ATTEMPT-RANDOM`. A driver counts the
+    attempts from zero, so what is left of another one may write under the same three numbers."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
     batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
-    return f"{batch}-{context.partitionId()}-{context.taskAttemptId()}"
+    own = secrets.token_hex(4)
+    return f"{batch}-{context.partitionId()}-{context.taskAttemptId()}-{own}"
 
 
 def write_part(folder: Path, name: str, batches: Iterator[RecordBatch], *, indexed: bool) -> Part:
@@ -50,31 +54,38 @@ def write_part(folder: Path, name: str, batches: Iterator[RecordBatch], *, index
     from headrace.sinks.file.lines import LineWriter
 
     lines = LineWriter(with_ends=indexed)
-    path = folder / name
-    index = IndexWriter() if indexed else None
-    file = -1
+    paths = [folder / name, folder / f"{name}.index"][: 2 if indexed else 1]
+    index = IndexWriter()
     rows = length = 0
     try:
-        for batch in batches:
-            content = lines.render(batch)
-            if not content:
-                continue
-            if file < 0:
-                file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-            write_all(file, content)
-            if index is not None:
-                index.add(batch.column("sequence"), lines.ends + length)
-            rows += batch.num_rows
-            length += len(content)
-        if index is not None and rows:
-            (folder / f"{name}.index").write_bytes(index.content())
+        with contextlib.ExitStack() as opened:
+            files: list[int] = []
+            for batch in batches:
+                content = lines.render(batch)
+                if not content:
+                    continue
+                if not files:
+                    files = [_create(path, opened) for path in paths]
+                write_all(files[0], content)
+                if indexed:
+                    index.add(batch.column("sequence"), lines.ends + length)
+                rows += batch.num_rows
+                length += len(content)
+            if indexed and files:
+                write_all(files[1], memoryview(index.content()))
     except BaseException:
-        path.unlink(missing_ok=True)
+        for path in paths:
+            path.unlink(missing_ok=True)
         raise
-    finally:
-        if file >= 0:
-            os.close(file)
     return Part(name, rows, length, lines.first or b"", lines.last, lines.sorted, indexed)
+
+
+def _create(path: Path, opened: contextlib.ExitStack) -> int:
+    """A new file: whoever has one of this name open keeps writing into his own."""
+    path.unlink(missing_ok=True)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    opened.callback(os.close, file)
+    return file
 
 
 def as_row(part: Part) -> RecordBatch:

@@ -11,6 +11,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructType
 
 from headrace.errors import HeadraceError
+from headrace.sinks.file.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, Part, of_rows, task_part_name, write_part
 
@@ -63,6 +64,7 @@ class FileSink(DataSource):
             indexed=slices == "any",
             sync=sync == "true",
             written=written,
+            checkpoint=self.options.get("checkpointLocation", ""),
         )
 
 
@@ -77,14 +79,23 @@ class PartsWritten(WriterCommitMessage):
 class FileWriter(DataSourceStreamArrowWriter):
     """Tasks write parts; the driver joins them. No row passes through the driver.
 
-    `written` says that the rows tell of parts which the source's tasks wrote."""
+    `written` says that the rows tell of parts which the source's tasks wrote; the folder
+    `checkpoint` names the query when no task does, because there is none."""
 
     def __init__(
-        self, path: str, folder: str, *, indexed: bool, sync: bool = True, written: bool = False
+        self,
+        path: str,
+        folder: str,
+        *,
+        indexed: bool,
+        sync: bool = True,
+        written: bool = False,
+        checkpoint: str = "",
     ) -> None:
         self.output = Output(path, folder, sync=sync)
         self.indexed = indexed
         self.written = written
+        self.checkpoint = checkpoint
 
     def write(self, iterator: Iterator[RecordBatch]) -> PartsWritten:
         """Runs in a task: one part, in the order given."""
@@ -99,7 +110,7 @@ class FileWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         written = [message for message in messages if isinstance(message, PartsWritten)]
-        query = written[0].query if written else ""
+        query = written[0].query if written else query_of(self.checkpoint)
         self.output.commit([part for message in written for part in message.parts], batchId, query)
 
     def abort(

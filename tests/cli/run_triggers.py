@@ -1,0 +1,43 @@
+"""`python run_triggers.py FOLDER`: a query per line of FOLDER/spellings, in one Spark session.
+
+Prints, as JSON lines, which trigger Spark has, and whether the query ended by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from headrace.cli.pipeline import Pipeline, open_session
+from headrace.config.source import Properties
+from headrace.connectors.registry import parse_configuration
+from tests.spark.numbered_source import NumberedSource
+
+REQUIRED = {
+    "connector.class": "postgresql",
+    "topic.prefix": "p",
+    "database.hostname": "h",
+    "database.user": "u",
+    "database.dbname": "d",
+}
+
+
+def main(folder: Path) -> None:
+    spark = open_session("test", master="local[2]", idle_exit=None, debug=False)
+    spark.dataSource.register(NumberedSource)
+    for number, spelling in enumerate((folder / "spellings").read_text().splitlines()):
+        properties = Properties(REQUIRED | ({"headrace.trigger": spelling} if spelling else {}))
+        pipeline = Pipeline(properties, parse_configuration(properties))
+        stream = spark.readStream.format("numbered").option("folder", str(folder)).load()
+        query = pipeline.start(stream.writeStream.format("noop"), folder / f"checkpoint {number}")
+        java: object = query._jsq  # Spark shows no query's trigger to Python
+        trigger = java.streamingQuery().trigger().toString()  # type: ignore[attr-defined]
+        ended = query.awaitTermination(120) if trigger.startswith("AvailableNow") else False
+        query.stop()
+        print(json.dumps({"spelling": spelling, "trigger": trigger, "ended": ended}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,167 @@
+"""`headrace.trigger` in every spelling, for every sink of the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.cli import main
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.errors import HeadraceError
+from tests.servers.postgresql import Database
+
+AVAILABLE_NOW = "AvailableNowTrigger"
+# Text, and the trigger that Spark has.
+SPELLINGS = {
+    "": "ProcessingTimeTrigger(0)",
+    "0": "ProcessingTimeTrigger(0)",
+    "500": "ProcessingTimeTrigger(500)",
+    "0 ms": "ProcessingTimeTrigger(0)",
+    "500 ms": "ProcessingTimeTrigger(500)",
+    "500ms": "ProcessingTimeTrigger(500)",
+    "2 s": "ProcessingTimeTrigger(2000)",
+    "10 seconds": "ProcessingTimeTrigger(10000)",
+    "5 min": "ProcessingTimeTrigger(300000)",
+    "1 h": "ProcessingTimeTrigger(3600000)",
+    "1 Day": "ProcessingTimeTrigger(86400000)",
+    "1 minute 30 seconds": "ProcessingTimeTrigger(90000)",
+    "interval 2 seconds 500 milliseconds": "ProcessingTimeTrigger(2500)",
+    "${env:HEADRACE_TEST_INTERVAL}": "ProcessingTimeTrigger(3000)",
+    "availableNow": AVAILABLE_NOW,
+    "AVAILABLENOW": AVAILABLE_NOW,
+    "available-now": AVAILABLE_NOW,
+    "available_now": AVAILABLE_NOW,
+    "available now": AVAILABLE_NOW,
+    "once": AVAILABLE_NOW,
+    "${env:HEADRACE_TEST_TRIGGER}": AVAILABLE_NOW,
+}
+ENVIRONMENT = {
+    "HEADRACE_TEST_INTERVAL": " 3 s ",
+    "HEADRACE_TEST_TRIGGER": "available-now",
+    "HEADRACE_TEST_SINK": "json",
+}
+WRONG = (
+    "soon", "5 parsecs", "-1 s", "s", "1 s 500", "interval", "availableNever", "continuous",
+    "1.5 s", "99999999999999 d", "1 second, 2 minutes",
+)  # fmt: skip
+
+
+@pytest.mark.spark
+def test_spark_takes_every_spelling_as_it_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "head").write_text("10")
+    (tmp_path / "spellings").write_text("".join(f"{spelling}\n" for spelling in SPELLINGS))
+    command = [sys.executable, "-m", "tests.cli.run_triggers", str(tmp_path)]
+    # Workers read the stream's class from the tests.
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | ENVIRONMENT | {"PYTHONPATH": path}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=500, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {query["spelling"]: query["trigger"] for query in told} == SPELLINGS
+    ended = {query["spelling"] for query in told if query["ended"]}
+    assert ended == {spelling for spelling, kind in SPELLINGS.items() if kind == AVAILABLE_NOW}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_wrong_trigger_is_refused_by_name(text: str) -> None:
+    given = {"topic.prefix": "p", "database.hostname": "h", "database.user": "u"}
+    with pytest.raises(HeadraceError, match=r"config\.invalid") as raised:
+        PostgresConfig.parse(given | {"database.dbname": "d", "headrace.trigger": text})
+    assert "headrace.trigger" in raised.value.message
+    assert "availableNow, or the interval" in raised.value.message
+
+
+@pytest.mark.parametrize("verb", ["run", "events"])
+def test_a_wrong_trigger_is_refused_before_anything_starts(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "pipeline.properties"
+    file.write_text(
+        "connector.class=postgresql\ntopic.prefix=p\ndatabase.hostname=h\ndatabase.user=u\n"
+        "database.dbname=d\nheadrace.trigger=tomorrow\n"
+    )
+    places = ["--output", str(tmp_path / "out"), "--state", str(tmp_path / "state")]
+    assert main([verb, str(file), *(places if verb == "events" else [])]) == 1
+    said = capsys.readouterr().err
+    assert "headrace.trigger = 'tomorrow'" in said
+    assert "[config.invalid]" in said
+
+
+def run(database: Database, folder: Path, *arguments: str, **more: str) -> str:
+    """`headrace` with a configuration, to its own end; what it printed."""
+    properties = database.properties() | {k.replace("__", "."): v for k, v in more.items()}
+    file = folder / "pipeline.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    verb, *others = arguments
+    command = [sys.executable, "-m", "headrace.cli", verb, str(file), *others]
+    environment = os.environ | ENVIRONMENT | {"HEADRACE_TEST_FOLDER": str(folder)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 events in" in done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def filled(database: Database) -> Database:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    database.execute("INSERT INTO t VALUES (1), (2), (3)")
+    return database
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_events_end_with_what_was_there(filled: Database, tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    places = ("--output", str(output), "--state", str(tmp_path / "state"))
+    run(filled, tmp_path, "events", *places, headrace__trigger="${env:HEADRACE_TEST_TRIGGER}")
+    assert output.read_text().count("\n") == 3
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_a_run_into_a_file_ends_with_what_was_there(filled: Database, tmp_path: Path) -> None:
+    run(
+        filled,
+        tmp_path,
+        "run",
+        headrace__trigger="available-now",
+        headrace__sink__type="file",
+        headrace__sink__path="${env:HEADRACE_TEST_FOLDER}/out.jsonl",
+        headrace__checkpoint__dir="${env:HEADRACE_TEST_FOLDER}/state",
+    )
+    assert (tmp_path / "out.jsonl").read_text().count("\n") == 3
+    assert (tmp_path / "state" / "checkpoint" / "commits").is_dir()
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_a_run_on_the_console_ends_with_what_was_there(filled: Database, tmp_path: Path) -> None:
+    shown = run(filled, tmp_path, "run", headrace__trigger="availableNow")
+    assert shown.count("read ") == 3
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_a_run_into_a_sink_of_spark_ends_with_what_was_there(
+    filled: Database, tmp_path: Path
+) -> None:
+    run(
+        filled,
+        tmp_path,
+        "run",
+        headrace__trigger="once",
+        headrace__sink__type="${env:HEADRACE_TEST_SINK}",
+        headrace__sink__path=str(tmp_path / "out"),
+        headrace__checkpoint__dir=str(tmp_path / "state"),
+    )
+    lines = [file.read_text() for file in (tmp_path / "out").glob("part-*.json")]
+    assert "".join(lines).count("\n") == 3

@@ -1,0 +1,99 @@
+"""A property that is declared as supported is read by some code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headrace
+from headrace.config.property import Support
+from headrace.connectors.postgresql.config import PostgresConfig
+
+SOURCES = Path(headrace.__file__).parent
+
+
+def reads(tree: ast.AST, *, inside: bool = False) -> Iterator[str]:
+    """Regular expressions of the attributes that code reads of a configuration, `inside` its class
+    of itself, but not what the class reads only to refuse it."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == "check" and _refuses(node):
+            continue
+        match node:
+            case ast.Attribute(value=owner, attr=name, ctx=ast.Load()):
+                if _is_configuration(owner, inside=inside):
+                    yield re.escape(name)
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.JoinedStr(parts), *_]):
+                if _is_configuration(owner, inside=inside):
+                    yield "".join(
+                        re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+"
+                        for part in parts
+                    )
+            case ast.Call(
+                func=ast.Attribute(value=owner, attr="get"), args=[ast.Constant(text), *_]
+            ):
+                if ast.unparse(owner) == "self.values":  # while it is being parsed
+                    yield re.escape(str(text))
+            case ast.ClassDef(name=name):
+                yield from reads(node, inside=name.endswith("Config"))
+                continue
+        yield from reads(node, inside=inside)
+
+
+def _is_configuration(owner: ast.expr, *, inside: bool) -> bool:
+    text = ast.unparse(owner)
+    return text.endswith("config") or (inside and text == "self")
+
+
+def _refuses(function: ast.FunctionDef) -> bool:
+    return function.returns is not None and "Finding" in ast.unparse(function.returns)
+
+
+READ = re.compile(
+    "|".join(
+        sorted(
+            {name for path in SOURCES.rglob("*.py") for name in reads(ast.parse(path.read_text()))}
+        )
+    )
+)
+
+
+def _declared() -> Iterator[tuple[str, str]]:
+    """Names and attributes of what is supported and leaves a choice."""
+    for name, declaration in PostgresConfig.properties().items():
+        values = [v for v in declaration.kind.values if v not in declaration.planned]
+        if declaration.status.support is Support.SUPPORTED and len(values) != 1:
+            yield name, declaration.attribute
+    for family in PostgresConfig.families().values():
+        if family.status.support is Support.SUPPORTED:
+            yield family.name, family.attribute
+
+
+DECLARED = dict(_declared())
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_some_code_reads_it(name: str) -> None:
+    assert READ.fullmatch(DECLARED[name]), (
+        f"nothing reads {name}: read it, or declare it as not needed, or not at all"
+    )
+
+
+def test_a_property_that_nobody_reads_would_be_seen() -> None:
+    check = "def check(self) -> Iterator[Finding]:\n  yield self.unread"
+    for source in (
+        "class C(Configuration):\n unread = Property()",
+        f"class SomeConfig:\n {check}",
+        "def f(config):\n config.unread = 1\n return found.unread",
+    ):
+        assert "unread" not in set(reads(ast.parse(source))), source
+    for source in (
+        "class SomeConfig:\n def rule(self):\n  return self.unread",
+        "class Reader:\n def f(self):\n  return self._config.unread",
+        "getattr(config, f'un{role}ad')",
+    ):
+        found = "|".join(reads(ast.parse(source)))
+        assert re.fullmatch(found, "unread"), source

@@ -1,0 +1,65 @@
+"""`headrace check` ends whatever the server does: `connection.validation.timeout.ms`."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.connectors.postgresql.checks import check
+from headrace.connectors.registry import parse_configuration
+from tests.servers.postgresql import Database
+
+HANGS_FOR_S = 20
+"""How long what would hang does so: then the check ends, too, and with other words."""
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port where connections are taken and nothing is ever said, for a while."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ended = threading.Event()
+        taken = []
+
+        def serve() -> None:
+            while not ended.is_set():
+                connection, _ = listener.accept()
+                taken.append(connection)
+                threading.Timer(HANGS_FOR_S, connection.close).start()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+        ended.set()
+        socket.create_connection(listener.getsockname()).close()
+        thread.join()
+        for connection in taken:
+            connection.close()
+
+
+def test_a_server_that_says_nothing_is_unreachable(silent_port: int) -> None:
+    given = {"connector.class": "postgresql", "topic.prefix": "p", "database.hostname": "127.0.0.1",
+             "database.port": str(silent_port), "database.user": "u", "database.dbname": "d",
+             "connection.validation.timeout.ms": "2000"}  # fmt: skip
+    (finding,) = check(parse_configuration(given))
+    assert finding.code == "postgresql.unreachable"
+    assert "timeout" in finding.message
+
+
+@pytest.mark.postgres
+def test_a_query_that_waits_for_a_lock_is_ended_and_named(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    given = database.properties() | {"connection.validation.timeout.ms": "1000"}
+    with database.connect() as connection:
+        connection.autocommit = False
+        connection.execute("LOCK pg_publication IN ACCESS EXCLUSIVE MODE")
+        release = threading.Timer(HANGS_FOR_S, connection.rollback)
+        release.start()
+        found = check(parse_configuration(given))
+        release.cancel()
+        connection.rollback()
+    (error,) = [finding for finding in found if finding.level == "error"]
+    assert error.code == "postgresql.query_failed"
+    assert "statement timeout" in error.message
