@@ -76,8 +76,6 @@ def append_to_file(
     with exclusive(state):
         pipeline.validate(checkpoint)
         before = target.open().rows
-        from headrace.sinks.file.sink import FORMAT, FileSink
-
         spark = open_session(
             verb,
             master=arguments.master,
@@ -85,21 +83,21 @@ def append_to_file(
             debug=arguments.debug,
         )
         try:
-            spark.dataSource.register(FileSink)
+            from headrace.spark.parts_sink import PartsSink
+
+            sink = PartsSink(target, checkpoint)
 
             def start() -> StreamingQuery:
                 query: StreamingQuery = (
-                    pipeline.parts(spark, target.parts)
-                    .writeStream.format(FORMAT)
-                    .option("path", str(output))
-                    .option("state", str(state / "file"))
+                    pipeline.parts(spark, target, checkpoint)
+                    .writeStream.foreachBatch(sink.write)
                     .option("checkpointLocation", str(checkpoint))
                     .start()
                 )
                 return query
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
-            summary = supervise(spark, start, limits)
+            summary = supervise(spark, start, limits, rows_of=sink.new_rows)
             summary.rows = target.rows() - before
             return summary
         finally:

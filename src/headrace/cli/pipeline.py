@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from headrace.sinks.file.output import Output
     from headrace.spark.supervisor import Limits, Summary
 
 _stop_requested = threading.Event()
@@ -62,12 +63,14 @@ class Pipeline:
         reader = spark.readStream.format(HeadraceDataSource.name())
         return reader.options(**options(self.properties)).load()
 
-    def parts(self, spark: SparkSession, folder: Path) -> DataFrame:
-        """The events as parts of the file sink in `folder`, a row a part."""
-        from headrace.spark.parts_source import FOLDER, PartsDataSource
+    def parts(self, spark: SparkSession, target: Output, checkpoint: Path) -> DataFrame:
+        """The events as parts of the file sink `target`, a row a part, for PartsSink."""
+        from headrace.spark.parts_source import CHECKPOINT, FOLDER, OUTPUT, PartsDataSource
 
         spark.dataSource.register(PartsDataSource)
-        reader = spark.readStream.format(PartsDataSource.name()).option(FOLDER, str(folder))
+        sink = {OUTPUT: target.path, FOLDER: target.folder, CHECKPOINT: checkpoint}
+        reader = spark.readStream.format(PartsDataSource.name())
+        reader = reader.options(**{name: str(path) for name, path in sink.items()})
         return reader.options(**options(self.properties)).load()
 
     def limits(self, *, idle_exit: float | None, seconds: float | None) -> Limits:
@@ -144,14 +147,17 @@ def supervise(
     limits: Limits,
     *,
     on_progress: Callable[[dict[str, Any]], None] | None = None,
+    rows_of: Callable[[Mapping[str, Any]], int] | None = None,
 ) -> Summary:
-    """Runs the query to its end; restarts are told on standard error."""
+    """Runs the query to its end; restarts are told on standard error. See Supervisor."""
     from headrace.spark.supervisor import Supervisor
 
     def tell(failure: HeadraceError, wait: float) -> None:
         print(f"warning: {failure.message} [{failure.code}]; again in {wait:g} s", file=sys.stderr)
 
-    supervisor = Supervisor(spark, start, limits, on_progress=on_progress, on_restart=tell)
+    supervisor = Supervisor(
+        spark, start, limits, on_progress=on_progress, on_restart=tell, rows_of=rows_of
+    )
     if stop_requested():
         supervisor.stop()
     return supervisor.run()

@@ -48,6 +48,14 @@ class ExecutionConfig(Configuration):
         Group.HEADRACE,
         "Row changes that one micro-batch takes at most; 0 is no limit.",
     )
+    headrace_range_direct_max_bytes = Property(
+        "headrace.range.direct.max.bytes",
+        size(),
+        "512kB",
+        Group.HEADRACE,
+        "Log bytes up to which the source process itself writes a range into the `file` sink, "
+        "without a Spark task.",
+    )
     headrace_state_dir = Property(
         "headrace.state.dir",
         PATH,

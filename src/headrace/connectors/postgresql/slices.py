@@ -18,7 +18,8 @@ from headrace.spool.extract import Inline, InMemory
 @dataclass(frozen=True)
 class LogSlice:
     """Rows [first, last) of a planned range whose hash modulo `slices` is `number`; all of them
-    for a position slice (`slices` 1). `lookups` connects when a post-processor reads rows again."""
+    for a position slice (`slices` 1). `lookups` connects when a post-processor reads rows again.
+    `size` is the bytes of the images that its rows have."""
 
     rows: InMemory | Inline
     first: int
@@ -29,6 +30,14 @@ class LogSlice:
     relations: Mapping[int, RelationFacts]
     settings: EventSettings
     lookups: PostgresConfig | None = None
+    size: int = 0
+
+    @property
+    def log_bytes(self) -> int | None:
+        """See the contract."""
+        if self.lookups is not None:
+            return None
+        return len(self.rows.images) if isinstance(self.rows, Inline) else self.size
 
     def read(self) -> Iterator[list[Records]]:
         """One piece: the Records of the whole slice."""

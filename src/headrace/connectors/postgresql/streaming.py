@@ -268,12 +268,14 @@ class Streaming:
                 orders = merge_orders(orders, blocks, places)
             segments.append(beside)
         bounds = self._bounds(rows, end)
+        sizes = rows["size"]
 
         def made(data: InMemory | Inline, first: int, last: int, count: int, number: int) -> Slice:
             again = any(facts.lookup is not None for facts in relations.values())
             lookups = self._lookups if again else None
+            size = int(sizes[first:last].sum()) // count
             return LogSlice(
-                data, first, last, count, number, end.epoch, relations, settings, lookups
+                data, first, last, count, number, end.epoch, relations, settings, lookups, size
             )
 
         if self._inline:

@@ -70,6 +70,11 @@ class Output:
         """Events in the output, by its state."""
         return (self._read() or _NOTHING).rows
 
+    def holds(self, batch: int, query: str) -> bool:
+        """Whether `batch` is the last micro-batch that was committed of this query."""
+        state = self._read() or _NOTHING
+        return (state.batch, state.query) == (batch, query)
+
     def part_path(self, name: str) -> Path:
         """Where a task writes the part `name`."""
         return self.parts / name
