@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,18 +63,17 @@ def append_to_file(
     checkpoint: Path,
     arguments: argparse.Namespace,
     verb: str,
-    options: Mapping[str, str] | None = None,
+    *,
+    sync: bool = True,
 ) -> Summary:
-    """Streams a pipeline into the file sink until a limit or a signal; `options` are the sink's."""
+    """Streams a pipeline into the file sink until a limit or a signal."""
     from headrace.sinks.file.output import Output
 
-    target = Output(output, state / "file")
+    target = Output(output, state / "file", sync=sync)
     target.look()
     with exclusive(state):
         pipeline.validate(checkpoint)
         before = target.open().rows
-        from headrace.sinks.file.sink import FORMAT, FileSink
-
         spark = open_session(
             verb,
             master=arguments.master,
@@ -83,15 +81,16 @@ def append_to_file(
             debug=arguments.debug,
         )
         try:
-            spark.dataSource.register(FileSink)
+            from headrace.spark.parts_sink import PartsSink
+
+            sink = PartsSink(target, checkpoint)
 
             def start() -> StreamingQuery:
-                places = {"path": str(output), "state": str(state / "file")}
-                writer = pipeline.parts(spark, target.parts).writeStream.format(FORMAT)
-                return pipeline.start(writer.options(**{**(options or {}), **places}), checkpoint)
+                writer = pipeline.parts(spark, target, checkpoint).writeStream
+                return pipeline.start(writer.foreachBatch(sink.write), checkpoint)
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
-            summary = supervise(spark, start, limits)
+            summary = supervise(spark, start, limits, rows_of=sink.new_rows)
             summary.rows = target.rows() - before
             return summary
         finally:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from headrace.sinks.file.output import Output
     from headrace.spark.supervisor import Limits, Summary
 
 _stop_requested = threading.Event()
@@ -69,12 +70,19 @@ class Pipeline:
         reader = spark.readStream.format(HeadraceDataSource.name())
         return reader.options(**options(self.properties)).load()
 
-    def parts(self, spark: SparkSession, folder: Path) -> DataFrame:
-        """The events as parts of the file sink in `folder`, a row a part."""
-        from headrace.spark.parts_source import FOLDER, PartsDataSource
+    def parts(self, spark: SparkSession, target: Output, checkpoint: Path) -> DataFrame:
+        """The events as parts of the file sink `target`, a row a part, for PartsSink."""
+        from headrace.spark.parts_source import CHECKPOINT, FOLDER, OUTPUT, SYNC, PartsDataSource
 
         spark.dataSource.register(PartsDataSource)
-        reader = spark.readStream.format(PartsDataSource.name()).option(FOLDER, str(folder))
+        sink = {
+            OUTPUT: target.path,
+            FOLDER: target.folder,
+            CHECKPOINT: checkpoint,
+            SYNC: str(target.sync).lower(),
+        }
+        reader = spark.readStream.format(PartsDataSource.name())
+        reader = reader.options(**{name: str(path) for name, path in sink.items()})
         return reader.options(**options(self.properties)).load()
 
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
@@ -161,14 +169,17 @@ def supervise(
     limits: Limits,
     *,
     on_progress: Callable[[dict[str, Any]], None] | None = None,
+    rows_of: Callable[[Mapping[str, Any]], int] | None = None,
 ) -> Summary:
-    """Runs the query to its end; restarts are told on standard error."""
+    """Runs the query to its end; restarts are told on standard error. See Supervisor."""
     from headrace.spark.supervisor import Supervisor
 
     def tell(failure: HeadraceError, wait: float) -> None:
         print(f"warning: {failure.message} [{failure.code}]; again in {wait:g} s", file=sys.stderr)
 
-    supervisor = Supervisor(spark, start, limits, on_progress=on_progress, on_restart=tell)
+    supervisor = Supervisor(
+        spark, start, limits, on_progress=on_progress, on_restart=tell, rows_of=rows_of
+    )
     if stop_requested():
         supervisor.stop()
     return supervisor.run()

@@ -109,7 +109,16 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
                 "Set headrace.sink.path to the output file.",
             )
         output = Path(wanted["path"]).absolute()
-        return append_to_file(pipeline, output, state, checkpoint, arguments, "run", wanted)
+        sync = wanted.get("sync", "true").lower()
+        if sync not in ("true", "false"):
+            raise HeadraceError(
+                "file.impossible_option",
+                f"headrace.sink.sync = {sync!r}: the file sink does not know it",
+                "Use true or false for headrace.sink.sync.",
+            )
+        return append_to_file(
+            pipeline, output, state, checkpoint, arguments, "run", sync=sync == "true"
+        )
     if sink in _FORMATS and _FORMATS[sink] is None:
         raise HeadraceError(
             "cli.sink_not_supported",

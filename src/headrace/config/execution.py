@@ -49,6 +49,14 @@ class ExecutionConfig(Configuration):
         "Records that one micro-batch takes at most; 0 is one for each 64 bytes of "
         "headrace.range.max.bytes, which only narrow rows reach.",
     )
+    headrace_range_direct_max_bytes = Property(
+        "headrace.range.direct.max.bytes",
+        size(),
+        "512kB",
+        Group.HEADRACE,
+        "Log bytes up to which the source process itself writes a range into the `file` sink, "
+        "without a Spark task; 0: never.",
+    )
     headrace_checkpoint_dir = Property(
         "headrace.checkpoint.dir",
         PATH,

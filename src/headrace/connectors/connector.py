@@ -46,6 +46,11 @@ class Slice(Protocol):
         """First part of the records' `sequence`."""
         ...
 
+    @property
+    def log_bytes(self) -> int | None:
+        """Bytes of log that `read` works on; None when it asks a database."""
+        ...
+
     def read(self) -> Iterator[list[Records]]:
         """Records in pieces; the pieces follow one another in total order."""
         ...

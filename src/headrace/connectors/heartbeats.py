@@ -46,6 +46,11 @@ class HeartbeatSlice:
     ordinal: int
     part: int
 
+    @property
+    def log_bytes(self) -> int:
+        """No log is behind a heartbeat."""
+        return 0
+
     def read(self) -> Iterator[list[Records]]:
         """The one record."""
         rows = np.zeros(1, ROW)

@@ -23,6 +23,12 @@ def stored_offset(folder: Path) -> dict[str, Any] | None:
     return found if version == "v1" and not others and isinstance(found, dict) else None
 
 
+def planned_batch(folder: Path) -> int:
+    """The micro-batch that Spark planned last: its offset is written before its range is asked
+    for, and the next one's after its end. -1: none."""
+    return max(_numbers(folder / "offsets"), default=-1)
+
+
 def _numbers(folder: Path) -> list[int]:
     try:
         return [int(file.name) for file in folder.iterdir() if file.name.isdigit()]

@@ -1,12 +1,16 @@
-"""The `headrace_parts` data source: tasks write the file sink's parts where they read the events.
+"""The `headrace_parts` data source: the file sink's parts are written where the events are read.
 
 A row that goes from a source's task to a sink's task crosses the JVM, which costs more than making
-the event. Between our own source and the file sink only the descriptions of parts do.
+the event. Between our own source and the file sink only the descriptions of parts do. And a range
+that takes milliseconds to read is not worth a task: the source process reads it, and appends it to
+the output, when Spark asks for its partitions; there are none then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,17 +18,25 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from headrace.config.connector import ConnectorConfig
+from headrace.connectors.connector import OffsetObject, Slice
 from headrace.connectors.registry import parse_options
+from headrace.sinks.file.checkpoint import query_of
+from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, task_part_name, write_part
-from headrace.spark.source import HeadraceDataSource, HeadraceReader
+from headrace.spark.checkpoint import planned_batch
+from headrace.spark.source import HeadraceDataSource, HeadraceReader, SlicePartition
 
 FORMAT = "headrace_parts"
-FOLDER = "headrace.sink.parts"
+OUTPUT = "headrace.sink.path"
+FOLDER = "headrace.sink.state"
+CHECKPOINT = "headrace.sink.checkpoint"
+SYNC = "headrace.sink.sync"
 
 
 class PartsDataSource(HeadraceDataSource):
-    """Options as those of `headrace`, and `headrace.sink.parts`: the output's folder of parts. The
-    columns are headrace.sinks.file.parts.COLUMNS, a row a slice."""
+    """Options as those of `headrace`, and those of the sink: its output, its state folder, and the
+    query's checkpoint, on this host. The columns are headrace.sinks.file.parts.COLUMNS, a row a
+    slice. headrace.spark.parts_sink commits them."""
 
     @classmethod
     def name(cls) -> str:
@@ -34,19 +46,48 @@ class PartsDataSource(HeadraceDataSource):
         return COLUMNS
 
     def streamReader(self, schema: StructType) -> PartsReader:  # noqa: ARG002
-        options = {name: self.options[name] for name in self.options if name.lower() != FOLDER}
-        return PartsReader(parse_options(options), Path(self.options[FOLDER]))
+        ours = (OUTPUT, FOLDER, CHECKPOINT, SYNC)
+        options = {name: self.options[name] for name in self.options if name.lower() not in ours}
+        sync = self.options[SYNC] == "true"
+        output = Output(self.options[OUTPUT], self.options[FOLDER], sync=sync)
+        return PartsReader(parse_options(options), output, Path(self.options[CHECKPOINT]))
 
 
 class PartsReader(HeadraceReader):
     """Reads the same slices, and writes them where they are read."""
 
-    def __init__(self, config: ConnectorConfig, folder: Path) -> None:
+    def __init__(self, config: ConnectorConfig, output: Output, checkpoint: Path) -> None:
         super().__init__(config)
-        self._folder = folder
+        self._output, self._checkpoint = output, checkpoint
         self._indexed = str(config.headrace_slice_order) != "position"
+
+    def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+        from headrace.spark.source_process import session
+
+        slices = session(self.config).slices(start, end)
+        sizes = [part.log_bytes for part in slices]
+        known = [size for size in sizes if size is not None]
+        limit = self.config.headrace_range_direct_max_bytes
+        of_tasks = len(known) < len(sizes) or sum(known) > limit or limit == 0
+        batch = planned_batch(self._checkpoint)
+        self._output.await_parts(batch, of_tasks=of_tasks)
+        if of_tasks:
+            return [SlicePartition(part) for part in slices]
+        self._append(slices, batch)
+        return []
+
+    def _append(self, slices: Sequence[Slice], batch: int) -> None:
+        """Write a range as a part and commit it, which does nothing when it was committed before:
+        Spark plans the micro-batches again that are not in its commit log."""
+        from headrace.spark.task import read_slice
+
+        batches = chain.from_iterable(read_slice(part, self.config) for part in slices)
+        # What a killed run left behind may be at the same micro-batch.
+        name = f"{batch}-source-{os.getpid()}"
+        part = write_part(self._output.parts, name, batches, indexed=self._indexed)
+        self._output.commit([part], batch, query_of(str(self._checkpoint)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         batches = super().read(partition)
-        part = write_part(self._folder, task_part_name(), batches, indexed=self._indexed)
+        part = write_part(self._output.parts, task_part_name(), batches, indexed=self._indexed)
         return iter([as_row(part)] if part.rows else [])

@@ -89,9 +89,15 @@ class _Watch:
 class _Listener:
     """Spark's listener interface with the least traffic: one JSON text per micro-batch."""
 
-    def __init__(self, watch: _Watch, on_progress: Callable[[dict[str, Any]], None] | None) -> None:
+    def __init__(
+        self,
+        watch: _Watch,
+        on_progress: Callable[[dict[str, Any]], None] | None,
+        rows_of: Callable[[Mapping[str, Any]], int],
+    ) -> None:
         self._watch = watch
         self._on_progress = on_progress
+        self._rows_of = rows_of
 
     def onQueryStarted(self, _event: Any) -> None:
         pass
@@ -100,7 +106,7 @@ class _Listener:
         progress = json.loads(event.progress().json())
         watch = self._watch
         watch.batches += 1
-        rows = int(progress.get("numInputRows") or 0)
+        rows = self._rows_of(progress)
         if rows:
             watch.rows += rows
             watch.last_active = time.monotonic()
@@ -127,7 +133,8 @@ class Supervisor:
     `start` is called again for every restart and must use the same checkpoint. `on_progress`
     receives each micro-batch's progress (Spark's JSON) in another thread; `on_restart` the failure
     and the seconds until the next attempt. `on_signal` takes the place of `stop` at the first
-    signal: who gives it calls `stop` when it is time.
+    signal: who gives it calls `stop` when it is time. `rows_of` tells how many rows a micro-batch
+    had, where that is not the number that Spark counted.
     """
 
     def __init__(
@@ -139,6 +146,7 @@ class Supervisor:
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         on_restart: Callable[[HeadraceError, float], None] | None = None,
         on_signal: Callable[[], None] | None = None,
+        rows_of: Callable[[Mapping[str, Any]], int] | None = None,
     ) -> None:
         self._spark = spark
         self._start = start
@@ -146,6 +154,7 @@ class Supervisor:
         self._on_progress = on_progress
         self._on_restart = on_restart
         self._on_signal = on_signal
+        self._rows_of = rows_of or _input_rows
         self._stopping = threading.Event()
         self._watch = _Watch()
 
@@ -287,7 +296,7 @@ class Supervisor:
         context = session.sparkContext
         gateway.ensure_callback_server_started(context._gateway)
         listener = context._jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(
-            _Listener(self._watch, self._on_progress)
+            _Listener(self._watch, self._on_progress, self._rows_of)
         )
         streams = session._jsparkSession.streams()
         streams.addListener(listener)
@@ -299,6 +308,10 @@ class Supervisor:
 
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def _input_rows(progress: Mapping[str, Any]) -> int:
+    return int(progress.get("numInputRows") or 0)
 
 
 def find_failure(text: str) -> HeadraceError:

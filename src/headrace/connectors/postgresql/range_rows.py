@@ -153,4 +153,5 @@ class Cutter:
             relations_in(rows, relations, self.pack),
             settings,
             self.lookups if again else None,
+            int(rows["size"].sum()),
         )

@@ -23,7 +23,7 @@ ranges show it: a task that has its shape already does not unpack them."""
 @dataclass(frozen=True)
 class LogSlice:
     """Rows [first, last) of a plan. `relations` are those of these rows; `lookups` connects when
-    a post-processor reads rows again."""
+    a post-processor reads rows again. `size` is the bytes of the rows' images."""
 
     rows: InMemory | Inline
     first: int
@@ -32,6 +32,14 @@ class LogSlice:
     relations: Mapping[int, PackedFacts]
     settings: EventSettings
     lookups: PostgresConfig | None = None
+    size: int = 0
+
+    @property
+    def log_bytes(self) -> int | None:
+        """See the contract."""
+        if self.lookups is not None:
+            return None
+        return len(self.rows.images) if isinstance(self.rows, Inline) else self.size
 
     def read(self) -> Iterator[list[Records]]:
         """One piece: the Records of the whole slice."""

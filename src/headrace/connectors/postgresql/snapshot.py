@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import psycopg
@@ -494,6 +494,7 @@ class ChunkSlice:
     config: PostgresConfig
     last_commit: int | None = None
     kind: int = 0
+    log_bytes: ClassVar[int | None] = None
 
     def read(self) -> Iterator[list[Records]]:
         """A piece per block of rows. Raises HeadraceError("postgresql.snapshot_gone")."""

@@ -66,7 +66,7 @@ class Output:
     """
 
     def __init__(self, path: str | Path, folder: str | Path, *, sync: bool = True) -> None:
-        self._sync = sync
+        self.sync = sync
         self.path = Path(path)
         self.folder = Path(folder)
         self.parts = self.folder / "parts"
@@ -91,6 +91,21 @@ class Output:
     def rows(self) -> int:
         """Events in the output, by its state."""
         return (self._read() or _NOTHING).rows
+
+    def await_parts(self, batch: int, *, of_tasks: bool) -> None:
+        """Note whether tasks write the parts of the micro-batch that is planned now."""
+        note = self._note(batch)
+        if of_tasks:
+            note.touch()
+        else:
+            note.unlink(missing_ok=True)
+
+    def awaits_parts(self, batch: int) -> bool:
+        """Whether tasks write the parts of a micro-batch that was planned and not committed."""
+        return self._note(batch).exists()
+
+    def _note(self, batch: int) -> Path:
+        return self.parts / f"{batch}-tasks"
 
     def part_path(self, name: str) -> Path:
         """Where a task writes the part `name`."""
@@ -153,7 +168,7 @@ class Output:
                     "Set headrace.slice.order=position at the source, or the sink's option "
                     "slices=any.",
                 )
-            if self._sync:
+            if self.sync:
                 os.fsync(output.fileno())
             length = output.tell()
         content = Content.of(parts)

@@ -13,19 +13,17 @@ from pyspark.sql.types import ArrayType, BinaryType, StringType, StructType
 from headrace.errors import HeadraceError
 from headrace.sinks.file.checkpoint import query_of
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import COLUMNS, Part, of_rows, task_part_name, write_part
+from headrace.sinks.file.parts import Part, task_part_name, write_part
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 FORMAT = "headrace_file"
 _SLICES = ("any", "position")
-_PART_COLUMNS = [column.split()[0] for column in COLUMNS.split(", ")]
 
 
 class FileSink(DataSource):
-    """Writes the columns topic, key, value, headers and sequence, others are ignored; or joins
-    the parts that the source `headrace_parts` wrote.
+    """Writes the columns topic, key, value, headers and sequence; others are ignored.
 
     Options: `path` (the output), `state` (a folder of its own, on the same file system if
     possible), `slices`: `any` (default; parts that overlap are merged) or `position` (the source
@@ -55,15 +53,12 @@ class FileSink(DataSource):
                 f"slices = {slices!r}, sync = {sync!r}: the file sink does not know one of them",
                 f"Use {' or '.join(_SLICES)} for slices, true or false for sync.",
             )
-        written = schema.names == _PART_COLUMNS
-        if not written:
-            _check_columns(schema)
+        _check_columns(schema)
         return FileWriter(
             self.options["path"],
             self.options["state"],
             indexed=slices == "any",
             sync=sync == "true",
-            written=written,
             checkpoint=self.options.get("checkpointLocation", ""),
         )
 
@@ -77,24 +72,14 @@ class PartsWritten(WriterCommitMessage):
 
 
 class FileWriter(DataSourceStreamArrowWriter):
-    """Tasks write parts; the driver joins them. No row passes through the driver.
-
-    `written` says that the rows tell of parts which the source's tasks wrote; the folder
-    `checkpoint` names the query when no task does, because there is none."""
+    """Tasks write parts; the driver joins them. No row passes through the driver."""
 
     def __init__(
-        self,
-        path: str,
-        folder: str,
-        *,
-        indexed: bool,
-        sync: bool = True,
-        written: bool = False,
-        checkpoint: str = "",
+        self, path: str, folder: str, *, indexed: bool, sync: bool = True, checkpoint: str = ""
     ) -> None:
+        """The folder `checkpoint` names the query when no task does, because there is none."""
         self.output = Output(path, folder, sync=sync)
         self.indexed = indexed
-        self.written = written
         self.checkpoint = checkpoint
 
     def write(self, iterator: Iterator[RecordBatch]) -> PartsWritten:
@@ -102,8 +87,6 @@ class FileWriter(DataSourceStreamArrowWriter):
         context = TaskContext.get()
         assert context is not None
         query = context.getLocalProperty("sql.streaming.queryId") or ""
-        if self.written:
-            return PartsWritten(tuple(of_rows(iterator)), query)
         name = task_part_name()
         part = write_part(self.output.parts, name, iterator, indexed=self.indexed)
         return PartsWritten((part,), query)

@@ -1,0 +1,101 @@
+"""Small ranges of the log reach the file without a Spark task, and the rest through tasks."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headrace.cli.embedded import PostgresServer
+from tests.cli.test_commands import command, properties, rows_of
+
+__all__ = ["command"]
+
+pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    with PostgresServer() as server:
+        server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+        yield server
+
+
+def wait_for(what: Callable[[], object], describe: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 240
+    while not what():
+        assert time.monotonic() < deadline, describe()
+        time.sleep(0.1)
+
+
+def keys(output: Path) -> list[int]:
+    return [line["key"]["id"] for line in rows_of(output)]
+
+
+def commands_below(pid: int) -> list[str]:
+    found = []
+    for process in psutil.Process(pid).children(recursive=True):
+        try:
+            found.append(" ".join(process.cmdline()))
+        except psutil.Error:
+            continue
+    return found
+
+
+def parts_of(state: Path) -> list[str]:
+    return sorted(path.name for path in (state / "file" / "parts").iterdir())
+
+
+def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_commit(
+    tmp_path, command, server
+):
+    file, output, state = tmp_path / "c.properties", tmp_path / "out.jsonl", tmp_path / "s"
+    file.write_text(properties(server, snapshot_mode="no_data"))
+    arguments = ["events", str(file), "--output", str(output), "--state", str(state)]
+    run = command(*arguments)
+    active = "SELECT 1 FROM pg_replication_slots WHERE active"
+    wait_for(lambda: server.execute(active) or run.poll() is not None, lambda: "no stream")
+    for i in range(1, 21):
+        server.execute(f"INSERT INTO t VALUES ({i}, 'live')")
+        wait_for(lambda i=i: len(keys(output)) == i or run.poll() is not None, lambda: "no line")
+    assert run.poll() is None, run.communicate()
+    commands = commands_below(run.pid)
+    for process in ("python_streaming_sink_runner", "write_into_data_source"):
+        assert not [line for line in commands if process in line]
+    run.send_signal(signal.SIGTERM)
+    _, said = run.communicate(timeout=240)
+    assert run.returncode == 0, said
+    assert keys(output) == list(range(1, 21))
+    assert "20 events" in said
+
+
+def test_large_and_small_ranges_are_written_once_and_in_order(tmp_path, command, server):
+    file, output, state = tmp_path / "c.properties", tmp_path / "out.jsonl", tmp_path / "s"
+    file.write_text(properties(server, headrace_range_max_rows="700",
+                               headrace_range_direct_max_bytes="20kB"))  # fmt: skip
+    server.execute("INSERT INTO t SELECT i, 'read' FROM generate_series(1, 300) i")
+    arguments = ["events", str(file), "--output", str(output), "--state", str(state)]
+    first = command(*arguments)
+    wait_for(lambda: len(keys(output)) >= 300, lambda: len(keys(output)))
+    written = 300
+    for count in (1, 2000, 3, 900, 1, 1, 5000):
+        statement = f"INSERT INTO t SELECT i, repeat('x', 50) FROM generate_series({written + 1}, {written + count}) i"  # noqa: E501
+        server.execute(statement)
+        written += count
+        if count == 900:
+            wait_for(lambda: len(keys(output)) > 2000, lambda: len(keys(output)))
+            for process in psutil.Process(first.pid).children(recursive=True):
+                os.kill(process.pid, signal.SIGKILL)
+            first.kill()
+            first.communicate()
+            first = command(*arguments)
+    first_end = written
+    wait_for(lambda: len(keys(output)) >= first_end, lambda: len(keys(output)))
+    first.send_signal(signal.SIGTERM)
+    _, said = first.communicate(timeout=240)
+    assert first.returncode == 0, said
+    assert keys(output) == list(range(1, written + 1))
+    assert parts_of(state) == []
