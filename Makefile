@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SECONDS ?=
 QUICK ?=
+WORKERS ?= auto
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup demo test check fmt bench golden chaos docs clean
@@ -27,8 +28,8 @@ setup: $(STAMP)  ## Create .venv and install everything
 demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it)
 	@$(BIN)/headrace demo $(if $(SECONDS),--seconds $(SECONDS))
 
-test: $(STAMP)  ## Run the tests: fast ones first, then databases, then Spark
-	@$(BIN)/python -m pytest -q -m "not chaos"
+test: $(STAMP)  ## Run the tests: fast ones first, then databases, then Spark (WORKERS=1: one at a time)
+	@$(BIN)/python -m pytest -q -m "not chaos" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 check: $(STAMP)  ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff format --check .

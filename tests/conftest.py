@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,6 +22,27 @@ settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
 
 
+_COMPILE = """
+from headrace.connectors.postgresql import decoder
+from headrace.converters.warm_up import load_kernels
+load_kernels()
+decoder.load_kernel()
+"""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Tests wait for servers half of their time, and a Spark session takes a gigabyte."""
+    return min(8, 1 + (os.cpu_count() or 1))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Kernels are compiled once, and not by every worker at the same time."""
+    if getattr(session.config.option, "numprocesses", None):
+        subprocess.run([sys.executable, "-c", _COMPILE], check=False)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def cost(item: pytest.Item) -> int:
         return max(
@@ -27,6 +51,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
 
     items.sort(key=cost)
+    for item in items:
+        if "kafka_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("kafka"))  # one broker serves them all
 
 
 @pytest.fixture(scope="session")

@@ -33,19 +33,17 @@ def run(path: Path, server: PostgresServer) -> list[str]:
             },
             offsets=[{"v": 1, "server": PREFIX}],
         )
-        while reader.step(0.2):
-            pass
+        reader.drain()
         for block in phases["stream"]:
             server.execute(block, database=DATABASE)
-            while pace and reader.step(0.5):
-                pass
+            if pace:
+                reader.drain()
         reader.drain()
         if phases["down"]:
             reader.restart()
             for block in phases["down"]:
                 server.execute(block, database=DATABASE)
-            while reader.step(0.2):
-                pass
+            reader.drain()
             for block in phases["again"]:
                 server.execute(block, database=DATABASE)
             reader.drain()

@@ -9,12 +9,25 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import psycopg
+
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector, parse_configuration
 from headrace.converters.warm_up import load_kernels
 from headrace.spark.task import read_slice
 
 INITIAL = {"v": 1, "server": "headrace"}
+PATIENCE_SECONDS = 120.0  # what a loaded machine may take for a moment's work
+_CHANNEL_SECONDS = 0.7  # how long signals of files and topics are given to arrive
+_LOG_END = """
+SELECT CASE WHEN at % segment = 40 THEN at - 40 WHEN at % 8192 = 24 THEN at - 24 ELSE at END
+FROM (
+  SELECT
+    (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+     ELSE pg_current_wal_insert_lsn() END - '0/0')::bigint AS at,
+    pg_size_bytes(current_setting('wal_segment_size')) AS segment
+) AS log
+"""
 
 
 @dataclass
@@ -44,11 +57,28 @@ class Reader:
                 self.connector.bounded()
         return self.connector
 
-    def plan(self, seconds: float = 0.3) -> dict[str, Any]:
-        """The next end offset (the last one again when nothing is new)."""
+    def plan(self, seconds: float = 0.1) -> dict[str, Any]:
+        """The next end offset; the last one again when nothing came for `seconds`, and everything
+        is delivered that was in the log by then."""
         connector = self.open()
-        connector.acknowledge(self.offsets[-1])
-        return dict(connector.poll(self.offsets[-1], timedelta(seconds=seconds)))
+        after = self.offsets[-1]
+        connector.acknowledge(after)
+        log_end = 0
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            received = self._received()
+            end = dict(connector.poll(after, timedelta(seconds=seconds)))
+            if end != after or self.bounded or not self._received():
+                return end
+            log_end = log_end or log_end_of(self.config)
+            if received >= log_end:
+                return end
+            assert time.monotonic() < deadline, f"{received} of {log_end} was received"
+            seconds = 0.02
+
+    def _received(self) -> int:
+        """Position up to which the log was received; 0: the connector does not stream."""
+        return int(self.open().latest().get("lsn_commit", 0))
 
     def read(self, end: dict[str, Any]) -> list[dict[str, Any]]:
         """The records of the range from the last offset to `end`, by slice."""
@@ -58,8 +88,8 @@ class Reader:
                 found += [dict(record) for record in batch.to_pylist()]
         return found
 
-    def step(self, seconds: float = 0.3) -> bool:
-        """One micro-batch; False when nothing was new."""
+    def step(self, seconds: float = 0.1) -> bool:
+        """One micro-batch; False when nothing was new (see `plan`)."""
         end = self.plan(seconds)
         if end == self.offsets[-1]:
             return False
@@ -69,12 +99,24 @@ class Reader:
         self.offsets.append(end)
         return True
 
-    def drain(self, quiet: float = 0.7, most: int = 100_000) -> Reader:
-        """Micro-batches until nothing came for `quiet` seconds."""
+    def drain(self, quiet: float | None = None, most: int = 100_000) -> Reader:
+        """Micro-batches until everything in the log is delivered, incremental snapshots are over
+        or paused, and nothing came for `quiet` seconds."""
+        if quiet is None:
+            channels = set(self.config.signal_enabled_channels)
+            quiet = 0.0 if channels.isdisjoint({"file", "kafka"}) else _CHANNEL_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         for _ in range(most):
-            if not self.step(quiet):
+            if self.step(quiet):
+                deadline = time.monotonic() + PATIENCE_SECONDS
+            elif not self.reads_chunks() or time.monotonic() > deadline:
                 break
         return self
+
+    def reads_chunks(self) -> bool:
+        """Whether an incremental snapshot goes on."""
+        signals = self.offsets[-1].get("signals", {})
+        return "tables" in signals and "paused" not in signals
 
     def stop(self) -> None:
         """The source process ends, as by kill -9 for what the checkpoint knows."""
@@ -116,9 +158,24 @@ class Reader:
         return rows
 
 
-def wait_for(condition: Any, seconds: float = 10.0) -> None:
+def log_end_of(config: Any) -> int:
+    """Where the last record of the server's log ends, even when it is not flushed yet. Where a
+    page begins, the server's functions name the place behind the page's header."""
+    with psycopg.connect(
+        host=config.database_hostname,
+        port=config.database_port,
+        dbname=config.database_dbname,
+        user="postgres",
+        connect_timeout=60,
+    ) as connection:
+        row = connection.execute(_LOG_END).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def wait_for(condition: Any, seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until `condition()` holds."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.05)
+        time.sleep(0.02)

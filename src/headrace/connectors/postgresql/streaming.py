@@ -378,8 +378,8 @@ class Streaming:
             self.receiver.acknowledged = max(self.receiver.acknowledged, lsn)
 
     def server_position(self) -> int:
-        """The server's WAL position as last heard."""
-        return int(self.receiver.state[decoder.WAL_END])
+        """The server's WAL position as last heard; the rows before it can be seen."""
+        return int(self.receiver.published[decoder.WAL_END])
 
     def close(self) -> None:
         """Close the stream and drop the spool."""
