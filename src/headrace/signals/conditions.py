@@ -129,6 +129,8 @@ def selected_filter(text: str, table: str, columns: Collection[str]) -> str:
         or len(list(tree.find_all(exp.Table))) != 1
         or source is None
         or ".".join(part.name for part in source.parts) != table
+        or not {name for name, value in source.args.items() if value} <= {"this", "db", "alias"}
+        or source.alias_column_names
     ):
         raise ValueError(f"the filter is not SELECT * FROM {table} with a WHERE")
     if where is None:

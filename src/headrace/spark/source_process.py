@@ -6,7 +6,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import FrameType
@@ -17,6 +19,7 @@ from headrace.connectors.registry import open_connector
 
 LONG_POLL = timedelta(milliseconds=900)
 """How long one latestOffset waits for data; it returns at once when there is some."""
+DRIVER_WATCH_SECONDS = 0.25
 
 _session: SourceSession | None = None
 
@@ -75,6 +78,20 @@ class Orphaned:
         return self._driver is not None and _parent_of(self._parent) != self._driver
 
 
+def end_with_driver(orphaned: Callable[[], bool]) -> threading.Thread:
+    """End this process when its driver is gone. It is Spark's, made for one query; whatever it
+    waits for then would never come. The slot is freed with the process's sockets."""
+
+    def watch() -> None:
+        while not orphaned():
+            time.sleep(DRIVER_WATCH_SECONDS)
+        os._exit(1)
+
+    thread = threading.Thread(target=watch, name="headrace-driver-watch", daemon=True)
+    thread.start()
+    return thread
+
+
 def _parent_of(pid: int) -> int | None:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -111,6 +128,7 @@ def session(config: ConnectorConfig) -> SourceSession:
         for name in ("headrace.signals", "headrace.notifications"):
             logging.getLogger(name).setLevel(logging.INFO)
         signal.signal(signal.SIGTERM, _terminated)
+        end_with_driver(Orphaned())
         _session = SourceSession(config)
     return _session
 

@@ -55,7 +55,7 @@ def test_columns_come_with_what_their_schema_needs(database: Database, catalog: 
     table = described(database, catalog)
     assert [c.name for c in table.columns] == ["a", "b", "c", "d", "e"]
     assert table.not_null == {"a", "c", "e"}
-    assert table.defaults == {"b": "1.5", "c": "nextval('t_c_seq'::regclass)"}
+    assert table.defaults == {"b": "1.5", "c": "nextval('public.t_c_seq'::regclass)"}
     assert [c.name for c in table.columns if c.generated] == ["d"]
     assert table.columns[1].typmod == ((5 << 16) | 2) + 4
 

@@ -10,6 +10,7 @@ from headrace.cli import main
 from headrace.cli.embedded import PostgresServer
 from headrace.connectors.postgresql.checks import Finding, check
 from headrace.connectors.registry import parse_configuration
+from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -311,3 +312,41 @@ def test_what_a_snapshot_would_not_read_as_meant_is_named(database: Database) ->
     assert errors(database, **more, **{f"{overrides}.public.t": "SELECT x"}) == {
         "postgresql.override"
     }
+
+
+TWINS = 'CREATE TABLE "a b" (id int PRIMARY KEY); CREATE TABLE "a_b" (id int PRIMARY KEY)'
+FAR_TWINS = 'CREATE TABLE "a-b" (id int PRIMARY KEY); CREATE TABLE "a_b" (id int PRIMARY KEY)'
+
+
+@pytest.mark.parametrize(
+    ("tables", "properties", "said"),
+    [
+        (TWINS, {}, "public.a b and public.a_b get one topic, headrace.public.a_b"),
+        (
+            FAR_TWINS,
+            {"schema__name__adjustment__mode": "avro"},
+            "public.a-b and public.a_b get one schema name, headrace.public.a_b.Value",
+        ),
+        (FAR_TWINS, {}, None),
+    ],
+)
+def test_tables_that_share_a_topic_or_a_schema_name_are_named(
+    database: Database,
+    caplog: pytest.LogCaptureFixture,
+    tables: str,
+    properties: dict[str, str],
+    said: str | None,
+) -> None:
+    database.execute(tables)
+    found = [f for f in findings(database, **properties) if f.code == "postgresql.shared_name"]
+    assert [f.level for f in found] == ([] if said is None else ["warning"])
+    assert all(said is not None and said in f.message for f in found)
+    changes = {name.replace("__", "."): value for name, value in properties.items()}
+    reader = Reader(database.properties() | {"snapshot.mode": "no_data"} | changes)
+    reader.step()
+    reader.stop()
+    warnings = [
+        record.getMessage() for record in caplog.records if "get one" in record.getMessage()
+    ]
+    assert len(warnings) == (0 if said is None else 1)
+    assert said is None or said in warnings[0]

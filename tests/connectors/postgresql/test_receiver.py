@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from typing import NoReturn
 
 import numpy as np
@@ -61,3 +64,53 @@ def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
     assert receiver.in_transaction(200) > 0
     assert receiver.after_complete(start).lsn_commit == 110
     spool.clear()
+
+
+class SilentStream:
+    """A stream on which nothing comes."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(min(seconds, 0.01))
+
+    def read_into(self, target: memoryview) -> int:
+        return 0
+
+    def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_receiver_without_driver_frees_the_slot_and_ends_alone() -> None:
+    """In a process of its own, because it used to end the process."""
+    program = (
+        "from tests.connectors.postgresql.test_receiver import orphaned_receiver;"
+        "receiver, stream = orphaned_receiver();"
+        "receiver.start(); receiver._thread.join(60);"
+        "print(receiver.error.code, stream.closed, receiver.connected())"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout.strip()) == (0, "spark.driver_gone True False"), run.stderr
+
+
+def orphaned_receiver() -> tuple[Receiver, SilentStream]:
+    """Whose driver is gone."""
+    stream = SilentStream()
+    receiver = Receiver(
+        lambda: stream,
+        Spool(decoder.END, 64 << 20),
+        Tables(),  # type: ignore[arg-type]
+        Offset("headrace", 1, lsn_commit=50),
+        options=0,
+        skip_truncate=True,
+        status_seconds=10,
+        acknowledged=50,
+        orphaned=lambda: True,
+    )
+    return receiver, stream

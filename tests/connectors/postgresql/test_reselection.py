@@ -154,3 +154,14 @@ def test_a_wrong_option_is_named(name: str, value: str) -> None:
     with pytest.raises(HeadraceError, match="again") as raised:
         Capture(config)
     assert raised.value.code == "config.invalid"
+
+
+@pytest.mark.postgres
+def test_names_may_hold_a_per_cent_sign(database: Database) -> None:
+    database.execute(
+        'CREATE TABLE "10%" ("%s" int PRIMARY KEY, "50%" text, v int);'
+        'ALTER TABLE "10%" ALTER "50%" SET STORAGE EXTERNAL;'
+        f"""INSERT INTO "10%" VALUES (1, '{LONG}', 1)"""
+    )
+    found = rows(database, 'UPDATE "10%" SET v = 2')
+    assert found == [{"%s": 1, "50%": LONG, "v": 2}]

@@ -87,9 +87,10 @@ class Capture:
         name = f"{message.schema}.{message.table}"
         if not self.takes(name):
             return RelationFacts(message.schema, message.table, "", (), ())
+        described = catalog.describe(message.oid)
         facts = relation_facts(
             message,
-            catalog.describe(message.oid),
+            described,
             catalog,
             self.topics,
             self.keys,
@@ -98,7 +99,7 @@ class Capture:
             comments=self._comments,
         )
         field_names(name, (column.name for column in facts.columns if column.captured), self.names)
-        return self._with_lookup(facts, catalog.describe(message.oid))
+        return self._with_lookup(facts, described)
 
     def _with_lookup(
         self, facts: RelationFacts, described: TableDescription | None

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
 
 import psycopg
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.type_facts import NO_TYPMOD, TypeFacts
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -47,20 +52,33 @@ class CatalogTable:
         """schema.table"""
         return f"{self.schema}.{self.table}"
 
-    @property
+    @cached_property
+    def column_names(self) -> frozenset[str]:
+        """Names of the columns."""
+        return frozenset(c.name for c in self.columns)
+
+    @cached_property
     def not_null(self) -> frozenset[str]:
         """Names of the columns that accept no null."""
         return frozenset(c.name for c in self.columns if c.not_null)
 
-    @property
+    @cached_property
     def defaults(self) -> dict[str, str]:
         """Default expressions by column."""
         return {c.name: c.default for c in self.columns if c.default is not None}
 
-    @property
+    @cached_property
     def comments(self) -> dict[str, str]:
         """Comments by column."""
         return {c.name: c.comment for c in self.columns if c.comment is not None}
+
+
+def message_of(table: CatalogTable) -> RelationMessage:
+    """What the log would say of a table."""
+    columns = tuple(
+        RelationColumn(c.name, c.type_oid, c.typmod, c.name in table.key) for c in table.columns
+    )
+    return RelationMessage(table.oid, table.schema, table.table, "d", columns)
 
 
 _TABLES = """
@@ -69,56 +87,94 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_t%%'
 """
+_CHOSEN = """ AND (c.oid = ANY (%s::oid[])
+  OR (n.nspname, c.relname) IN (SELECT * FROM unnest(%s::name[], %s::name[])))
+"""
 _COLUMNS = """
-SELECT a.attname, a.attnum, a.atttypid, a.atttypmod,
+SELECT a.attrelid, a.attname, a.attnum, a.atttypid, a.atttypmod,
        a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
        CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END,
        a.attgenerated <> '', col_description(a.attrelid, a.attnum)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+WHERE a.attrelid = ANY (%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attrelid, a.attnum
 """
-_KEY = """
-SELECT i.indisprimary, (
+_KEYS = """
+SELECT DISTINCT ON (i.indrelid) i.indrelid, (
   SELECT array_agg(a.attname::text ORDER BY k.place)
   FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place)
   JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
   WHERE k.place <= i.indnkeyatts)
 FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
-WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indexprs IS NULL
+WHERE i.indrelid = ANY (%s::oid[]) AND i.indisunique AND i.indisvalid AND i.indexprs IS NULL
   AND i.indpred IS NULL
-ORDER BY i.indisprimary DESC, x.relname LIMIT 1
+ORDER BY i.indrelid, i.indisprimary DESC, x.relname
 """
 _LEAVES = """
-WITH RECURSIVE tree(oid) AS (
-  SELECT %(oid)s::oid UNION ALL
-  SELECT i.inhrelid FROM pg_inherits i JOIN tree t ON i.inhparent = t.oid
-  WHERE %(partitioned)s)
-SELECT c.oid, n.nspname, c.relname, c.relpages,
-       GREATEST(c.reltuples, 0)::bigint, pg_relation_size(c.oid) / 8192
+WITH RECURSIVE tree(root, oid) AS (
+  SELECT r.oid, r.oid FROM unnest(%(oids)s::oid[]) r(oid) UNION ALL
+  SELECT t.root, i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid
+  JOIN pg_class p ON p.oid = t.oid AND p.relkind = 'p')
+SELECT t.root, c.oid, n.nspname, c.relname, c.relpages, GREATEST(c.reltuples, 0)::bigint,
+       CASE WHEN %(sizes)s THEN COALESCE(pg_relation_size(c.oid), 0) / 8192 ELSE 0 END
 FROM tree t JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind = 'r' ORDER BY n.nspname, c.relname
+WHERE c.relkind = 'r' ORDER BY t.root, n.nspname, c.relname
 """
 _ESTIMATES = """
-SELECT n.nspname || '.' || c.relname,
+SELECT n.nspname::text || '.' || c.relname::text,
   CASE WHEN bool_or(l.reltuples <= 0 AND pg_relation_size(l.oid) > 0) THEN -1
        ELSE sum(greatest(l.reltuples, 0))::bigint END
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN LATERAL (SELECT c.oid AS oid WHERE c.relkind = 'r' UNION ALL
   SELECT t.relid FROM pg_partition_tree(c.oid) t WHERE c.relkind = 'p' AND t.isleaf) f ON true
 JOIN pg_class l ON l.oid = f.oid
-WHERE c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s)
+WHERE c.relkind IN ('r', 'p') AND n.nspname::text || '.' || c.relname::text = ANY (%s)
 GROUP BY 1
 """
-_TYPE = """
+_TYPES = """
+WITH RECURSIVE needed(oid) AS (
+  SELECT unnest(%s::oid[]) UNION
+  SELECT part.oid FROM needed n JOIN pg_type t ON t.oid = n.oid
+  CROSS JOIN LATERAL (VALUES
+    (CASE WHEN t.typelem <> 0 AND t.typlen = -1 AND t.typcategory = 'A' THEN t.typelem END),
+    (CASE WHEN t.typtype = 'd' THEN t.typbasetype END)) part(oid)
+  WHERE part.oid IS NOT NULL)
 SELECT t.oid, t.typname, n.nspname, t.typtype::text,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 AND t.typcategory = 'A' THEN t.typelem END,
        CASE WHEN t.typtype = 'd' THEN t.typbasetype END, t.typtypmod,
        ARRAY(SELECT e.enumlabel::text FROM pg_enum e WHERE e.enumtypid = t.oid
              ORDER BY e.enumsortorder),
        t.typdelim::text
-FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.oid = %s
+FROM needed JOIN pg_type t ON t.oid = needed.oid JOIN pg_namespace n ON n.oid = t.typnamespace
 """
+
+
+@dataclass(frozen=True)
+class CatalogReading:
+    """Tables and types by oid as one snapshot of the catalogue shows them; `snapshot` is its
+    `pg_current_snapshot()`. What was asked for and is not there is no member of `tables`, and a
+    pseudo-type in `types`."""
+
+    snapshot: str
+    tables: Mapping[int, CatalogTable]
+    types: Mapping[int, TypeFacts]
+
+    def describe(self, oid: int) -> CatalogTable | None:
+        """A table; None when there is none of that oid."""
+        return self.tables.get(oid)
+
+    def named(self, schema: str, table: str) -> CatalogTable | None:
+        """The table of that name."""
+        return self._by_name.get((schema, table))
+
+    def type_facts(self, oid: int) -> TypeFacts:
+        """A type."""
+        return self.types.get(oid) or _no_type(oid)
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], CatalogTable]:
+        return {(table.schema, table.table): table for table in self.tables.values()}
 
 
 @dataclass
@@ -127,22 +183,33 @@ class Catalog:
 
     config: PostgresConfig
     connection: psycopg.Connection | None = None
-    _types: dict[int, TypeFacts] = field(default_factory=dict)
 
     def _rows(
         self, query: str, values: Sequence[object] | Mapping[str, object] | None = None
     ) -> list[tuple[Any, ...]]:
+        return self._asked(lambda connection: _ask(connection, query, values))
+
+    def _asked(self, ask: Callable[[psycopg.Connection], _Answer]) -> _Answer:
         for attempt in (1, 2):
             if self.connection is None or self.connection.closed:
-                self.connection = connect(self.config, application="headrace catalogue")
+                self.connection = connect(
+                    self.config, application="headrace catalogue", limited=True
+                )
             try:
-                return self.connection.execute(query.encode(), values).fetchall()
+                return ask(self.connection)
             except psycopg.Error as error:
                 dead = self.connection.closed or self.connection.broken
                 if not dead or attempt == 2:
                     raise translate(error, self.config, "Reading the catalogue") from None
                 self.connection = None
         raise AssertionError
+
+    def cancel(self) -> None:
+        """End the query that another thread waits for; never raises."""
+        connection = self.connection
+        if connection is not None:
+            with contextlib.suppress(psycopg.Error):
+                connection.cancel_safe(timeout=5)
 
     def close(self) -> None:
         """Close the connection."""
@@ -174,20 +241,27 @@ class Catalog:
 
     def describe(self, oid: int) -> CatalogTable | None:
         """A table with columns, key and leaves; None when there is no such table."""
-        found = self._rows(_TABLES + " AND c.oid = %s", (oid,))
-        if not found:
-            return None
-        _, schema, table, partitioned, identity = found[0]
-        columns = tuple(CatalogColumn(*row) for row in self._rows(_COLUMNS, (oid,)))
-        keys = self._rows(_KEY, (oid,))
-        key: tuple[str, ...] = tuple(keys[0][1] or ()) if keys else ()
-        leaves = tuple(
-            (leaf, leaf_schema, name, max(pages, real), _rows_now(rows, pages, real))
-            for leaf, leaf_schema, name, pages, rows, real in self._rows(
-                _LEAVES, {"oid": oid, "partitioned": partitioned}
-            )
+        return self.read([oid], sizes=True).describe(oid)
+
+    def named(self, schema: str, table: str) -> CatalogTable | None:
+        """The same for a table of that name."""
+        return self.read(names=[(schema, table)], sizes=True).named(schema, table)
+
+    def read(
+        self,
+        oids: Iterable[int] = (),
+        *,
+        names: Iterable[tuple[str, str]] = (),
+        types: Iterable[int] = (),
+        sizes: bool = False,
+    ) -> CatalogReading:
+        """Tables by oid and by name (schema, table), with their columns' types, and `types` beside
+        them, on one snapshot: the number of queries is always the same. `sizes`: the leaves' pages
+        are those of the files, which waits for locks on the tables; otherwise those of the
+        statistics."""
+        return self._asked(
+            lambda connection: _read(connection, list(oids), list(names), list(types), sizes=sizes)
         )
-        return CatalogTable(oid, schema, table, partitioned, identity, columns, key, leaves)
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
         """Rows by `schema.table` as the statistics have them; -1: they do not know."""
@@ -195,27 +269,8 @@ class Catalog:
         return {str(name): int(rows) for name, rows in found}
 
     def type_facts(self, oid: int) -> TypeFacts:
-        """A type; enums are read each time, because they get labels while running."""
-        if oid in self._types:
-            return self._types[oid]
-        found = self._rows(_TYPE, (oid,))
-        if not found:
-            return TypeFacts(oid, f"type {oid}", "", "p")
-        _, name, schema, kind, element, base, typmod, labels, delimiter = found[0]
-        facts = TypeFacts(
-            oid,
-            str(name),
-            str(schema),
-            str(kind),
-            self.type_facts(int(element)) if element is not None else None,
-            self.type_facts(int(base)) if base is not None else None,
-            tuple(labels),
-            int(typmod) if kind == "d" else NO_TYPMOD,
-            str(delimiter),
-        )
-        if not _has_labels(facts):
-            self._types[oid] = facts
-        return facts
+        """A type as it is now."""
+        return self.read(types=[oid]).type_facts(oid)
 
     def setting(self, name: str) -> str:
         """A server setting as text; empty when it does not exist."""
@@ -223,9 +278,84 @@ class Catalog:
         return str(found[0][0]) if found else ""
 
 
-def _has_labels(facts: TypeFacts) -> bool:
-    inner = facts.element or facts.base
-    return facts.kind == "e" or (inner is not None and _has_labels(inner))
+def _ask(
+    connection: psycopg.Connection,
+    query: str,
+    values: Sequence[object] | Mapping[str, object] | None = None,
+) -> list[tuple[Any, ...]]:
+    return connection.execute(query.encode(), values).fetchall()
+
+
+def _read(
+    connection: psycopg.Connection,
+    oids: list[int],
+    names: list[tuple[str, str]],
+    types: list[int],
+    *,
+    sizes: bool,
+) -> CatalogReading:
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        snapshot = str(_ask(connection, "SELECT txid_current_snapshot()::text")[0][0])
+        listed: list[tuple[Any, ...]] = []
+        if oids or names:
+            schemas, tables = [name[0] for name in names], [name[1] for name in names]
+            listed = _ask(connection, _TABLES + _CHOSEN, (oids, schemas, tables))
+        present = [row[0] for row in listed]
+        columns: dict[int, list[CatalogColumn]] = {oid: [] for oid in present}
+        keys: dict[int, tuple[str, ...]] = {}
+        leaves: dict[int, list[tuple[int, str, str, int, int]]] = {oid: [] for oid in present}
+        if present:
+            for oid, *column in _ask(connection, _COLUMNS, (present,)):
+                columns[oid].append(CatalogColumn(*column))
+            keys = {oid: tuple(key or ()) for oid, key in _ask(connection, _KEYS, (present,))}
+            chosen = {"oids": present, "sizes": sizes}
+            for root, oid, schema, name, pages, rows, real in _ask(connection, _LEAVES, chosen):
+                leaf = oid, schema, name, max(pages, real), _rows_now(rows, pages, real)
+                leaves[root].append(leaf)
+        needed = {column.type_oid for some in columns.values() for column in some}
+        known = _types(_ask(connection, _TYPES, (sorted(needed.union(types)),)))
+    described = {
+        oid: CatalogTable(
+            oid, schema, table, partitioned, identity,
+            tuple(columns[oid]), keys.get(oid, ()), tuple(leaves[oid]),
+        )
+        for oid, schema, table, partitioned, identity in listed
+    }  # fmt: skip
+    return CatalogReading(
+        snapshot, described, {oid: _no_type(oid) for oid in types if oid not in known} | known
+    )
+
+
+def _types(rows: list[tuple[Any, ...]]) -> dict[int, TypeFacts]:
+    by_oid = {int(row[0]): row for row in rows}
+    known: dict[int, TypeFacts] = {}
+
+    def facts(oid: int) -> TypeFacts:
+        if oid not in by_oid:
+            return _no_type(oid)
+        if oid not in known:
+            _, name, schema, kind, element, base, typmod, labels, delimiter = by_oid[oid]
+            known[oid] = TypeFacts(
+                oid,
+                str(name),
+                str(schema),
+                str(kind),
+                facts(int(element)) if element is not None else None,
+                facts(int(base)) if base is not None else None,
+                tuple(labels),
+                int(typmod) if kind == "d" else NO_TYPMOD,
+                str(delimiter),
+            )
+        return known[oid]
+
+    for oid in by_oid:
+        facts(oid)
+    return known
+
+
+def _no_type(oid: int) -> TypeFacts:
+    return TypeFacts(oid, f"type {oid}", "", "p")
 
 
 def _rows_now(rows: int, pages: int, real: int) -> int:

@@ -6,17 +6,22 @@ from dataclasses import replace
 
 from headrace.config.filters import NameFilter
 from headrace.connectors.postgresql.capture import Capture, too_many_tables
-from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.catalog import (
+    Catalog,
+    CatalogReading,
+    CatalogTable,
+    message_of,
+)
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.findings import Finding, Rights
 from headrace.connectors.postgresql.log_checks import LogChecks
-from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.overrides import Overrides
 from headrace.connectors.postgresql.publication import named
 from headrace.connectors.postgresql.replica_identity import wanted_rules
 from headrace.connectors.postgresql.type_facts import Column
 from headrace.connectors.postgresql.types import resolve
+from headrace.debezium.name_clashes import name_clashes
 from headrace.errors import HeadraceError
 
 OLDEST = 120000  # pg_attribute.attgenerated
@@ -46,6 +51,8 @@ def check(config: PostgresConfig) -> list[Finding]:
 
 
 class _Checks(LogChecks):
+    _reading: CatalogReading
+
     def run(self) -> None:
         try:
             connection = connect(
@@ -72,7 +79,7 @@ class _Checks(LogChecks):
             except HeadraceError as error:
                 self._error(error)
                 return
-            rows = [self._find_tables, self._table_rights, self._types]
+            rows = [self._find_tables, self._table_rights, self._types, self._names]
             if self._rule.at_first:
                 rows.append(self._snapshot)
             if self._rule.streams:
@@ -151,7 +158,8 @@ class _Checks(LogChecks):
 
     def _types(self) -> None:
         before = len(self.findings)
-        described = [self._catalog.describe(t.oid) or t for t in self._tables]
+        self._reading = self._catalog.read([table.oid for table in self._tables])
+        described = [self._reading.describe(table.oid) or table for table in self._tables]
         self._tables = described
         for table in described:
             known = len(self.findings)
@@ -164,7 +172,7 @@ class _Checks(LogChecks):
             self._add("postgresql.types", "ok", "Every captured column has a supported type")
 
     def _type(self, table: CatalogTable, name: str, oid: int, typmod: int) -> None:
-        facts = self._catalog.type_facts(oid)
+        facts = self._reading.type_facts(oid)
         place = Column(table.name, name)
         if resolve(facts, typmod, options=self._capture.types, column=place) is None:
             self._add(
@@ -176,11 +184,12 @@ class _Checks(LogChecks):
 
     def _relation(self, table: CatalogTable) -> None:
         """What the connector itself will refuse: columns that differ by case, unknown keys."""
-        columns = tuple(
-            RelationColumn(c.name, c.type_oid, c.typmod, c.name in table.key) for c in table.columns
-        )
-        message = RelationMessage(table.oid, table.schema, table.table, "d", columns)
-        self._capture.relation(message, self._catalog)
+        self._capture.relation(message_of(table), self._reading)
+
+    def _names(self) -> None:
+        names = [(table.schema, table.table) for table in self._tables]
+        for clash in name_clashes(names, self._capture.topics, self._capture.names):
+            self._add("postgresql.shared_name", "warning", str(clash), clash.remedy)
 
     def _identities(self) -> None:
         unidentified, partial, full = [], [], []

@@ -10,7 +10,7 @@ from typing import TypeVar
 import psycopg
 
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog import Catalog
+from headrace.connectors.postgresql.catalog import Catalog, message_of
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.inserts import ChunkRows
@@ -24,7 +24,6 @@ from headrace.connectors.postgresql.key_ranges import (
     split,
 )
 from headrace.connectors.postgresql.lanes import Lanes
-from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import parse_lsn
 from headrace.connectors.postgresql.window import Chunk, Snapshot8, row_key
 from headrace.errors import HeadraceError
@@ -118,20 +117,11 @@ class ChunkReader:
         if not self._capture.reads(pending.name):
             raise Skipped("UNKNOWN_SCHEMA", "it is not captured")
         oid = next((t.oid for t in self._catalog.tables() if t.name == pending.name), None)
-        table = None if oid is None else self._catalog.describe(oid)
+        reading = self._catalog.read([] if oid is None else [oid], sizes=True)
+        table = None if oid is None else reading.describe(oid)
         if table is None:
             raise Skipped("UNKNOWN_SCHEMA", "there is no such table")
-        message = RelationMessage(
-            table.oid,
-            table.schema,
-            table.table,
-            "d",
-            tuple(
-                RelationColumn(c.name, c.type_oid, c.typmod, c.name in table.key)
-                for c in table.columns
-            ),
-        )
-        facts = self._capture.relation(message, self._catalog)
+        facts = self._capture.relation(message_of(table), reading)
         key = (pending.surrogate,) if pending.surrogate else facts.key
         names = {column.name for column in table.columns}
         if not key:

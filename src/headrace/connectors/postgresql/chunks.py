@@ -15,6 +15,7 @@ from headrace.connectors.postgresql.overrides import derived
 PAGE_BYTES = 8192
 LEAST_ROWS = 1000
 COUNTED_PAGES = 128
+TABLES_PER_QUERY = 200
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,10 @@ def number_of_rows(connection: psycopg.Connection, leaf: tuple[int, str, str, in
     if pages <= COUNTED_PAGES:
         row = connection.execute(sql.SQL("SELECT count(*) FROM ONLY {}").format(table)).fetchone()
         return int(row[0]) if row else 0
-    width = "SELECT avg(pg_column_size(t.*)) FROM (SELECT * FROM ONLY {} LIMIT 100) t"
+    width = (
+        "SELECT pg_catalog.avg(pg_catalog.pg_column_size(t.*))"
+        " FROM (SELECT * FROM ONLY {} LIMIT 100) t"
+    )
     row = connection.execute(sql.SQL(width).format(table)).fetchone()
     bytes_per_row = float(row[0] or 100) + 28 if row else 128
     return int(pages * PAGE_BYTES / bytes_per_row)
@@ -112,11 +116,19 @@ def next_bound(
     return None if row is None else tuple(str(value) for value in row)
 
 
-def is_empty(connection: psycopg.Connection, leaf: tuple[str, str]) -> bool:
-    """Whether the table has no row in this snapshot."""
-    query = sql.SQL("SELECT EXISTS (SELECT FROM ONLY {})").format(sql.Identifier(*leaf))
-    row = connection.execute(query).fetchone()
-    return row is None or not row[0]
+def tables_with_rows(
+    connection: psycopg.Connection, tables: Sequence[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Those that have a row in this snapshot."""
+    filled: set[tuple[str, str]] = set()
+    for start in range(0, len(tables), TABLES_PER_QUERY):
+        some = tables[start : start + TABLES_PER_QUERY]
+        exists = (sql.SQL("EXISTS (SELECT FROM ONLY {})").format(sql.Identifier(*t)) for t in some)
+        query = sql.SQL("SELECT ARRAY[{}]").format(sql.SQL(", ").join(exists))
+        row = connection.execute(query).fetchone()
+        assert row is not None
+        filled.update(table for table, is_filled in zip(some, row[0], strict=True) if is_filled)
+    return filled
 
 
 def query_is_empty(connection: psycopg.Connection, statement: str) -> bool:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 import psycopg
+from psycopg import sql
 
 from headrace.config.kinds import INT_MAX
 from headrace.connectors.postgresql.config import PostgresConfig
@@ -24,9 +28,16 @@ _SETTINGS = {
 _LATER_SETTINGS = ((140000, "idle_session_timeout"), (170000, "transaction_timeout"))
 
 
+# SQL of ours finds PostgreSQL's own functions and operators, never those of whoever may create in
+# a schema of the search path; and its literals mean the same on every server.
+_OURS = {"search_path": "pg_catalog,pg_temp", "standard_conforming_strings": "on"}
+
+
 def parameters(config: PostgresConfig, *, replication: bool, application: str) -> dict[str, object]:
     """libpq connection parameters."""
     wanted = dict(_SETTINGS)
+    if replication:
+        wanted |= _OURS
     if config.snapshot_locking_mode == "shared":
         # Who waits for our locks stands before whatever else we read: never wait for ever.
         wanted["lock_timeout"] = str(config.snapshot_lock_timeout_ms)
@@ -62,9 +73,13 @@ def connect(
     replication: bool = False,
     application: str = "headrace",
     limit_ms: int | None = None,
+    limited: bool = False,
+    users_sql: bool = False,
 ) -> psycopg.Connection:
     """An open connection in autocommit mode. Logging in, and every statement, may take `limit_ms`
-    (0: no limit); without it a login may take 30 s.
+    (0: no limit); without it a login may take 30 s. `limited`: database.query.timeout.ms holds
+    for its statements. `users_sql`: it runs statements that users wrote, under the settings of
+    their database; on the others, `settings_of_users` does so for a while.
 
     Raises HeadraceError with a code of `translate`.
     """
@@ -85,10 +100,45 @@ def connect(
         if not replication:
             for statement in config.database_initial_statements:
                 connection.execute(statement.encode())
+            if not users_sql:
+                _set_ours(connection)
+        if limited:
+            milliseconds = config.database_query_timeout_ms
+            connection.execute(f"SET statement_timeout = {milliseconds}".encode())
     except psycopg.Error as error:
         connection.close()
         raise translate(error, config) from None
     return connection
+
+
+def _set_ours(connection: psycopg.Connection) -> None:
+    """Sets `_OURS` and keeps what was set before in settings of the session."""
+    calls = []
+    for name, value in _OURS.items():
+        before = f"pg_catalog.current_setting('{name}')"
+        calls.append(f"pg_catalog.set_config('headrace.{name}', {before}, false)")
+        calls.append(f"pg_catalog.set_config('{name}', '{value}', false)")
+    connection.execute(f"SELECT {', '.join(calls)}".encode())
+
+
+@contextmanager
+def settings_of_users(connection: psycopg.Connection) -> Iterator[None]:
+    """Inside of a transaction: what runs meanwhile is SQL that users wrote."""
+    theirs = (
+        f"pg_catalog.set_config('{name}', pg_catalog.current_setting('headrace.{name}'), true)"
+        for name in _OURS
+    )
+    connection.execute(f"SELECT {', '.join(theirs)}".encode())
+    yield
+    ours = (f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in _OURS.items())
+    connection.execute(f"SELECT {', '.join(ours)}".encode())
+
+
+def find_operators_in(connection: psycopg.Connection, schemas: Iterable[str]) -> None:
+    """Operators on types of these schemas (extensions' types) are found from now on, behind
+    PostgreSQL's own; those of other schemas no more."""
+    names = [sql.Identifier(name) for name in ("pg_catalog", *sorted(set(schemas)), "pg_temp")]
+    connection.execute(sql.SQL("SET search_path = {}").format(sql.SQL(", ").join(names)))
 
 
 _BY_STATE = {
@@ -108,6 +158,12 @@ _BY_STATE = {
     "55P03": (
         "lock_timeout",
         "Another session changes a table; it is tried again. Or raise snapshot.lock.timeout.ms.",
+        True,
+    ),
+    "57014": (
+        "query_timeout",
+        "Raise database.query.timeout.ms, or end what holds locks on the catalogue (SELECT pid, "
+        "query FROM pg_stat_activity WHERE wait_event_type = 'Lock').",
         True,
     ),
     "55006": ("slot_in_use", "Give every query its own slot.name, or stop the other one.", True),

@@ -22,6 +22,7 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.heartbeats import Heartbeats, heartbeat_slice
+from headrace.connectors.postgresql.known_tables import KnownTables
 from headrace.connectors.postgresql.log import Stream, open_stream, start_command
 from headrace.connectors.postgresql.metrics import PostgresMetrics
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
@@ -85,6 +86,7 @@ class PostgresConnector:
         self._heartbeats = Heartbeats.of(config)
         self._metrics = PostgresMetrics(config)
         self._streaming: Streaming | None = None
+        self._known: KnownTables | None = None
         self._snapshot: Snapshot | None = None
         self._readiness = Readiness(config, self._capture, self._catalog)
         self._rule = self._readiness.rule
@@ -246,6 +248,10 @@ class PostgresConnector:
         if self._streaming is not None:
             self._streaming.close()
             self._streaming = None
+        if self._known is not None:
+            self._known.close()
+            self._known = None
+        self._readiness.forget()
 
     # -- polling --------------------------------------------------------------------------------
 
@@ -337,6 +343,7 @@ class PostgresConnector:
     def _end_snapshot(self) -> None:
         if self._snapshot is not None:
             self._snapshot_taken = True
+            self._readiness.forget()  # the log goes on from long ago
             self._snapshot.close()
             self._snapshot = None
 
@@ -402,7 +409,7 @@ class PostgresConnector:
             return self._streaming
         config = self.config
         decoder.load_kernel()
-        with connect(config) as connection:
+        with connect(config, limited=True) as connection:
             wait_until_free(lambda: find_slot(connection, config.slot_name), config, log.warning)
             state = find_slot(connection, config.slot_name)
             if state is not None:
@@ -425,9 +432,8 @@ class PostgresConnector:
             return open_stream(replication.pgconn, command)
 
         compared = self._settings if config.skip_messages_without_change else None
-        relations = Relations(
-            self._capture, Catalog(config), config.topic_prefix, compared=compared
-        )
+        self._known = KnownTables(Catalog(config), self._readiness.reading_now())
+        relations = Relations(self._capture, self._known, config.topic_prefix, compared=compared)
         self._streaming = Streaming(
             opened,
             relations,
@@ -513,7 +519,7 @@ def _options(config: PostgresConfig) -> int:
 
 def connect_and_ask(config: PostgresConfig, query: str) -> str:
     """One value of one query, as text."""
-    with connect(config) as connection:
+    with connect(config, limited=True) as connection:
         row = connection.execute(query.encode()).fetchone()
     assert row is not None
     return str(row[0])

@@ -88,6 +88,11 @@ class RelationFacts:
         return f"{self.schema}.{self.table}"
 
     @property
+    def types(self) -> tuple[TypeFacts, ...]:
+        """Those of the columns."""
+        return tuple(column.type for column in self.columns)
+
+    @property
     def collection(self) -> str:
         """What transaction metadata calls it."""
         return transactions.MESSAGES if self.kind.startswith("message") else self.name

@@ -79,7 +79,9 @@ class HeartbeatQuery:
         """
         try:
             if self._connection is None:
-                self._connection = connect(self._config, application="headrace heartbeat")
+                self._connection = connect(
+                    self._config, application="headrace heartbeat", users_sql=True
+                )
                 limit = self._config.database_query_timeout_ms
                 self._connection.execute(f"SET statement_timeout = {limit}".encode())
             self._connection.execute(self._query.encode())

@@ -47,7 +47,11 @@ class Keeper:
             raise translate(error, config, "Taking the snapshot") from None
         assert row is not None
         self.snapshot_id, self.xids, self.taken_us = str(row[0]), str(row[1]), int(row[2])
-        self.txid = _transaction_id(config)
+        try:
+            self.txid = _transaction_id(config)
+        except BaseException:
+            self.connection.close()
+            raise
 
     def _begin(self, config: PostgresConfig) -> None:
         row = self.connection.execute("SELECT pg_is_in_recovery()").fetchone()
@@ -77,7 +81,10 @@ def _transaction_id(config: PostgresConfig) -> int | None:
     transaction of its own: one that is held for the whole snapshot would hold up other slots."""
     query = b"SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE txid_current() END"
     with connect(config, application="headrace snapshot") as connection:
-        row = connection.execute(query).fetchone()
+        try:
+            row = connection.execute(query).fetchone()
+        except psycopg.Error as error:
+            raise translate(error, config, "Taking the snapshot") from None
     return None if row is None or row[0] is None else int(row[0])
 
 

@@ -19,12 +19,13 @@ from headrace.connectors.postgresql.chunk_query import (
     maximum_statement,
 )
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.connection import find_operators_in, translate
 from headrace.connectors.postgresql.copy_reader import read_copy
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.key_hashes import key_hashes
+from headrace.connectors.postgresql.type_facts import operator_schemas
 from headrace.errors import HeadraceError
 from headrace.signals.progress import Key
 
@@ -98,6 +99,7 @@ def limit_time(connection: psycopg.Connection, config: PostgresConfig, target: T
     """What others wrote may take as long as a query of ours, and no longer."""
     timeout = 0 if target.condition is None else config.database_query_timeout_ms
     connection.execute(f"SET LOCAL statement_timeout = {timeout}".encode())
+    find_operators_in(connection, operator_schemas(target.facts.types))
 
 
 def largest_key(connection: psycopg.Connection, target: Target) -> Key | None:

@@ -39,7 +39,7 @@ class Overrides:
     def check(self, config: PostgresConfig) -> None:
         """Asks what each statement gives. Raises HeadraceError("postgresql.override")."""
         if self.statements:
-            with connect(config) as connection:
+            with connect(config, limited=True, users_sql=True) as connection:
                 for name, statement in self.statements.items():
                     result_columns(connection, name, statement)
 

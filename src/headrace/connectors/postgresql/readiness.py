@@ -7,10 +7,14 @@ import logging
 import psycopg
 
 from headrace.connectors.postgresql.capture import Capture, too_many_tables
-from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.catalog import (
+    Catalog,
+    CatalogReading,
+    CatalogTable,
+    message_of,
+)
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.overrides import Overrides
 from headrace.connectors.postgresql.publication import check_published
@@ -18,6 +22,7 @@ from headrace.connectors.postgresql.replica_identity import set_identities
 from headrace.connectors.postgresql.signal_table import check_signal_table
 from headrace.connectors.postgresql.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
+from headrace.debezium.name_clashes import name_clashes
 from headrace.errors import HeadraceError
 from headrace.signals.kafka import check_settings
 
@@ -32,16 +37,18 @@ class Readiness:
         self.rule = SnapshotRule.of(config)
         self.captured: tuple[str, ...] = ()
         """Names of the captured tables, since `prepare`."""
+        self._reading: CatalogReading | None = None
 
     def prepare(self) -> tuple[psycopg.Connection, list[CatalogTable]]:
         """A normal connection on a server that can serve us, and the captured tables."""
-        connection = connect(self._config)
+        connection = connect(self._config, limited=True)
         try:
-            tables = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
+            self._reading, tables = self._read()
             if self.rule.streams:
                 self._check_level(connection)
                 check_settings(self._config)
             self._check_tables(connection, tables)
+            self._check_names(tables)
             if self.rule.at_first:
                 self._check_overrides()
         except BaseException:
@@ -49,6 +56,23 @@ class Readiness:
             raise
         self.captured = tuple(table.name for table in tables)
         return connection, tables
+
+    def _read(self) -> tuple[CatalogReading, list[CatalogTable]]:
+        captured = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
+        reading = self._catalog.read([table.oid for table in captured])
+        described = (reading.describe(table.oid) for table in captured)
+        return reading, [table for table in described if table is not None]
+
+    def reading_now(self) -> CatalogReading:
+        """What the catalogue says of the captured tables: as `prepare` found it, or anew since
+        `forget`."""
+        if self._reading is None:
+            self._reading, _ = self._read()
+        return self._reading
+
+    def forget(self) -> None:
+        """What `prepare` found may be old by now."""
+        self._reading = None
 
     def _check_level(self, connection: psycopg.Connection) -> None:
         level = connection.execute("SHOW wal_level").fetchone()
@@ -68,10 +92,10 @@ class Readiness:
                 "Check the names (schema.table, regular expressions that match the whole name).",
             )
         if self._capture.signal_table is not None:
-            check_signal_table(self._catalog, self._capture.signal_table)
+            check_signal_table(tables, self._capture.signal_table)
         self._check_number(tables)
+        self._check_privileges(connection, tables)
         for table in tables:
-            self._check_privilege(connection, table)
             self._check_types(table)
 
     def _check_number(self, tables: list[CatalogTable]) -> None:
@@ -96,36 +120,37 @@ class Readiness:
             )
         overrides.check(self._config)
 
-    def _check_privilege(self, connection: psycopg.Connection, table: CatalogTable) -> None:
-        row = connection.execute(
-            "SELECT has_table_privilege(%s::oid, 'SELECT')", (table.oid,)
-        ).fetchone()
-        if row is None or not row[0]:
-            raise HeadraceError(
-                "postgresql.no_privilege",
-                f"The role {self._config.database_user} may not read {table.name}",
-                f'GRANT SELECT ON {table.name} TO "{self._config.database_user}"; '
-                "(and USAGE on its schema).",
-            )
+    def _check_privileges(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
+        rows = connection.execute(
+            "SELECT c.oid FROM pg_class c WHERE c.oid = ANY (%s::oid[])"
+            " AND NOT has_table_privilege(c.oid, 'SELECT')",
+            ([table.oid for table in tables],),
+        ).fetchall()
+        hidden = {row[0] for row in rows}
+        for table in tables:
+            if table.oid in hidden:
+                raise HeadraceError(
+                    "postgresql.no_privilege",
+                    f"The role {self._config.database_user} may not read {table.name}",
+                    f'GRANT SELECT ON {table.name} TO "{self._config.database_user}"; '
+                    "(and USAGE on its schema).",
+                )
+
+    def _check_names(self, tables: list[CatalogTable]) -> None:
+        """Tables whose events nobody could tell apart."""
+        names = [(table.schema, table.table) for table in tables]
+        for clash in name_clashes(names, self._capture.topics, self._capture.names):
+            log.warning("%s. %s", clash, clash.remedy)
 
     def _check_types(self, table: CatalogTable) -> None:
-        described = self._catalog.describe(table.oid)
-        if described is not None:
-            columns = tuple(
-                RelationColumn(c.name, c.type_oid, c.typmod, False) for c in described.columns
-            )
-            self._capture.relation(
-                RelationMessage(table.oid, table.schema, table.table, "d", columns), self._catalog
-            )
+        self._capture.relation(message_of(table), self.reading_now())
 
     def check_published(
         self, connection: psycopg.Connection, tables: list[CatalogTable], *, first: bool
     ) -> None:
         """No captured table's changes get lost in silence; see publication.check_published."""
-        described = [self._catalog.describe(table.oid) for table in tables]
-        there = [table for table in described if table is not None]
         roots = self._catalog.partition_roots()
-        check_published(connection, self._config, there, roots, log.warning, first=first)
+        check_published(connection, self._config, tables, roots, log.warning, first=first)
 
     def cluster(self, connection: psycopg.Connection) -> str:
         """The cluster's system identifier; a replication connection is only asked when the log is

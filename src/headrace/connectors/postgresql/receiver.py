@@ -1,34 +1,32 @@
 """The thread that owns the replication stream: reads, indexes, answers the server.
 
-It sends status messages on its own clock, also while the spool is full or Spark is busy, because
-a silent reader is disconnected after wal_sender_timeout.
+It sends status messages on its own clock, also while the spool is full, Spark is busy or the
+catalogue does not answer, because a silent reader is disconnected after wal_sender_timeout.
 """
 
 from __future__ import annotations
 
-import os
 import struct
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
 from headrace.connect.memory import address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql import decoder
-from headrace.connectors.postgresql.key_columns import KeyScratch
 from headrace.connectors.postgresql.log import Stream, server_error
+from headrace.connectors.postgresql.look_ahead import relations_ahead
 from headrace.connectors.postgresql.messages import (
     LogicalMessage,
-    RelationMessage,
     parse_message,
     parse_origin,
     parse_relation,
     parse_truncate,
 )
 from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.relation_registry import RelationRegistry
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
 from headrace.spool.backpressure import Backpressure
@@ -39,47 +37,6 @@ from headrace.spool.spool import Piece, Spool
 BACKLOG_BYTES = 256 << 10
 BACKLOG_PAUSE_SECONDS = 0.015
 _LONGEST_WAIT_SECONDS = 0.25
-
-
-class RelationRegistry(Protocol):
-    """What the receiver needs to know of tables; `add` may ask the catalogue."""
-
-    table: np.ndarray
-    """int64, RELATION_WORDS per relation version."""
-    key_texts: KeyScratch
-    oids: np.ndarray
-    """Open-addressed (oid, index) pairs; a power of two of them, oid -1 where empty."""
-
-    def add(self, message: RelationMessage) -> tuple[int, bool]:
-        """Index of this version, and whether it replaces another of the same relation."""
-        ...
-
-    def truncated(self, index: int) -> int | None:
-        """Index of the version that truncate events use; None: not captured."""
-        ...
-
-    collections: list[str]
-    """What transaction metadata calls each relation version."""
-
-    def messages(self, *, transactional: bool) -> tuple[int, int] | None:
-        """Index and topic hash for logical messages; None: not captured."""
-        ...
-
-    def borders(self) -> tuple[int, int]:
-        """Indexes for the records at the borders of transactions."""
-        ...
-
-    def of_origin(self, origin: str) -> np.ndarray:
-        """Per relation version (int64) the one that rows replicated from `origin` use."""
-        ...
-
-    def version_of_origin(self, index: int, origin: str) -> int:
-        """The same for one version."""
-        ...
-
-    def captures_message(self, prefix: str) -> bool:
-        """Whether messages with this prefix are captured."""
-        ...
 
 
 class Receiver:
@@ -117,6 +74,8 @@ class Receiver:
         self._status_seconds = status_seconds
         self._orphaned = orphaned
         self._counts = counts
+        self._stream: Stream | None = None
+        self._status_due, self._told = 0.0, -1
         self._stop = threading.Event()
         self._ask = threading.Event()
         self.state = np.zeros(decoder.STATE_WORDS, np.int64)
@@ -189,10 +148,9 @@ class Receiver:
         return offset.at_boundary(self.complete(), None if last == NULL else last, time_us or None)
 
     def _run(self) -> None:
-        stream = None
         try:
-            stream = self._open_stream()
-            self._receive(stream)
+            self._stream = self._open_stream()
+            self._receive(self._stream)
         except HeadraceError as error:
             self.error = error
         except Exception as error:  # noqa: BLE001 - the thread must not end without a word
@@ -203,35 +161,41 @@ class Receiver:
                 retriable=True,
             )
         finally:
-            if stream is not None:
-                stream.close()
+            if self._stream is not None:
+                self._stream.close()
             with self.spool.lock:
                 self.spool.lock.notify_all()
 
+    def _answer(self) -> float:
+        """Tell the server what it asks for or what is due; seconds until the next status is."""
+        if self._orphaned():
+            # Nobody reads on: the slot is freed when the stream closes.
+            raise HeadraceError(
+                "spark.driver_gone", "The driver of this query ended", "Start the query again."
+            )
+        now = time.monotonic()
+        asked = self._ask.is_set()
+        acknowledged = self.acknowledged
+        due = now >= self._status_due or bool(self.state[decoder.REPLY])
+        if due or asked or acknowledged != self._told:
+            self._told = acknowledged
+            self.state[decoder.REPLY] = 0
+            self._ask.clear()
+            written = max(int(self.state[decoder.WAL_END]), acknowledged)
+            assert self._stream is not None
+            self._stream.send_status(written, acknowledged, reply=asked)
+            self._status_due = now + self._status_seconds
+        return max(self._status_due - now, 0)
+
     def _receive(self, stream: Stream) -> None:
-        due = time.monotonic()
-        sent = -1
         while not self._stop.is_set():
-            if self._orphaned():
-                # The driver is gone: free the slot at once.
-                stream.close()
-                os._exit(1)
-            now = time.monotonic()
-            asked = self._ask.is_set()
-            reply = bool(self.state[decoder.REPLY])
-            if now >= due or reply or asked or self.acknowledged != sent:
-                sent = self.acknowledged
-                self.state[decoder.REPLY] = 0
-                self._ask.clear()
-                written = max(int(self.state[decoder.WAL_END]), sent)
-                stream.send_status(written, sent, reply=asked)
-                due = now + self._status_seconds
+            rest = self._answer()
             target = self._room()
             if target is None:
                 with self.spool.lock:
                     self.spool.lock.wait(0.05)
                 continue
-            stream.wait(min(_LONGEST_WAIT_SECONDS, max(due - now, 0)))
+            stream.wait(min(_LONGEST_WAIT_SECONDS, rest))
             got = stream.read_into(target)
             if got == 0:
                 continue
@@ -328,7 +292,8 @@ class Receiver:
             (length,) = struct.unpack_from("!I", piece.segment.map, position + 1)
             frame = bytes(piece.segment.map[position : position + length + 1])
             if status == decoder.RELATION:
-                self._relation(piece, frame)
+                if not self._relation(piece, frame):
+                    return
             elif status == decoder.RARE:
                 self._rare(piece, position, frame)
             elif status == decoder.SERVER_ERROR:
@@ -356,12 +321,25 @@ class Receiver:
             self.published = self.state.copy()
             self.spool.lock.notify_all()
 
-    def _relation(self, piece: Piece, frame: bytes) -> None:
-        _index, replaced = self.relations.add(parse_relation(frame[30:]))
+    def _relation(self, piece: Piece, frame: bytes) -> bool:
+        """False when the stream is to be closed before the catalogue answered."""
+        message, xid = parse_relation(frame[30:]), int(self.state[decoder.XID])
+        while (added := self.relations.add(message, xid)) is None:
+            position = int(self.state[decoder.POSITION])
+            self.relations.ask(relations_ahead(piece.segment.map, position, piece.written), xid)
+            rest = self._answer()
+            while not self.relations.answered(min(_LONGEST_WAIT_SECONDS, rest)):
+                if self._stop.is_set():
+                    return False
+                rest = self._answer()
+        _index, replaced = added
         if self._origin is not None and self.state[decoder.ORIGIN_MAP]:
             self._map_origin(self._origin)
         if replaced:
             self._barrier(piece)
+        if time.monotonic() >= self._status_due:
+            self._answer()
+        return True
 
     def _barrier(self, piece: Piece) -> None:
         with self.spool.lock:

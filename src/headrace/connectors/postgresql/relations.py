@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,13 +27,21 @@ from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from headrace.connectors.postgresql.capture import Capture
+    from headrace.connectors.postgresql.known_tables import KnownTables
+
+_BY_KEY = ("d", "i")
+"""Replica identities whose columns are NOT NULL and name one row."""
 
 
 class TableCatalog(Protocol):
-    """The part of the catalogue that a relation needs; every call is a query."""
+    """The part of the catalogue that a relation needs."""
 
     def describe(self, oid: int) -> TableDescription | None:
         """A table as it is now; None when it was dropped."""
+        ...
+
+    def named(self, schema: str, table: str) -> TableDescription | None:
+        """The table that has a name now."""
         ...
 
     def type_facts(self, oid: int) -> TypeFacts:
@@ -43,6 +52,8 @@ class TableCatalog(Protocol):
 class TableDescription(Protocol):
     """A table's columns by name, and its key."""
 
+    @property
+    def column_names(self) -> frozenset[str]: ...
     @property
     def not_null(self) -> frozenset[str]: ...
     @property
@@ -62,7 +73,7 @@ class Relations:
     def __init__(
         self,
         capture: Capture,
-        catalog: TableCatalog,
+        tables: KnownTables,
         server: str,
         *,
         compared: EventSettings | None = None,
@@ -73,7 +84,7 @@ class Relations:
         self.table = np.zeros((64, decoder.RELATION_WORDS), np.int64)
         self.oids = np.full(2 * 256, -1, np.int64)
         self._capture = capture
-        self._catalog = catalog
+        self._tables = tables
         self._server = server
         self._settings = compared
         self._by_oid: dict[int, int] = {}
@@ -86,19 +97,36 @@ class Relations:
         self._of_origin: dict[str, dict[int, int]] = {}
         self._origin_maps: dict[str, np.ndarray] = {}
 
-    def add(self, message: RelationMessage) -> tuple[int, bool]:
-        """The version that `message` describes. The same message again is the same version,
-        unless an enum got labels (its facts are read again)."""
+    def add(self, message: RelationMessage, xid: int) -> tuple[int, bool] | None:
+        """The version that `message` of the transaction `xid` describes, and whether it replaces
+        another one; None when the catalogue must be asked first. The same message again is the
+        same version, unless what the catalogue says has changed."""
         known = self._by_oid.get(message.oid)
-        facts = self._capture.relation(message, self._catalog)
+        name = f"{message.schema}.{message.table}"
+        captured = self._capture.takes(name)
+        if captured:
+            reading = self._tables.known(message, xid)
+            if reading is None:
+                return None
+            facts = self._capture.relation(message, reading)
+        else:
+            facts = RelationFacts(message.schema, message.table, "", (), ())
         same = known is not None and self._seen[message.oid] == message
         if known is not None and same and self.facts[known] == facts:
             return known, False
-        index = self._append(facts, captured=self._capture.takes(facts.name))
+        index = self._append(facts, captured=captured)
         self._by_oid[message.oid] = index
         self._seen[message.oid] = message
         self._enter(message.oid, index)
         return index, known is not None
+
+    def ask(self, messages: Sequence[RelationMessage], xid: int) -> None:
+        """Begin to ask the catalogue for the captured tables among `messages`."""
+        self._tables.ask((m for m in messages if self._capture.takes(f"{m.schema}.{m.table}")), xid)
+
+    def answered(self, seconds: float) -> bool:
+        """Whether the catalogue has answered, after `seconds` at most. Raises HeadraceError."""
+        return self._tables.answered(seconds)
 
     def truncated(self, index: int) -> int | None:
         """The version of `index` without key, for truncate events."""
@@ -212,16 +240,17 @@ def relation_facts(
     comments: bool = False,
 ) -> RelationFacts:
     """Facts of a relation message and of the catalogue at this moment, which may be newer: what
-    the catalogue no longer knows is optional, what the message lacks is no key. `comments`:
-    include.schema.comments."""
+    the catalogue no longer knows is as the message says. `comments`: include.schema.comments."""
     _refuse_case_twins(message)
     names = [column.name for column in message.columns]
     table = f"{message.schema}.{message.table}"
-    primary = () if description is None else description.key
-    primary = tuple(name for name in primary if name in names)
+    primary = key_of(message, description, types)
     columns = []
     for column in message.columns:
-        known = description is not None and column.name in description.not_null
+        if description is None or column.name not in description.column_names:
+            filled = column.in_identity and message.identity in _BY_KEY
+        else:
+            filled = column.name in description.not_null
         default = None if description is None else description.defaults.get(column.name)
         named = f"{table}.{column.name}"
         facts = types.type_facts(column.type_oid)
@@ -230,7 +259,7 @@ def relation_facts(
                 column.name,
                 facts,
                 column.type_modifier,
-                nullable=not known,
+                nullable=not filled,
                 default=default,
                 captured=takes_column(named),
                 rule=rules.rule_for(named, f"{table}.{facts.name}"),
@@ -247,6 +276,30 @@ def relation_facts(
         keys.key_columns(table, names, primary),
         key_fields=topics.key_fields(message.schema, message.table),
     )
+
+
+def key_of(
+    message: RelationMessage, description: TableDescription | None, types: TableCatalog
+) -> tuple[str, ...]:
+    """The key of the rows behind `message`, in its order.
+
+    The catalogue may be newer, and the table may be gone. By default the replica identity is the
+    primary key, so the log tells which columns it had; their order, and keys that are no identity,
+    only the catalogue does: for a table that is gone, by the one that bears its name now.
+    """
+    names = {column.name for column in message.columns}
+    if description is None:
+        description = types.named(message.schema, message.table)
+        now = () if description is None else description.key
+        now = now if names.issuperset(now) else ()
+        trusts_log = message.identity in _BY_KEY
+    else:
+        now = description.key
+        trusts_log = message.identity == "d" or not names.issuperset(now)
+    then = tuple(column.name for column in message.columns if column.in_identity)
+    if trusts_log and message.identity in _BY_KEY and then and set(then) != set(now):
+        return then
+    return tuple(name for name in now if name in names)
 
 
 class ColumnFilter(Protocol):

@@ -20,9 +20,10 @@ from psycopg import sql
 from headrace.connect.memory import PADDING, address_of, kernel, load8, load16_be, load32_be
 from headrace.connect.rows import Flag, RowTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.connection import connect, find_operators_in
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.reselection import Lookup
+from headrace.connectors.postgresql.type_facts import operator_schemas
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ def read_again(
                 try:
                     if connection is None:
                         connection = _connected(config, facts.lookup)
+                    find_operators_in(connection, operator_schemas(facts.types))
                     found = _rows_now(connection, facts, rows, some)
                 except (psycopg.Error, HeadraceError) as error:
                     _failed(facts, str(error).strip().split("\n", 1)[0])
@@ -171,6 +173,7 @@ def _rows_now(
         for values, cell in zip(keys, key, strict=True):
             assert cell is not None
             values.append(cell.decode())
+    # Parameters are numbered on the server: a name may hold a per cent sign.
     query = sql.SQL("SELECT k.n, {columns} FROM unnest({arrays}) k({names}) JOIN {table} t ON {on}")
     conditions = []
     for at, column in enumerate(lookup.key):
@@ -183,14 +186,14 @@ def _rows_now(
             )
         )
     names = [sql.Identifier("n"), *(sql.Identifier(f"k{at}") for at in range(len(keys)))]
-    arrays = [sql.SQL("%s::int4[]"), *(sql.SQL("%s::text[]") for _ in keys)]
-    cursor = connection.execute(
+    arrays = ["$1::int4[]", *(f"${2 + at}::text[]" for at in range(len(keys)))]
+    cursor = psycopg.RawCursor(connection).execute(
         query.format(
             columns=sql.SQL(", ").join(
                 sql.SQL("t.{}").format(sql.Identifier(facts.columns[c].name))
                 for c in lookup.columns
             ),
-            arrays=sql.SQL(", ").join(arrays),
+            arrays=sql.SQL(", ".join(arrays)),
             names=sql.SQL(", ").join(names),
             table=sql.Identifier(facts.schema, facts.table),
             on=sql.SQL(" AND ").join(conditions),

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import psycopg
 from psycopg import sql
 
-from headrace.connectors.postgresql.catalog import Catalog
+from headrace.connectors.postgresql.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.errors import HeadraceError
 from headrace.signals.signal import Signal
 
 
-def check_signal_table(catalog: Catalog, name: str) -> None:
+def check_signal_table(tables: Iterable[CatalogTable], name: str) -> None:
     """Raises HeadraceError("postgresql.signal_table") when it is missing or has other columns."""
-    oid = next((table.oid for table in catalog.tables() if table.name == name), None)
-    table = None if oid is None else catalog.describe(oid)
+    table = next((table for table in tables if table.name == name), None)
     if table is None:
         what = "does not exist"
     elif len(table.columns) != 3:
@@ -33,11 +34,13 @@ def check_signal_table(catalog: Catalog, name: str) -> None:
 def insert_signal(config: PostgresConfig, table: str, signal: Signal) -> None:
     """As anybody may write it. Raises HeadraceError."""
     schema, _, name = table.partition(".")
+    values = (signal.id, signal.type, signal.data)
     try:
-        with connect(config, application="headrace signal") as connection:
+        with connect(config, application="headrace signal", users_sql=True) as connection:
             connection.execute(
-                sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(sql.Identifier(schema, name)),
-                (signal.id, signal.type, signal.data),
+                sql.SQL("INSERT INTO {} VALUES ({})").format(
+                    sql.Identifier(schema, name), sql.SQL(", ").join(map(sql.Literal, values))
+                )
             )
     except psycopg.Error as error:
         raise translate(error, config, "Sending a signal") from None

@@ -17,7 +17,12 @@ from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.catalog import (
+    Catalog,
+    CatalogReading,
+    CatalogTable,
+    message_of,
+)
 from headrace.connectors.postgresql.chunks import (
     PAGE_BYTES,
     Chunk,
@@ -26,12 +31,16 @@ from headrace.connectors.postgresql.chunks import (
     rows_per_chunk,
 )
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.connection import (
+    connect,
+    find_operators_in,
+    settings_of_users,
+    translate,
+)
 from headrace.connectors.postgresql.copy_reader import read_copy
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
 from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
 from headrace.connectors.postgresql.locks import TableLocks
-from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
 from headrace.connectors.postgresql.overrides import Overrides, copy_override
 from headrace.connectors.postgresql.places import ordinals_used
@@ -43,6 +52,7 @@ from headrace.connectors.postgresql.snapshot_notifications import (
     tell,
 )
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
+from headrace.connectors.postgresql.type_facts import operator_schemas
 from headrace.signals.progress import Pending
 
 log = logging.getLogger(__name__)
@@ -74,6 +84,7 @@ class Snapshot:
         self._overrides = Overrides.of(config)
         self._renewed = False
         self._consistent: int | None = None
+        self._read: dict[int, CatalogReading] = {}
         self._described: dict[int, tuple[CatalogTable, RelationFacts] | None] = {}
         self._rows: dict[int, int] = {}
 
@@ -144,7 +155,12 @@ class Snapshot:
     def _listed(self, wanted: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         assert self._keeper is not None
         found = TableList(
-            self._keeper.connection, self._config, self._capture, self._catalog, self._has_key
+            self._keeper.connection,
+            self._config,
+            self._capture,
+            self._catalog,
+            self.read,
+            self._has_key,
         )
         return found.tables(wanted)
 
@@ -164,6 +180,7 @@ class Snapshot:
             after = replace(after, consistent=self._consistent)
         if progress.done:
             return after.after_snapshot()
+        self._read_listed(progress)
         walker = _Walker(self, progress)
         chunks: list[Chunk] = []
         size = 0
@@ -217,6 +234,7 @@ class Snapshot:
         if not SnapshotRule.of(self._config).streams:
             # No stream will bring what happened between the two snapshots.
             raise AttemptOver
+        self._read_listed(progress)
         tables = [SnapshotTable.from_json(data) for data in progress.tables or ()]
         first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
         if any(t.kind != "key" and not self._has_key(t) for t in tables[first:]):
@@ -238,16 +256,27 @@ class Snapshot:
     def describe(self, table: SnapshotTable) -> tuple[CatalogTable, RelationFacts] | None:
         """The table as it is now, and its facts; None when it is gone."""
         if table.oid not in self._described:
-            found = self._catalog.describe(table.oid)
-            self._described[table.oid] = None if found is None else (found, self._facts(found))
+            reading = self._read.get(table.oid) or self.read([table.oid])
+            found = reading.describe(table.oid)
+            facts = None if found is None else self._facts(found, reading)
+            self._described[table.oid] = None if found is None or facts is None else (found, facts)
         return self._described[table.oid]
 
-    def _facts(self, table: CatalogTable) -> RelationFacts:
-        columns = tuple(
-            RelationColumn(c.name, c.type_oid, c.typmod, c.name in table.key) for c in table.columns
-        )
-        message = RelationMessage(table.oid, table.schema, table.table, "d", columns)
-        facts = self._capture.relation(message, self._catalog)
+    def read(self, oids: Sequence[int]) -> CatalogReading:
+        """Describes tables for as long as the snapshot lasts."""
+        reading = self._catalog.read(oids, sizes=True)
+        self._read.update(dict.fromkeys(oids, reading))
+        return reading
+
+    def _read_listed(self, progress: SnapshotProgress) -> None:
+        """Those of a snapshot that goes on, all at once."""
+        listed = {SnapshotTable.from_json(data).oid for data in progress.tables or ()}
+        unread = sorted(listed - self._read.keys())
+        if unread:
+            self.read(unread)
+
+    def _facts(self, table: CatalogTable, reading: CatalogReading) -> RelationFacts:
+        facts = self._capture.relation(message_of(table), reading)
         # Only what is needed is read, so images hold these columns only.
         return replace(
             facts, columns=tuple(c for c in facts.columns if c.captured or c.name in facts.key)
@@ -276,6 +305,7 @@ class Snapshot:
             return []
         self._ensure_keeper(start if start.snapshot is not None else end)
         assert self._keeper is not None
+        self._read_listed(progress)
         chunks = []
         for number, data in enumerate(progress.chunks):
             chunk = Chunk.from_json(data)
@@ -330,7 +360,9 @@ class Snapshot:
         statement = self._overrides.statements.get(table.name, whole)
         columns = {column.name: column for column in described.columns}
         wanted = [columns[name] for name in names]
-        return copy_override(connection, table.name, statement, wanted).as_string(connection)
+        with settings_of_users(connection):
+            copied = copy_override(connection, table.name, statement, wanted)
+        return copied.as_string(connection)
 
     def _told(
         self,
@@ -446,6 +478,7 @@ class _Walker:
             if found is None:
                 return None
             lower = self.lower if isinstance(self.lower, tuple) else None
+            find_operators_in(self._owner.connection, operator_schemas(found[1].types))
             return next_bound(
                 self._owner.connection, (leaf[1], leaf[2]), found[0].key, lower, self.chunk_rows
             )
@@ -508,7 +541,12 @@ class ChunkSlice:
                 found = lost_snapshot(error)
                 raise found or translate(error, self.config, "Reading a chunk") from None
             for query in self.queries:
-                yield from self._chunk(connection, query)
+                if query.chunk.kind == "query":
+                    with settings_of_users(connection):
+                        yield from self._chunk(connection, query)
+                else:
+                    find_operators_in(connection, operator_schemas(query.facts.types))
+                    yield from self._chunk(connection, query)
         finally:
             connection.pgconn.finish()
 

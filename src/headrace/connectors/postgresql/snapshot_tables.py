@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.catalog import Catalog, CatalogReading, CatalogTable
 from headrace.connectors.postgresql.chunks import (
     PAGE_BYTES,
     chunk_kind,
-    is_empty,
     number_of_rows,
     query_is_empty,
+    tables_with_rows,
 )
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.connection import settings_of_users, translate
 from headrace.connectors.postgresql.overrides import Overrides
 
 log = logging.getLogger(__name__)
@@ -55,8 +55,14 @@ class SnapshotTable:
 
 def snapshot_tables(config: PostgresConfig, capture: Capture, catalog: Catalog) -> list[str]:
     """Names of the tables whose rows are read: by the include list, then by name."""
+    return _snapshot_tables(config, capture, catalog.tables())
+
+
+def _snapshot_tables(
+    config: PostgresConfig, capture: Capture, there: Sequence[CatalogTable]
+) -> list[str]:
     chosen = config.snapshot_filter()
-    names = [table.name for table in catalog.tables()]
+    names = [table.name for table in there]
     taken = [name for name in names if capture.reads(name) and chosen.accepts(name)]
     return sorted(taken, key=capture.order)
 
@@ -70,28 +76,37 @@ class TableList:
         config: PostgresConfig,
         capture: Capture,
         catalog: Catalog,
+        read: Callable[[Sequence[int]], CatalogReading],
         has_key: Callable[[SnapshotTable], bool],
     ) -> None:
+        """`read` describes tables."""
         self._connection, self._config = connection, config
         self._capture, self._catalog = capture, catalog
+        self._read = read
         self._has_key = has_key
         self._overrides = Overrides.of(config)
+        self._filled: set[tuple[str, str]] = set()
 
     def tables(self, wanted: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         """Tables with rows, in the order of the include list and by name, or by their number of
         rows; but where they are more than one chunk, those first that cannot be resumed: the
         ones without any key, and large ones without a usable one. `wanted` names those that a
         signal asks for, and their conditions."""
-        oids = {table.name: table.oid for table in self._catalog.tables()}
+        there = self._catalog.tables()
+        oids = {table.name: table.oid for table in there}
         if wanted is None:
-            names = snapshot_tables(self._config, self._capture, self._catalog)
+            names = _snapshot_tables(self._config, self._capture, there)
         else:
             asked = (name for name in wanted if self._capture.reads(name))
             names = sorted(asked, key=self._capture.order)
+        reading = self._read([oids[name] for name in names if name in oids])
+        leaves_of = (table.leaves for table in reading.tables.values())
+        names_of = {(leaf[1], leaf[2]) for leaves in leaves_of for leaf in leaves}
+        self._filled = tables_with_rows(self._connection, sorted(names_of))
         found = []
         number = -1
         for name in names:
-            table = self._catalog.describe(oids[name]) if name in oids else None
+            table = reading.describe(oids[name]) if name in oids else None
             if table is None:
                 continue
             condition = None if wanted is None else wanted[name]
@@ -126,12 +141,11 @@ class TableList:
     ) -> tuple[str, tuple[tuple[int, str, str, int, int], ...]]:
         statement = self._overrides.statements.get(table.name)
         if statement is None or condition is not None:
-            leaves = tuple(
-                leaf for leaf in table.leaves if not is_empty(self._connection, (leaf[1], leaf[2]))
-            )
+            leaves = tuple(leaf for leaf in table.leaves if (leaf[1], leaf[2]) in self._filled)
             return chunk_kind(table), leaves
         try:
-            empty = query_is_empty(self._connection, statement)
+            with settings_of_users(self._connection):
+                empty = query_is_empty(self._connection, statement)
         except psycopg.Error as error:
             what = f"snapshot.select.statement.overrides.{table.name}"
             raise translate(error, self._config, what) from None

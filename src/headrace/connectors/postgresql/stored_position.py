@@ -47,7 +47,8 @@ class StoredPosition:
                 if lost is not None:
                     return lost
                 if self._config.mismatch_strategy() in _BACKWARD:
-                    advance_slot(connection, stored, self._config)
+                    with connect(self._config) as unlimited:
+                        advance_slot(unlimited, stored, self._config)
                 names = [(t.schema, t.table) for t in tables]
                 self._readiness.set_identities(connection, tables)
                 ensure_publication(connection, self._config, names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +32,19 @@ class TypeFacts:
     labels: tuple[str, ...] = ()
     typmod: int = NO_TYPMOD
     delimiter: str = ","
+
+
+def operator_schemas(types: Iterable[TypeFacts]) -> set[str]:
+    """Where the operators of types are that extensions bring; PostgreSQL's own serve arrays,
+    enums, ranges and composite types of every schema."""
+    schemas = set()
+    for facts in types:
+        base = facts
+        while base.base is not None:
+            base = base.base
+        if base.schema != SYSTEM_SCHEMA and base.kind == "b" and base.element is None:
+            schemas.add(base.schema)
+    return schemas
 
 
 class ConfigurationLike(Protocol):

@@ -37,7 +37,7 @@ class Watermarks:
     def close(self, name: str) -> None:
         """As `open`. With insert_delete the mark that opened is deleted instead."""
         if self._deletes:
-            query = sql.SQL("DELETE FROM {} WHERE id = {}").format(
+            query = sql.SQL("DELETE FROM {} WHERE id OPERATOR(pg_catalog.=) {}").format(
                 self._table, sql.Literal(f"{name}-open")
             )
             self._run(query)
@@ -54,7 +54,10 @@ class Watermarks:
         while True:
             try:
                 if self._connection is None or self._connection.closed:
-                    self._connection = connect(self._config, application="headrace signals")
+                    # A trigger of the table may need the search path of its database.
+                    self._connection = connect(
+                        self._config, application="headrace signals", users_sql=True
+                    )
                 self._connection.execute(query)
             except psycopg.Error as error:
                 told = translate(error, self._config, "Writing a watermark")
