@@ -20,6 +20,7 @@ from headrace.connectors.postgresql.chunks import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.filtered_rows import check_filter
 from headrace.connectors.postgresql.overrides import Overrides
 
 log = logging.getLogger(__name__)
@@ -115,7 +116,8 @@ class TableList:
         from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
 
         try:
-            selected_filter(condition, table.name, {c.name for c in table.columns})
+            checked = selected_filter(condition, table.name, {c.name for c in table.columns})
+            check_filter(self._connection, (table.schema, table.table), checked)
         except ValueError as problem:
             log.warning("%s is not read: %s", table.name, problem)
             return False
