@@ -33,6 +33,11 @@ def compile_java_regex(text: str, *, case_matters: bool = False) -> re.Pattern[s
         raise ValueError(f"{text!r} is not a regular expression ({problem})") from None
 
 
+def translate_java_regex(text: str) -> str:
+    """`text` in Python's spelling. Raises ValueError for what has none."""
+    return _translate(text)
+
+
 def split_regex_list(text: str) -> list[str]:
     r"""Splits at commas; `\,` and commas inside [] {} () belong to the expression."""
     parts: list[str] = []

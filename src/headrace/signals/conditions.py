@@ -108,7 +108,8 @@ def checked_filter(text: str, table: str, columns: Collection[str]) -> str:
 
 def selected_filter(text: str, table: str, columns: Collection[str]) -> str:
     """The condition in `SELECT * FROM table WHERE …`, as blocking snapshots have their filters, or
-    a condition alone; checked as by `checked_filter`."""
+    a condition alone; checked as by `checked_filter`. ORDER BY is left out: chunks come in an order
+    of their own."""
     if not text.lstrip().lower().startswith("select"):
         return checked_filter(text, table, columns)
     if len(text) > _LONGEST:
@@ -124,10 +125,11 @@ def selected_filter(text: str, table: str, columns: Collection[str]) -> str:
     source = next(iter(tree.find_all(exp.Table)), None)
     where = tree.args.get("where")
     if (
-        not parts <= {"expressions", "from", "from_", "where", "kind"}
+        not parts <= {"expressions", "from", "from_", "where", "kind", "order"}
         or [type(part) for part in tree.expressions] != [exp.Star]
         or len(list(tree.find_all(exp.Table))) != 1
         or source is None
+        or {name for name, value in source.args.items() if value} & {"only", "sample"}
         or ".".join(part.name for part in source.parts) != table
         or not {name for name, value in source.args.items() if value} <= {"this", "db", "alias"}
         or source.alias_column_names

@@ -74,7 +74,7 @@ def _text_of(path: Path) -> str:
 def parse_lines(text: str) -> list[Signal]:
     """The signals of these lines; a line that is none is left out with a warning."""
     signals = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line.strip():
             try:
                 signals.append(parse_signal(line))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +12,9 @@ from headrace.config.connector import ConnectorConfig
 from headrace.errors import HeadraceError
 from headrace.signals.files import append_line
 from headrace.signals.kafka import produce
-from headrace.signals.signal import Signal, WindowMark, parse_action
+from headrace.signals.signal import Signal, WindowMark, parse_action, unread_members
+
+log = logging.getLogger(__name__)
 
 
 def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> Signal:
@@ -32,6 +35,8 @@ def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> S
             f"The signal {kind} with the id {found.id} is not one to send",
             "Watermarks are the connector's own; an id has at most 36 characters.",
         )
+    for name in unread_members(found):
+        log.warning("the signal %s has a member that nobody reads: %s", kind, name)
     return found
 
 

@@ -1,11 +1,34 @@
-"""Signals: what users ask a running connector to do, parsed from any channel."""
+"""Signals: what users ask a running connector to do, parsed from any channel.
+
+Anybody may have written them, so whatever is wrong with one is a ValueError with a sentence.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from headrace.signals.data_collections import check_expression
+
+_MOST_COLLECTIONS = 10_000
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_MEMBERS = {
+    "execute-snapshot": (
+        "type",
+        "data-collections",
+        "additional-conditions",
+        "additional-condition",
+        "surrogate-key",
+    ),
+    "stop-snapshot": ("type", "data-collections"),
+    "pause-snapshot": ("type",),
+    "resume-snapshot": ("type",),
+    "log": ("message",),
+}
 
 
 @dataclass(frozen=True)
@@ -27,12 +50,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class ExecuteSnapshot:
-    """Read these tables; `collections` are expressions for `schema.table`."""
+    """Read these tables; `collections` are expressions for `schema.table`. `condition` is for
+    the tables that none of `conditions` is for."""
 
     collections: tuple[str, ...]
     blocking: bool = False
     conditions: tuple[Condition, ...] = ()
     surrogate_key: str | None = None
+    condition: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,19 +95,14 @@ Action = ExecuteSnapshot | StopSnapshot | PauseSnapshot | ResumeSnapshot | LogMe
 
 
 def parse_signal(text: str) -> Signal:
-    """`{"id": …, "type": …, "data": {…}}`, as files and messages have it.
-
-    Raises ValueError with a sentence.
-    """
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"it is not JSON ({error})") from None
+    """`{"id": …, "type": …, "data": {…}}`, as files and messages have it; a signal without `id`
+    gets one. Raises ValueError with a sentence."""
+    found = _loaded(text, "it")
     if not isinstance(found, dict) or not isinstance(found.get("type"), str):
         raise ValueError("it is not a JSON object with a type")
     data = found.get("data")
     return Signal(
-        str(found.get("id") or ""),
+        str(found.get("id") or uuid.uuid4()),
         found["type"],
         data if data is None or isinstance(data, str) else json.dumps(data),
     )
@@ -112,19 +132,51 @@ def parse_action(signal: Signal) -> Action:
                 _kind(data) == "blocking",
                 _conditions(data),
                 _text(data, "surrogate-key"),
+                _text(data, "additional-condition"),
             )
     raise ValueError(f"its type {signal.type!r} is not known")
+
+
+def unread_members(signal: Signal) -> list[str]:
+    """Members of the signal's data that nobody reads: mistyped, or of another type of signal."""
+    known = _MEMBERS.get(signal.type)
+    try:
+        data = _data(signal)
+    except ValueError:
+        return []  # of a type that reads none
+    if known is None:
+        return []
+    unread = [name for name in data if name not in known]
+    if signal.type == "execute-snapshot":
+        for number, entry in enumerate(data.get("additional-conditions") or ()):
+            names = (name for name in entry if name not in ("data-collection", "filter"))
+            unread += [f"additional-conditions[{number}].{name}" for name in names]
+    return unread
 
 
 def _data(signal: Signal) -> Mapping[str, Any]:
     if signal.data is None or not signal.data.strip():
         return {}
-    try:
-        found = json.loads(signal.data)
-    except ValueError as error:
-        raise ValueError(f"its data is not JSON ({error})") from None
+    found = _loaded(signal.data, "its data")
     if not isinstance(found, dict):
         raise ValueError("its data is not a JSON object")
+    return found
+
+
+def _loaded(text: str, what: str) -> Any:
+    """JSON whose texts a database and a file can hold."""
+    try:
+        found = json.loads(text)
+        plain = json.dumps(found, ensure_ascii=False)
+        plain.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} holds half of a surrogate pair") from None
+    except RecursionError:
+        raise ValueError(f"{what} is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{what} is not JSON ({error})") from None
+    if _NUL.search(plain):
+        raise ValueError(f"{what} holds a NUL character")
     return found
 
 
@@ -146,11 +198,18 @@ def _collections(data: Mapping[str, Any]) -> tuple[str, ...]:
     found = data.get("data-collections") or []
     if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
         raise ValueError("data-collections is not a list of texts")
-    return tuple(dict.fromkeys(x.strip() for x in found if x.strip()))
+    if len(found) > _MOST_COLLECTIONS:
+        raise ValueError(f"data-collections has more than {_MOST_COLLECTIONS} entries")
+    expressions = tuple(dict.fromkeys(x.strip() for x in found if x.strip()))
+    for expression in expressions:
+        check_expression(expression)
+    return expressions
 
 
 def _conditions(data: Mapping[str, Any]) -> tuple[Condition, ...]:
     found = data.get("additional-conditions") or []
+    if isinstance(found, list) and len(found) > _MOST_COLLECTIONS:
+        raise ValueError(f"additional-conditions has more than {_MOST_COLLECTIONS} entries")
     if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
         raise ValueError("additional-conditions is not a list of objects")
     conditions = []
@@ -158,5 +217,6 @@ def _conditions(data: Mapping[str, Any]) -> tuple[Condition, ...]:
         collection, text = _text(entry, "data-collection"), _text(entry, "filter")
         if collection is None or text is None:
             raise ValueError("an additional condition lacks data-collection or filter")
+        check_expression(collection)
         conditions.append(Condition(collection, text))
     return tuple(conditions)

@@ -10,6 +10,7 @@ import psycopg
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.offset import parse_lsn
 from headrace.errors import HeadraceError
 
 
@@ -157,3 +158,14 @@ def lost_snapshot(error: psycopg.Error) -> HeadraceError | None:
             retriable=True,
         )
     return None
+
+
+def position_of(keeper: Keeper) -> int:
+    """Where the log is now."""
+    query = (
+        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
+        " ELSE pg_current_wal_insert_lsn() END)::text"
+    )
+    row = keeper.connection.execute(query.encode()).fetchone()
+    assert row is not None
+    return parse_lsn(str(row[0]))

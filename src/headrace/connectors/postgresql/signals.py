@@ -1,21 +1,19 @@
 """Heeds signals where they stand in the log, and reads incremental snapshots chunk by chunk.
 
 One thread calls it, the one that polls. What it decides is in the end offset of the range before
-anybody plans it (Invariant 2c); see docs/decisions/0006.
+anybody plans it (Invariant 2c); see docs/decisions/0009.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import time
 import uuid
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import psycopg
 
-from headrace.config.regex import compile_java_regex
 from headrace.connect.rows import NULL
 from headrace.connectors.postgresql.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
@@ -37,9 +35,10 @@ from headrace.connectors.postgresql.window import Chunk, Wave
 from headrace.errors import HeadraceError
 from headrace.signals.channels import Channels
 from headrace.signals.notifications import INCREMENTAL, INITIAL, Notification, write_to_log
-from headrace.signals.progress import Insert, Pending, SignalProgress
+from headrace.signals.progress import Insert, SignalProgress
+from headrace.signals.selection import tables_to_read, tables_to_stop
 from headrace.signals.signal import (
-    Condition,
+    Action,
     ExecuteSnapshot,
     LogMessage,
     PauseSnapshot,
@@ -48,6 +47,7 @@ from headrace.signals.signal import (
     StopSnapshot,
     WindowMark,
     parse_action,
+    unread_members,
 )
 
 log = logging.getLogger(__name__)
@@ -242,8 +242,8 @@ class Signals:
     def _heed(self, stretch: Stretch, row: np.void) -> None:
         created = row["operation"] == ord("c")
         values = cells(stretch.image(int(row["new"] if created else row["old"])))
-        texts = [None if v is None else v.decode() for v in values[:3]]
-        identity = texts[0] or ""
+        texts = [None if v is None else v.decode(errors="replace") for v in values[:3]]
+        identity = (texts[0] if texts else None) or ""
         wave = self._wave
         if wave is not None and wave.closes_at is None and identity.startswith(wave.name):
             if identity.endswith("-open") and created:
@@ -252,7 +252,10 @@ class Signals:
                 self._close(self._place(stretch, row))
             return
         if created and "source" in self._config.signal_enabled_channels:
-            signal = Signal(identity, texts[1] or "", texts[2] if len(texts) > 2 else None)
+            if len(texts) < 3:
+                log.warning("signal %s is ignored: the signal table lacks columns", identity)
+                return
+            signal = Signal(identity, texts[1] or "", texts[2])
             self.heed(signal, self._place(stretch, row))
 
     def _place(self, stretch: Stretch, row: np.void) -> Place:
@@ -273,12 +276,22 @@ class Signals:
         return self._before
 
     def heed(self, signal: Signal, place: Place) -> None:
-        """Do what a signal says; what is wrong with it is logged."""
+        """Do what a signal says; what is wrong with it is logged. Whatever it is, the signal is in
+        the log or the checkpoint, so an error of its own would come again with every start."""
+        before = self.progress
         try:
             action = parse_action(signal)
-        except ValueError as problem:
-            log.warning("signal %s is ignored: %s", signal.id, problem)
-            return
+            for name in unread_members(signal):
+                log.warning("signal %s has a member that nobody reads: %s", signal.id, name)
+            self._act(signal, action, place)
+        except (HeadraceError, psycopg.Error):
+            raise  # the database's
+        except Exception as problem:
+            self.progress = before
+            known = isinstance(problem, ValueError)
+            log.warning("signal %s is ignored: %s", signal.id, problem, exc_info=not known)
+
+    def _act(self, signal: Signal, action: Action, place: Place) -> None:
         match action:
             case WindowMark():
                 pass  # of a chunk that was given up
@@ -306,11 +319,7 @@ class Signals:
                         self._read(place)
 
     def _execute(self, signal: Signal, action: ExecuteSnapshot, place: Place) -> None:
-        try:
-            wanted = self._resolve(signal, action)
-        except ValueError as problem:
-            log.warning("signal %s is ignored: %s", signal.id, problem)
-            return
+        wanted = tables_to_read(signal.id, action, self._reader.tables())
         if action.blocking:
             waiting = (*self.progress.blocking, *wanted)
             self.progress = replace(self.progress, blocking=waiting, xid=place.xid)
@@ -324,29 +333,12 @@ class Signals:
             self._tell("STARTED", place, {"data_collections": self._names()})
             self._read(place)
 
-    def _resolve(self, signal: Signal, action: ExecuteSnapshot) -> list[Pending]:
-        captured = self._reader.tables()
-        names: dict[str, None] = {}
-        for expression in action.collections:
-            pattern = compile_java_regex(expression)
-            found = [name for name in captured if pattern.fullmatch(name)]
-            names.update(dict.fromkeys(found or [unquoted(expression)]))
-        return [
-            Pending(name, signal.id, _condition(action.conditions, name), action.surrogate_key)
-            for name in names
-        ]
-
     def _stop(self, place: Place) -> None:
         """What was asked to stop while a window was open stops when it has closed."""
         stops, self.progress = self.progress.stops, replace(self.progress, stops=())
         for collections in stops:
-            patterns = [compile_java_regex(text) for text in collections]
             tables = self.progress.tables
-            stopped = [
-                table
-                for table in tables
-                if not patterns or any(p.fullmatch(table.name) for p in patterns)
-            ]
+            stopped = tables_to_stop(collections, tables)
             if not stopped:
                 continue
             names = ",".join(table.name for table in stopped)
@@ -515,18 +507,6 @@ class Signals:
         self._reader.close()
         if self._marks is not None:
             self._marks.shut()
-
-
-def unquoted(name: str) -> str:
-    """`"a"."b.c"` names what `a.b.c` would not."""
-    return re.sub(r'"((?:[^"]|"")*)"', lambda found: found[1].replace('""', '"'), name)
-
-
-def _condition(conditions: Sequence[Condition], table: str) -> str | None:
-    for condition in conditions:
-        if compile_java_regex(condition.collection).fullmatch(table):
-            return condition.filter
-    return None
 
 
 def _key_text(key: tuple[str | None, ...] | None) -> str:

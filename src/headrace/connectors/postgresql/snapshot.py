@@ -37,11 +37,11 @@ from headrace.connectors.postgresql.connection import (
     settings_of_users,
     translate,
 )
-from headrace.connectors.postgresql.copy_reader import read_copy
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
-from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, renew
+from headrace.connectors.postgresql.filtered_rows import read_rows
+from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, position_of, renew
 from headrace.connectors.postgresql.locks import TableLocks
-from headrace.connectors.postgresql.offset import Offset, SnapshotProgress, parse_lsn
+from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
 from headrace.connectors.postgresql.overrides import Overrides, copy_override
 from headrace.connectors.postgresql.places import ordinals_used
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
@@ -104,10 +104,10 @@ class Snapshot:
         if keeper is None and SnapshotRule.of(self._config).streams:
             # The slot was there before: what it streams can be older than these rows.
             keeper = renew(self._config, None, self._check, log.warning)
-            start = replace(start, consistent=_position(keeper))
+            start = replace(start, consistent=position_of(keeper))
         elif keeper is None:
             keeper = renew(self._config, "", self._check, log.warning)
-            start = replace(start, lsn_commit=_position(keeper))
+            start = replace(start, lsn_commit=position_of(keeper))
         self._keeper = keeper
         tables = tuple(table.to_json() for table in self._listed())
         progress = SnapshotProgress(
@@ -147,7 +147,7 @@ class Snapshot:
             start,
             snapshot=progress,
             signals=signals,
-            consistent=_position(self._keeper),
+            consistent=position_of(self._keeper),
             slices=1,
             order=self._plan.order,
         )
@@ -221,7 +221,7 @@ class Snapshot:
         self.lock()
         self._keeper = renew(self._config, after.snapshot.xids, self._check, log.warning)
         self._renewed = True
-        self._consistent = _position(self._keeper)
+        self._consistent = position_of(self._keeper)
         log.info("the snapshot goes on with a new one, consistent from %d", self._consistent)
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
@@ -322,7 +322,7 @@ class Snapshot:
                 condition = selected_filter(table.condition, found[0].name, columns)
             statement = self._statement(table, chunk, condition, *found)
             told = self._told(progress, number, table, chunk, condition)
-            chunks.append(ChunkQuery(chunk, statement, found[1], told))
+            chunks.append(ChunkQuery(chunk, statement, found[1], told, condition is not None))
         groups = _grouped(chunks, end.slices)
         return [
             ChunkSlice(
@@ -401,17 +401,6 @@ def _limited(plan: Plan, config: PostgresConfig) -> Plan:
     if not config.is_set("snapshot.max.threads"):
         return plan
     return replace(plan, slices=min(plan.slices, config.snapshot_max_threads))
-
-
-def _position(keeper: Keeper) -> int:
-    """Where the log is now."""
-    query = (
-        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
-        " ELSE pg_current_wal_insert_lsn() END)::text"
-    )
-    row = keeper.connection.execute(query.encode()).fetchone()
-    assert row is not None
-    return parse_lsn(str(row[0]))
 
 
 class _Walker:
@@ -511,6 +500,7 @@ class ChunkQuery:
     statement: str
     facts: RelationFacts
     told: Told | None = None
+    filtered: bool = False
 
 
 @dataclass(frozen=True)
@@ -566,7 +556,9 @@ class ChunkSlice:
             place = (self.lsn, self.kind, query.chunk.ordinal, 0)
             yield from records_of(told.before, told.topic, place, 0, self.settings)
         held: RowTable | None = None  # one block, because the last row carries a marker
-        for images, offsets in read_copy(connection.pgconn, query.statement):
+        for images, offsets in read_rows(
+            connection, query.statement, query.facts, filtered=query.filtered
+        ):
             count = len(offsets) - 1
             if count == 0:
                 continue

@@ -19,8 +19,14 @@ from headrace.connectors.postgresql.chunks import (
     tables_with_rows,
 )
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import settings_of_users, translate
+from headrace.connectors.postgresql.connection import (
+    find_operators_in,
+    settings_of_users,
+    translate,
+)
+from headrace.connectors.postgresql.filtered_rows import check_filter
 from headrace.connectors.postgresql.overrides import Overrides
+from headrace.connectors.postgresql.type_facts import operator_schemas
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +116,7 @@ class TableList:
             if table is None:
                 continue
             condition = None if wanted is None else wanted[name]
-            if condition is not None and not self._accepts(condition, table):
+            if condition is not None and not self._accepts(condition, table, reading):
                 continue
             number += 1
             kind, leaves = self._leaves(table, condition)
@@ -126,11 +132,14 @@ class TableList:
             found.sort(key=self._resumes)
         return found
 
-    def _accepts(self, condition: str, table: CatalogTable) -> bool:
+    def _accepts(self, condition: str, table: CatalogTable, reading: CatalogReading) -> bool:
         from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
 
+        types = [reading.type_facts(column.type_oid) for column in table.columns]
+        find_operators_in(self._connection, operator_schemas(types))
         try:
-            selected_filter(condition, table.name, {c.name for c in table.columns})
+            checked = selected_filter(condition, table.name, {c.name for c in table.columns})
+            check_filter(self._connection, (table.schema, table.table), checked)
         except ValueError as problem:
             log.warning("%s is not read: %s", table.name, problem)
             return False

@@ -1,7 +1,7 @@
 """Chunks that were read and wait for their window to close, and what the log says of their keys.
 
 A row is dropped when its key has an event inside the window, or one before the window that the
-chunk's snapshot does not see: WAL order is not visibility order (docs/decisions/0006).
+chunk's snapshot does not see: WAL order is not visibility order (docs/decisions/0009).
 """
 
 from __future__ import annotations

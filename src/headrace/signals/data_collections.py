@@ -1,0 +1,57 @@
+"""Which tables a signal names: regular expressions over `schema.table`, any case, as Debezium's.
+
+They run on the thread that polls, and anybody who may write a signal writes them. Python's engine
+takes exponential time for some, and nothing can interrupt it; RE2, which PyArrow brings along,
+takes time in proportion to the name. What it leaves out for that, look-around and back references,
+is refused with a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.config.regex import translate_java_regex
+
+_LONGEST = 10_000
+_PLAIN = re.compile(r"\w+\.\w+", re.ASCII)
+
+
+def check_expression(expression: str) -> None:
+    """Raises ValueError with a sentence when `expression` cannot be used."""
+    matching(expression, [""])  # nothing is compiled for no names
+
+
+def matching(expression: str, names: Sequence[str]) -> list[str]:
+    """Those of `names` that `expression` describes as a whole, in their order.
+
+    Raises ValueError with a sentence that names the expression.
+    """
+    if _PLAIN.fullmatch(expression):
+        lowered = expression.lower()
+        return [name for name in names if name.lower() == lowered]
+    if len(expression) > _LONGEST:
+        raise ValueError(
+            f"{expression[:50]!r}… is not a regular expression of at most {_LONGEST} characters"
+        )
+    try:
+        pattern = rf"\A(?:{translate_java_regex(expression)})\z"
+        mask = pc.match_substring_regex(pa.array(names, pa.string()), pattern, ignore_case=True)
+    except (ValueError, OverflowError) as error:
+        problem = str(error).removeprefix("Invalid regular expression: ")
+        raise ValueError(f"{expression!r} is not a regular expression ({problem})") from None
+    return [name for name, matches in zip(names, mask.to_pylist(), strict=True) if matches]
+
+
+def named(expression: str, names: Sequence[str]) -> list[str]:
+    """As `matching`; an expression that matches none may be a name with quotes."""
+    plain = unquoted(expression)
+    return matching(expression, names) or [name for name in names if name == plain]
+
+
+def unquoted(name: str) -> str:
+    """`"a"."b.c"` names what `a.b.c` would not."""
+    return re.sub(r'"((?:[^"]|"")*)"', lambda part: part[1].replace('""', '"'), name)

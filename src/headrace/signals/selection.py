@@ -1,0 +1,41 @@
+"""The tables that a signal is about, of those that are captured or being read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from headrace.signals.data_collections import matching, named, unquoted
+from headrace.signals.progress import Pending
+from headrace.signals.signal import ExecuteSnapshot
+
+log = logging.getLogger(__name__)
+
+
+def tables_to_read(
+    identity: str, action: ExecuteSnapshot, captured: Sequence[str]
+) -> list[Pending]:
+    """The tables of a snapshot that the signal `identity` asks for, each with its filter: of the
+    first entry of `additional-conditions` that is for the table, else `additional-condition`."""
+    names: dict[str, None] = {}
+    for expression in action.collections:
+        found = matching(expression, captured)
+        names.update(dict.fromkeys(found or [unquoted(expression)]))
+    filters: dict[str, str] = {}
+    for entry in reversed(action.conditions):
+        filters |= dict.fromkeys(named(entry.collection, list(names)), entry.filter)
+    return [
+        Pending(name, identity, filters.get(name, action.condition), action.surrogate_key)
+        for name in names
+    ]
+
+
+def tables_to_stop(collections: Sequence[str], tables: Sequence[Pending]) -> list[Pending]:
+    """Those of `tables` that `collections` name; all when it is empty."""
+    names = [table.name for table in tables]
+    try:
+        chosen = {name for expression in collections for name in named(expression, names)}
+    except ValueError as problem:  # an earlier version wrote it into the offset
+        log.warning("a stop-snapshot is ignored: %s", problem)
+        return []
+    return [table for table in tables if not collections or table.name in chosen]
