@@ -58,10 +58,13 @@ def kill(run: Run) -> None:
 
 
 def lose(run: Run, *logs: str) -> None:
-    """Spark's last entry: the one of the micro-batch that the output ends with."""
+    """The end of Spark's log, from the micro-batch that the output ends with."""
+    last = int(str(state(run)["batchId"]))
     for log in logs:
-        (run.checkpoint / log / str(state(run)["batchId"])).unlink(missing_ok=True)
-        (run.checkpoint / log / f".{state(run)['batchId']}.crc").unlink(missing_ok=True)
+        for file in (run.checkpoint / log).iterdir():
+            number = file.name.strip(".").removesuffix(".crc")
+            if number.isdigit() and int(number) >= last:
+                file.unlink()
 
 
 def ids(run: Run) -> list[int]:

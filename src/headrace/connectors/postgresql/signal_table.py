@@ -34,7 +34,9 @@ def insert_signal(config: PostgresConfig, table: str, signal: Signal) -> None:
     """As anybody may write it. Raises HeadraceError."""
     schema, _, name = table.partition(".")
     try:
-        with connect(config, application="headrace signal") as connection:
+        with connect(
+            config, application="headrace signal", limit_ms=config.database_query_timeout_ms
+        ) as connection:
             connection.execute(
                 sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(sql.Identifier(schema, name)),
                 (signal.id, signal.type, signal.data),
