@@ -17,6 +17,7 @@ from headrace.cli.embedded import PostgresServer
 from headrace.cli.run import sink_options
 from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
+from headrace.spark.supervisor import Summary
 
 
 def properties(server: PostgresServer, **more: str) -> str:
@@ -116,6 +117,29 @@ def test_debezium_servers_sink_options_reach_sparks_sink():
     assert sink_options("kafka", config.headrace_sink) == {
         "kafka.bootstrap.servers": "h:1", "kafka.acks": "all", "topic": "x",
     }  # fmt: skip
+
+
+def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TEST_FOLDER", str(tmp_path))
+    file = tmp_path / "c.properties"
+    file.write_text(
+        "connector.class=postgresql\ntopic.prefix=s\ndatabase.hostname=h\ndatabase.user=u\n"
+        "database.dbname=d\ndebezium.sink.type=file\nheadrace.sink.sync=false\n"
+        "debezium.sink.file.path=${env:HEADRACE_TEST_FOLDER}/out\nheadrace.sink.codec=gzip\n"
+        "headrace.checkpoint.dir=${env:HEADRACE_TEST_FOLDER}/state\n"
+    )
+    calls = []
+
+    def append(pipeline, output, state, checkpoint, arguments, verb, options):
+        calls.append((output, state, options["sync"], pipeline.config.headrace_slice_order))
+        return Summary(rows=3)
+
+    monkeypatch.setattr("headrace.cli.run.append_to_file", append)
+    assert main(["run", str(file)]) == 0
+    assert calls == [(tmp_path / "out", tmp_path / "state", "false", "position")]
+    said = capsys.readouterr().err
+    assert said.count("warning: ") == 1
+    assert "headrace.sink.codec" in said
 
 
 def rows_of(output: Path) -> list[dict]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from headrace.spark.checkpoint import stored_offset
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.spark.checkpoint import refuse_torn, stored_offset
 
 
 def _write(folder: Path, number: int, offset: str, *, finished: bool) -> None:
@@ -36,3 +39,48 @@ def test_what_cannot_be_read_is_left_to_spark(tmp_path: Path) -> None:
     for text in ("", "{", "[1]", "-", '{"n":0}\n{"n":1}'):
         _write(tmp_path, 0, text, finished=True)
         assert stored_offset(tmp_path) is None
+
+
+def _logs(folder: Path, *, planned: int, finished: int) -> None:
+    for number in range(planned + 1):
+        _write(folder, number, json.dumps({"n": number}), finished=number <= finished)
+
+
+@pytest.mark.parametrize(("planned", "finished"), [(-1, -1), (0, -1), (0, 0), (4, 3), (4, 4)])
+def test_what_a_kill_leaves_is_whole(tmp_path: Path, planned: int, finished: int) -> None:
+    _logs(tmp_path, planned=planned, finished=finished)
+    for log in tmp_path.iterdir():
+        (log / ".5.0a1b.tmp").write_text("v1")
+        (log / ".4.crc").write_bytes(b"crc")
+    refuse_torn(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "v1", "v1\n", "\0" * 40, 'v1\n{"a":0}\n{"n"', None])
+@pytest.mark.parametrize(
+    ("log", "finished", "deleted"),
+    [
+        ("offsets", 3, ["offsets/4"]),
+        ("offsets", 4, ["offsets/4", "commits/4"]),
+        ("commits", 4, ["commits/4"]),
+    ],
+)
+def test_an_end_that_was_lost_is_refused_and_what_to_delete_is_named(
+    tmp_path: Path, content: str | None, log: str, finished: int, deleted: list[str]
+) -> None:
+    _logs(tmp_path, planned=4, finished=finished)
+    file = tmp_path / log / "4"
+    if content is None:
+        file.unlink()
+        deleted = [name for name in deleted if name != f"{log}/4"]
+    else:
+        file.write_text(content)
+    if not deleted:
+        return refuse_torn(tmp_path)
+    with pytest.raises(HeadraceError, match=r"spark\.checkpoint_torn") as raised:
+        refuse_torn(tmp_path)
+    named = " and ".join(str(tmp_path / name) for name in deleted)
+    assert raised.value.remedy.startswith(f"Delete {named}: ")
+    for name in deleted:
+        (tmp_path / name).unlink()
+    refuse_torn(tmp_path)
+    return None

@@ -1,5 +1,6 @@
 """A supervised query on a real Spark session, in a process of its own that can be killed."""
 
+import contextlib
 import json
 import os
 import signal
@@ -9,8 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
-from headrace.spark.supervisor import find_failure, has_caught_up
+from headrace.errors import HeadraceError
+from headrace.spark.supervisor import Limits, Supervisor, find_failure, has_caught_up
 
 HERE = Path(__file__).parent
 
@@ -114,6 +117,30 @@ def test_the_console_shows_a_few_lines_of_a_batch(tmp_path):
     out = Run(tmp_path, sink="console").wait()
     assert "create    t  id=0  id: 0" in out
     assert "… and 497 more" in out
+
+
+class Unreachable(Supervisor):
+    """Of a source that is never there; `_listening` needs a session."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.starts = 0
+        super().__init__(None, self.begin, limits, on_restart=lambda *_: None)
+
+    def begin(self):
+        self.starts += 1
+        assert self.starts < 1000, "nothing ends it"
+        error = HeadraceError("test.gone", "The server is gone", "Start it.", retriable=True)
+        raise StreamingQueryException(f"[STREAM_FAILED] Query terminated:\n{error!r}\n{error}")
+
+    def _listening(self):
+        return contextlib.nullcontext()
+
+
+@pytest.mark.parametrize("wait_ms", [1, 3_600_000])
+def test_a_limit_of_seconds_also_ends_a_run_that_only_fails(wait_ms):
+    run = Unreachable(Limits(retry_wait_ms=wait_ms, seconds=0.1))
+    assert run.run().reason == "seconds"
+    assert run.starts >= 1
 
 
 def test_an_error_of_ours_is_found_in_the_text_of_an_exception():

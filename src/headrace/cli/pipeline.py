@@ -47,8 +47,9 @@ class Pipeline:
 
     def validate(self, checkpoint: Path) -> None:
         """Refuses what cannot work before Spark starts. Raises HeadraceError."""
-        from headrace.spark.checkpoint import stored_offset
+        from headrace.spark.checkpoint import refuse_torn, stored_offset
 
+        refuse_torn(checkpoint)
         connector = open_connector(self.config, cores=1, inline=False, orphaned=lambda: False)
         try:
             while True:

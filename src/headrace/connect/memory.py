@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from llvmlite import ir
 from numba import config, njit
 from numba.core import types
 from numba.extending import intrinsic
+
+from headrace.connect.private_folders import private_folder
 
 PADDING = 64
 
@@ -53,13 +54,7 @@ def _cache_folder() -> str:
     configured = os.environ.get("NUMBA_CACHE_DIR")
     cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     root = Path(configured) if configured else Path(cache) / "headrace" / "kernels"
-    try:
-        (root / digest).mkdir(parents=True, exist_ok=True)
-        if os.access(root / digest, os.W_OK):
-            return str(root / digest)
-    except OSError:
-        pass
-    return tempfile.mkdtemp(prefix="headrace-kernels-")
+    return str(private_folder(root / digest, "headrace-kernels-"))
 
 
 config.CACHE_DIR = _cache_folder()

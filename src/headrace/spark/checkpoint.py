@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+
+from headrace.errors import HeadraceError
 
 
 def stored_offset(folder: Path) -> dict[str, Any] | None:
@@ -27,6 +30,42 @@ def planned_batch(folder: Path) -> int:
     """The micro-batch that Spark planned last: its offset is written before its range is asked
     for, and the next one's after its end. -1: none."""
     return max(_numbers(folder / "offsets"), default=-1)
+
+
+def refuse_torn(folder: Path) -> None:
+    """Refuses a log whose last files are empty, cut short or missing: Spark does not force them to
+    the disk, so a power failure may take them. A kill does not. Raises
+    HeadraceError("spark.checkpoint_torn") with what Spark can go on without.
+    """
+    # A run that is ending may write meanwhile; Spark writes a micro-batch's offset first.
+    done = max(_numbers(folder / "commits"), default=-1)
+    planned = max(_numbers(folder / "offsets"), default=-1)
+    torn: list[Path] = []
+    for number in range(max(0, min(done, planned)), max(done, planned) + 1):
+        offset, commit = (folder / log / str(number) for log in ("offsets", "commits"))
+        if not _is_whole(offset):
+            torn += [path for path in (offset, commit) if path.exists()]
+        elif commit.exists() and not _is_whole(commit):
+            torn.append(commit)
+    if torn:
+        raise HeadraceError(
+            "spark.checkpoint_torn",
+            f"Spark's log in {folder} has lost its end: micro-batch {torn[0].name} is not whole",
+            f"Delete {' and '.join(map(str, torn))}: then the micro-batch is planned anew, and the "
+            "file sink replaces what it has of it.",
+        )
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether a file of Spark's log is there from its version to its last line."""
+    try:
+        version, *lines = file.read_text().splitlines()
+        for line in lines:
+            if line != "-":
+                json.loads(line)
+    except (OSError, ValueError):
+        return False
+    return re.fullmatch(r"v\d+", version) is not None and bool(lines)
 
 
 def _numbers(folder: Path) -> list[int]:

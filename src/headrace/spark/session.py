@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.spark.class_archive import archive_options
 from headrace.spark.java import find_java
+from headrace.spark.sockets import socket_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,6 +87,8 @@ def build_session(
     chosen = master or f"local[{os.cpu_count() or 1},4]"
     builder = SparkSession.builder.appName(name).master(chosen)
     merged = defaults() | _local() | dict(settings or {})
+    if chosen.startswith("local"):
+        merged.setdefault("spark.python.unix.domain.socket.dir", str(socket_folder()))
     archive = archive_options(java_home, os.environ["SPARK_HOME"])
     merged["spark.driver.extraJavaOptions"] += f" {archive}"
     if not chosen.startswith("local["):

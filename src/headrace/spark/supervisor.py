@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import re
 import signal
 import threading
@@ -191,9 +192,12 @@ class Supervisor:
                 if self._stopping.is_set():
                     summary.reason = Reason.SIGNAL
                     return summary
-                self._wait_before_retry(failure)
+                self._wait_before_retry(failure, began)
                 if self._stopping.is_set():
                     summary.reason = Reason.SIGNAL
+                    return summary
+                if self._left(began) <= 0:
+                    summary.reason = Reason.SECONDS
                     return summary
                 summary.restarts += 1
         return summary
@@ -210,10 +214,15 @@ class Supervisor:
             if watched.awaitTermination(_WATCH_S):  # raises when the query failed
                 return Reason.FINISHED
             now = time.monotonic()
-            if self._limits.seconds is not None and now - began >= self._limits.seconds:
+            if self._left(began) <= 0:
                 return Reason.SECONDS
             if self._limits.idle_exit is not None and self._is_idle(query, now):
                 return Reason.IDLE
+
+    def _left(self, began: float) -> float:
+        """Seconds until the run is to end."""
+        seconds = self._limits.seconds
+        return math.inf if seconds is None else began + seconds - time.monotonic()
 
     def _is_idle(self, query: StreamingQuery, now: float) -> bool:
         watch = self._watch
@@ -241,7 +250,7 @@ class Supervisor:
                 # spark.sql.streaming.stopTimeout passed: the session's end ends the query too.
                 _log.warning("the query did not stop in time: %s", _essence(str(error)))
 
-    def _wait_before_retry(self, failure: HeadraceError) -> None:
+    def _wait_before_retry(self, failure: HeadraceError, began: float) -> None:
         """Returns when it is time to start again; raises `failure` when it is not to be."""
         watch, limits = self._watch, self._limits
         watch.failures += 1
@@ -261,7 +270,7 @@ class Supervisor:
             self._on_restart(failure, wait)
         else:
             _log.warning("%s; next attempt in %.1f s", failure, wait)
-        self._stopping.wait(wait)
+        self._stopping.wait(max(0.0, min(wait, self._left(began))))
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
-"""`headrace check` ends whatever the server does: `connection.validation.timeout.ms`."""
+"""`headrace check` and `headrace signal` end whatever the server does."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.connectors.postgresql.checks import check
-from headrace.connectors.registry import parse_configuration
+from headrace.connectors.registry import parse_configuration, send_signal
+from headrace.errors import HeadraceError
 from tests.servers.postgresql import Database
 
 HANGS_FOR_S = 20
@@ -48,18 +50,37 @@ def test_a_server_that_says_nothing_is_unreachable(silent_port: int) -> None:
     assert "timeout" in finding.message
 
 
+@contextlib.contextmanager
+def locked(database: Database, table: str) -> Iterator[None]:
+    """Somebody has locked a table, for a while."""
+    with database.connect() as connection:
+        connection.autocommit = False
+        connection.execute(f"LOCK {table} IN ACCESS EXCLUSIVE MODE".encode())
+        release = threading.Timer(HANGS_FOR_S, connection.rollback)
+        release.start()
+        yield
+        release.cancel()
+        release.join()
+        connection.rollback()
+
+
+@pytest.mark.postgres
+def test_a_signal_to_a_locked_table_is_ended_and_named(database: Database) -> None:
+    database.execute("CREATE TABLE signals (id text PRIMARY KEY, type text, data text)")
+    given = database.properties() | {
+        "signal.data.collection": "public.signals",
+        "database.query.timeout.ms": "1000",
+    }
+    with locked(database, "signals"), pytest.raises(HeadraceError, match="statement timeout"):
+        send_signal(parse_configuration(given), "log", '{"message": "x"}')
+
+
 @pytest.mark.postgres
 def test_a_query_that_waits_for_a_lock_is_ended_and_named(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     given = database.properties() | {"connection.validation.timeout.ms": "1000"}
-    with database.connect() as connection:
-        connection.autocommit = False
-        connection.execute("LOCK pg_publication IN ACCESS EXCLUSIVE MODE")
-        release = threading.Timer(HANGS_FOR_S, connection.rollback)
-        release.start()
+    with locked(database, "pg_publication"):
         found = check(parse_configuration(given))
-        release.cancel()
-        connection.rollback()
     (error,) = [finding for finding in found if finding.level == "error"]
     assert error.code == "postgresql.query_failed"
     assert "statement timeout" in error.message

@@ -36,7 +36,12 @@ def insert_signal(config: PostgresConfig, table: str, signal: Signal) -> None:
     schema, _, name = table.partition(".")
     values = (signal.id, signal.type, signal.data)
     try:
-        with connect(config, application="headrace signal", users_sql=True) as connection:
+        with connect(
+            config,
+            application="headrace signal",
+            limit_ms=config.database_query_timeout_ms,
+            users_sql=True,
+        ) as connection:
             connection.execute(
                 sql.SQL("INSERT INTO {} VALUES ({})").format(
                     sql.Identifier(schema, name), sql.SQL(", ").join(map(sql.Literal, values))

@@ -1,0 +1,34 @@
+"""Folders from which code is loaded, and through which processes talk: nobody else writes there."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+
+def private_folder(folder: Path, prefix: str) -> Path:
+    """`folder`, or one beside it with the number of this user, or a fresh temporary one whose name
+    begins with `prefix`: the first that is private."""
+    for place in (folder, folder.with_name(f"{folder.name}-{os.geteuid()}")):
+        if make_private(place):
+            return place
+    return Path(tempfile.mkdtemp(prefix=prefix))
+
+
+def make_private(folder: Path) -> bool:
+    """Whether `folder` is there, is this user's own, and can be used. It is made with what leads
+    to it, and closed to everybody else."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        # Who may replace the link chooses the folder.
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            return False
+        if status.st_mode & 0o077:
+            folder.chmod(0o700)
+        return os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        return False

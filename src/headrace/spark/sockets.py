@@ -1,0 +1,62 @@
+"""Where Spark's Python processes and its JVM meet: Unix sockets in a folder of this user alone."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from headrace.connect.private_folders import make_private
+
+LONGEST = 61
+"""Characters of a folder's path that leave room for the name of a socket."""
+_PREFIX = "s-"
+_OWNER = "owner"
+
+
+@cache
+def socket_folder() -> Path:
+    """A folder of this process, gone when it ends. What killed processes left is swept."""
+    for parent in (Path(tempfile.gettempdir()), Path("/tmp")):  # noqa: S108
+        root = parent / f"headrace-{os.geteuid()}"
+        if len(str(root)) + len(f"/{_PREFIX}12345678") <= LONGEST and make_private(root):
+            with _locked(root / "lock"):
+                _sweep(root)
+                return _folder_in(root)
+    return _folder_in(None)
+
+
+def _folder_in(root: Path | None) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
+    owner = (folder / _OWNER).open("wb")
+    fcntl.flock(owner, fcntl.LOCK_EX)
+    atexit.register(_remove, folder, owner)
+    return folder
+
+
+def _remove(folder: Path, owner: IO[bytes]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    owner.close()
+
+
+def _sweep(root: Path) -> None:
+    """Remove the folders whose processes hold no lock any more."""
+    for folder in root.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            with (folder / _OWNER).open("ab") as owner:
+                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,94 @@
+"""Cache folders, from which code is run: of this user, and closed to others."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headrace.connect import memory
+from headrace.spark.cache import cache_folder
+
+Folder = Callable[[Path], Path]
+
+
+def of_spark(root: Path) -> Path:
+    return cache_folder("java")
+
+
+def of_kernels(root: Path) -> Path:
+    return Path(memory._cache_folder())
+
+
+@pytest.fixture(params=[of_spark, of_kernels])
+def folder(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Folder:
+    """Makes the folder below `tmp_path`; others are made in `tmp_path / "temporary"`."""
+    monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    made: Folder = request.param
+    return made
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_it_is_made_for_this_user_alone(folder: Folder, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        made = folder(tmp_path)
+    finally:
+        os.umask(before)
+    assert made.parent == tmp_path / "cache"
+    assert mode(made) == 0o700
+    assert folder(tmp_path) == made
+
+
+def test_it_is_closed_when_it_was_open(folder: Folder, tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    made.chmod(0o777)
+    assert folder(tmp_path) == made
+    assert mode(made) == 0o700
+
+
+def test_in_a_shared_cache_every_user_has_his_own(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = folder(tmp_path)
+    (first / "code").write_text("not mine")
+    uid = os.geteuid()
+    real = Path.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        status = real(path)
+        return os.stat_result((*status[:4], uid + 1, *status[5:])) if path == first else status
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    other = folder(tmp_path)
+    assert other != first
+    assert list(other.iterdir()) == []
+    assert folder(tmp_path) == other
+
+
+def test_a_link_is_not_followed(folder: Folder, tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    made.rmdir()
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    made.symlink_to(target)
+    assert folder(tmp_path) != made
+    assert list(target.iterdir()) == []
+
+
+def test_without_a_usable_one_it_is_temporary(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    made = folder(tmp_path)
+    assert made.parent == tmp_path / "temporary"
+    assert mode(made) == 0o700
