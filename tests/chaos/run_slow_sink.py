@@ -1,0 +1,34 @@
+"""A query on a PostgreSQL source with a sink that rests after each micro-batch; prints how many
+records each has, and the size of its largest value."""
+
+import json
+import sys
+import time
+
+import headrace
+from headrace.cli.pipeline import open_session
+
+
+def main(properties, checkpoint, seconds):
+    from pyspark.sql import functions as f
+
+    spark = open_session("test", master="local[2,4]", idle_exit=None, debug=False)
+    headrace.register(spark)
+    frame = spark.readStream.format("headrace").options(**headrace.options(json.loads(properties)))
+
+    def take(batch, _number):
+        found = batch.select(f.count("*"), f.max(f.octet_length("value"))).first()
+        print("batch", *(value or 0 for value in found), flush=True)
+        time.sleep(float(seconds))
+
+    writer = frame.load().writeStream.option("checkpointLocation", checkpoint)
+    query = writer.foreachBatch(take).start()
+    sys.stdin.readline()
+    query.stop()
+    if query.exception() is not None:
+        print("failed", str(query.exception())[:3000], flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
