@@ -2,17 +2,19 @@
 records each has, and the size of its largest value."""
 
 import json
+import select
 import sys
 import time
 
 import headrace
-from headrace.cli.pipeline import open_session
+from headrace.spark.session import build_session
 
 
 def main(properties, checkpoint, seconds):
     from pyspark.sql import functions as f
 
-    spark = open_session("test", master="local[2,4]", idle_exit=None, debug=False)
+    # As much memory as Spark gives a session that asks for none.
+    spark = build_session("test", master="local[2,4]", settings={"spark.driver.memory": "1g"})
     headrace.register(spark)
     frame = spark.readStream.format("headrace").options(**headrace.options(json.loads(properties)))
 
@@ -23,7 +25,8 @@ def main(properties, checkpoint, seconds):
 
     writer = frame.load().writeStream.option("checkpointLocation", checkpoint)
     query = writer.foreachBatch(take).start()
-    sys.stdin.readline()
+    while query.isActive and not select.select([sys.stdin], [], [], 0.5)[0]:
+        pass
     query.stop()
     if query.exception() is not None:
         print("failed", str(query.exception())[:3000], flush=True)

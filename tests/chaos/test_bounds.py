@@ -12,7 +12,7 @@ import pytest
 from benchmarks.processes import PeakMemory
 
 from headrace.cli.embedded import PostgresServer
-from tests.chaos.run import wait_for
+from tests.chaos.run import Run, wait_for
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark, pytest.mark.chaos]
 
@@ -111,3 +111,26 @@ def test_two_neighbouring_rows_of_a_hundred_megabytes_pass_through_spark(
         assert [size // base64 for _, size in sink.batches()] == [1] * len(sink.batches())
     finally:
         sink.close()
+
+
+def test_two_neighbouring_rows_of_a_hundred_megabytes_reach_a_file(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    server.execute("CREATE TABLE documents (id int PRIMARY KEY, content bytea)")
+    more = {"table_include_list": "public.documents", "snapshot_mode": "no_data"}
+    run = Run(server, tmp_path, **more)
+    try:
+        run.ensure()
+        wait_for(run.tail, run.has_slot)
+        server.execute(
+            "INSERT INTO documents"
+            " SELECT i, convert_to(repeat('x', 104857600), 'UTF8') FROM generate_series(1, 2) i"
+        )
+        wait_for(run.tail, lambda: run.lines() >= 2, 600)
+        run.end()
+        with run.output.open() as lines:
+            events = [json.loads(line)["value"]["after"] for line in lines]
+        assert [event["id"] for event in events] == [1, 2]
+        assert {len(event["content"]) for event in events} == {4 * -(-104857600 // 3)}
+    finally:
+        run.close()

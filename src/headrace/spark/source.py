@@ -11,8 +11,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAv
 from pyspark.sql.types import StructType
 
 from headrace.config.connector import ConnectorConfig
-from headrace.connectors.connector import OffsetObject, Slice
+from headrace.connectors.connector import OffsetObject
 from headrace.connectors.registry import parse_options
+from headrace.spark.slice_partition import SlicePartition
 
 COLUMNS = (
     "topic string not null, partition int, key string, value string, "
@@ -36,13 +37,6 @@ class HeadraceDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
         return HeadraceReader(parse_options(dict(self.options)))
-
-
-class SlicePartition(InputPartition):
-    """A slice on its way to a task."""
-
-    def __init__(self, part: Slice) -> None:
-        self.slice = part
 
 
 class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -78,13 +72,13 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         from headrace.spark.source_process import session
 
-        return [SlicePartition(part) for part in session(self.config).slices(start, end)]
+        return session(self.config).partitions(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from headrace.spark.task import read_slice
 
         assert isinstance(partition, SlicePartition)
-        return read_slice(partition.slice, self.config)
+        return read_slice(partition.unpack(), self.config)
 
     def commit(self, end: dict[str, Any]) -> None:
         from headrace.spark.source_process import session

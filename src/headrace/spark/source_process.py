@@ -14,8 +14,15 @@ from pathlib import Path
 from types import FrameType
 
 from headrace.config.connector import ConnectorConfig
-from headrace.connectors.connector import Connector, OffsetObject, Slice
+from headrace.connectors.connector import Connector, OffsetObject
 from headrace.connectors.registry import open_connector
+from headrace.spark.slice_partition import (
+    SlicePartition,
+    driver_command,
+    is_local,
+    message_limit,
+    partitions_of,
+)
 
 LONG_POLL = timedelta(milliseconds=900)
 """How long one latestOffset waits for data; it returns at once when there is some."""
@@ -34,6 +41,7 @@ class SourceSession:
             inline=_is_inline(config),
             orphaned=Orphaned(),
         )
+        self._message_mib = message_limit(driver_command(), os.environ)
 
     def bounded(self) -> None:
         """Trigger availableNow."""
@@ -49,9 +57,9 @@ class SourceSession:
         """The head of the log as last heard."""
         return self._connector.latest()
 
-    def slices(self, start: OffsetObject, end: OffsetObject) -> Sequence[Slice]:
+    def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[SlicePartition]:
         """The slices of a range."""
-        return self._connector.slices(start, end)
+        return partitions_of(self._connector.slices(start, end), self._message_mib)
 
     def commit(self, end: OffsetObject) -> None:
         """The fallback acknowledgement."""
@@ -105,16 +113,7 @@ def _is_inline(config: ConnectorConfig) -> bool:
     transport = str(config.headrace_slice_transport)
     if transport != "auto":
         return transport == "inline"
-    try:
-        command = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return True
-    for here, following in zip(command, [*command[1:], b""], strict=True):
-        if here.startswith(b"spark.master="):
-            return not here.startswith((b"spark.master=local[", b"spark.master=local\0"))
-        if here == b"--master":
-            return not (following == b"local" or following.startswith(b"local["))
-    return True
+    return not is_local(driver_command())
 
 
 def session(config: ConnectorConfig) -> SourceSession:

@@ -10,6 +10,8 @@ from headrace.errors import HeadraceError
 from headrace.signals.progress import SignalProgress
 
 VERSION = 1
+LARGEST_EPOCH = 0xFFFF
+"""`sequence` has four hexadecimal digits for it."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,15 @@ class Offset:
     heartbeat: int = 0
     snapshot: SnapshotProgress | None = None
     signals: SignalProgress | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epoch <= LARGEST_EPOCH:
+            raise HeadraceError(
+                "offset.epochs_used_up",
+                f"The query has begun anew {LARGEST_EPOCH} times, and `sequence` has room for no "
+                "more: further records would sort before the first ones",
+                "Start with a new checkpoint, and let what compares `sequence` start over too.",
+            )
 
     @property
     def is_initial(self) -> bool:

@@ -1,0 +1,93 @@
+"""Slices on their way to tasks, and how large Spark lets them be."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql.datasource import InputPartition
+
+from headrace.connectors.connector import Slice
+from headrace.errors import HeadraceError
+
+_LIMIT = "spark.rpc.message.maxSize"
+_DEFAULT_MIB = 128
+_REST_OF_A_TASK = 200 << 10
+"""Bytes that a task's description has beside its slice, and some."""
+
+
+class SlicePartition(InputPartition):
+    """A slice, pickled."""
+
+    def __init__(self, part: Slice) -> None:
+        self.packed = pickle.dumps(part)
+
+    def unpack(self) -> Slice:
+        """The slice."""
+        part: Slice = pickle.loads(self.packed)  # noqa: S301 - of the source process
+        return part
+
+
+def partitions_of(parts: Sequence[Slice], message_mib: int | None) -> list[SlicePartition]:
+    """The slices as partitions; a message to an executor has at most `message_mib` MiB (None:
+    tasks get no messages).
+
+    Raises HeadraceError("spark.slice_too_large"): Spark drops such a task, or runs out of memory.
+    """
+    partitions = []
+    for part in parts:
+        partition = SlicePartition(part)
+        size = len(partition.packed) + _REST_OF_A_TASK
+        if message_mib is not None and size > message_mib << 20:
+            raise HeadraceError(
+                "spark.slice_too_large",
+                f"A row change needs a slice of {size} bytes, and on a cluster {_LIMIT} limits "
+                f"what a task is sent to {message_mib} MiB",
+                f"Set {_LIMIT} to {(size >> 20) + 1} or more (--conf or spark-defaults.conf) and "
+                "give driver and executors several times that as memory, or run the query on a "
+                "local master, where slices do not carry their rows.",
+            )
+        partitions.append(partition)
+    return partitions
+
+
+def driver_command() -> list[bytes]:
+    """The command line of the JVM above this process; empty where it is not to be known."""
+    try:
+        return Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def is_local(command: Sequence[bytes]) -> bool:
+    """Whether tasks certainly run on this host, inside of the driver's JVM."""
+    for here, following in itertools.pairwise([*command, b""]):
+        if here.startswith(b"spark.master="):
+            return here == b"spark.master=local" or here.startswith(b"spark.master=local[")
+        if here == b"--master":
+            return following == b"local" or following.startswith(b"local[")
+    return False
+
+
+def message_limit(command: Sequence[bytes], environment: Mapping[str, str]) -> int | None:
+    """MiB of a message to an executor; None: the driver runs the tasks itself."""
+    if is_local(command):
+        return None
+    for argument in command:
+        name, _, value = argument.decode(errors="replace").partition("=")
+        if name == _LIMIT and value.isdecimal():
+            return int(value)
+    for folder in (environment.get("SPARK_CONF_DIR"), f"{environment.get('SPARK_HOME', '')}/conf"):
+        try:
+            lines = Path(folder or "", "spark-defaults.conf").read_text().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            words = line.replace("=", " ").split()
+            if len(words) == 2 and words[0] == _LIMIT and words[1].isdecimal():
+                return int(words[1])
+        break
+    return _DEFAULT_MIB
