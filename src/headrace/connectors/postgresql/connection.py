@@ -124,14 +124,16 @@ def _set_ours(connection: psycopg.Connection) -> None:
 @contextmanager
 def settings_of_users(connection: psycopg.Connection) -> Iterator[None]:
     """Inside of a transaction: what runs meanwhile is SQL that users wrote."""
-    theirs = (
+    now = [f"pg_catalog.current_setting('{name}')" for name in _OURS]
+    theirs = [
         f"pg_catalog.set_config('{name}', pg_catalog.current_setting('headrace.{name}'), true)"
         for name in _OURS
-    )
-    connection.execute(f"SELECT {', '.join(theirs)}".encode())
+    ]
+    row = connection.execute(f"SELECT {', '.join([*now, *theirs])}".encode()).fetchone()
+    assert row is not None
     yield
-    ours = (f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in _OURS.items())
-    connection.execute(f"SELECT {', '.join(ours)}".encode())
+    before = [f"pg_catalog.set_config('{name}', %s, true)" for name in _OURS]
+    connection.execute(f"SELECT {', '.join(before)}".encode(), row[: len(before)])
 
 
 def find_operators_in(connection: psycopg.Connection, schemas: Iterable[str]) -> None:

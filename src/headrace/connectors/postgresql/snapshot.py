@@ -4,17 +4,14 @@ of the slot's consistent point; resumed by the rules of docs/decisions (architec
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import psycopg
 from psycopg import sql
 
-from headrace.connect.memory import address_of
-from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog import (
@@ -23,6 +20,7 @@ from headrace.connectors.postgresql.catalog import (
     CatalogTable,
     message_of,
 )
+from headrace.connectors.postgresql.chunk_slices import ChunkQuery, ChunkSlice
 from headrace.connectors.postgresql.chunks import (
     PAGE_BYTES,
     Chunk,
@@ -32,14 +30,11 @@ from headrace.connectors.postgresql.chunks import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
-    connect,
     find_operators_in,
     settings_of_users,
-    translate,
 )
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
-from headrace.connectors.postgresql.filtered_rows import read_rows
-from headrace.connectors.postgresql.keeper import Keeper, lost_snapshot, position_of, renew
+from headrace.connectors.postgresql.events import EventSettings, RelationFacts
+from headrace.connectors.postgresql.keeper import Keeper, position_of, renew
 from headrace.connectors.postgresql.locks import TableLocks
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
 from headrace.connectors.postgresql.overrides import Overrides, copy_override
@@ -48,7 +43,6 @@ from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.postgresql.snapshot_notifications import (
     Told,
     count_statement,
-    records_of,
     tell,
 )
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
@@ -87,6 +81,7 @@ class Snapshot:
         self._read: dict[int, CatalogReading] = {}
         self._described: dict[int, tuple[CatalogTable, RelationFacts] | None] = {}
         self._rows: dict[int, int] = {}
+        self._operators: tuple[Keeper | None, set[str]] = (None, set())
 
     def lock(self) -> None:
         """As snapshot.locking.mode says; before the snapshot is taken."""
@@ -291,6 +286,13 @@ class Snapshot:
             )
         return self._rows[leaf[0]]
 
+    def find_operators_of(self, facts: RelationFacts) -> None:
+        """The keeper's connection compares keys of the table by their types' operators."""
+        wanted = self._keeper, operator_schemas(facts.types)
+        if wanted != self._operators:
+            find_operators_in(self.connection, wanted[1])
+            self._operators = wanted
+
     @property
     def connection(self) -> psycopg.Connection:
         """The keeper's connection: queries on it see the snapshot."""
@@ -467,7 +469,7 @@ class _Walker:
             if found is None:
                 return None
             lower = self.lower if isinstance(self.lower, tuple) else None
-            find_operators_in(self._owner.connection, operator_schemas(found[1].types))
+            self._owner.find_operators_of(found[1])
             return next_bound(
                 self._owner.connection, (leaf[1], leaf[2]), found[0].key, lower, self.chunk_rows
             )
@@ -490,102 +492,3 @@ def _grouped(chunks: list[ChunkQuery], slices: int) -> list[list[ChunkQuery]]:
         if weight >= share * len(groups) and len(groups) < slices and query is not chunks[-1]:
             groups.append([])
     return [group for group in groups if group]
-
-
-@dataclass(frozen=True)
-class ChunkQuery:
-    """A chunk, its COPY statement, and what its columns are."""
-
-    chunk: Chunk
-    statement: str
-    facts: RelationFacts
-    told: Told | None = None
-    filtered: bool = False
-
-
-@dataclass(frozen=True)
-class ChunkSlice:
-    """Chunks that one task reads on the keeper's snapshot, one after the other."""
-
-    queries: tuple[ChunkQuery, ...]
-    snapshot_id: str
-    lsn: int
-    taken_us: int
-    txid: int | None
-    epoch: int
-    settings: EventSettings
-    config: PostgresConfig
-    last_commit: int | None = None
-    kind: int = 0
-    log_bytes: ClassVar[int | None] = None
-
-    def read(self) -> Iterator[list[Records]]:
-        """A piece per block of rows. Raises HeadraceError("postgresql.snapshot_gone")."""
-        connection = connect(self.config, application="headrace chunk")
-        try:
-            try:
-                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                connection.execute(f"SET TRANSACTION SNAPSHOT '{self.snapshot_id}'".encode())
-                connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
-            except psycopg.Error as error:
-                found = lost_snapshot(error)
-                raise found or translate(error, self.config, "Reading a chunk") from None
-            for query in self.queries:
-                if query.chunk.kind == "query":
-                    with settings_of_users(connection):
-                        yield from self._chunk(connection, query)
-                else:
-                    find_operators_in(connection, operator_schemas(query.facts.types))
-                    yield from self._chunk(connection, query)
-        finally:
-            connection.pgconn.finish()
-
-    def _chunk(self, connection: psycopg.Connection, query: ChunkQuery) -> Iterator[list[Records]]:
-        shape = shape_of(query.facts, self.settings)
-        transaction = np.zeros(1, TRANSACTION)
-        transaction["xid"] = NULL if self.txid is None else self.txid
-        transaction["commit_us"] = self.taken_us
-        transaction["commit_ms"] = self.taken_us // 1000
-        transaction["commit_ns"] = self.taken_us * 1000
-        transaction["last_commit"] = NULL if self.last_commit is None else self.last_commit
-        transaction["final_lsn"] = self.lsn
-        done = shift = 0
-        told = query.told
-        if told is not None:
-            shift = len(told.before)
-            place = (self.lsn, self.kind, query.chunk.ordinal, 0)
-            yield from records_of(told.before, told.topic, place, 0, self.settings)
-        held: RowTable | None = None  # one block, because the last row carries a marker
-        for images, offsets in read_rows(
-            connection, query.statement, query.facts, filtered=query.filtered
-        ):
-            count = len(offsets) - 1
-            if count == 0:
-                continue
-            if held is not None:
-                yield group_by_shape(held, {0: shape})
-            rows = np.zeros(count, ROW)
-            rows["new"] = address_of(images) + offsets[:-1]
-            rows["size"] = offsets[1:] - offsets[:-1]
-            rows["position"] = self.lsn
-            rows["lsn"] = self.lsn
-            rows["kind"], rows["ordinal"] = self.kind, query.chunk.ordinal
-            rows["part"] = np.arange(shift + done, shift + done + count)
-            rows["operation"] = ord("r")
-            rows["marker"] = MARKERS.index("true")
-            if done == 0 and query.chunk.first:
-                name = "first" if query.chunk.first == "run" else "first_in_data_collection"
-                rows["marker"][0] = MARKERS.index(name)
-            done += count
-            held = RowTable(rows, transaction, (images,))
-        if held is not None:
-            if query.chunk.last:
-                last = held.rows["marker"]
-                name = "last" if query.chunk.last == "run" else "last_in_data_collection"
-                if not (name != "last" and MARKERS[last[-1]] == "first"):
-                    last[-1] = MARKERS.index(name)
-            yield group_by_shape(held, {0: shape})
-        if told is not None and told.behind:
-            place = (self.lsn, self.kind, query.chunk.ordinal, shift + done)
-            scanned = told.scanned(connection, done)
-            yield from records_of(told.behind, told.topic, place, scanned, self.settings)

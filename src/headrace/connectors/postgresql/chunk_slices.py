@@ -1,0 +1,133 @@
+"""Slices of chunks of the initial snapshot, as tasks read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import psycopg
+
+from headrace.connect.memory import address_of
+from headrace.connect.records import Records, group_by_shape
+from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable
+from headrace.connectors.postgresql.chunks import Chunk
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import (
+    connect,
+    find_operators_in,
+    settings_of_users,
+    translate,
+)
+from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
+from headrace.connectors.postgresql.filtered_rows import read_rows
+from headrace.connectors.postgresql.keeper import lost_snapshot
+from headrace.connectors.postgresql.snapshot_notifications import Told, records_of
+from headrace.connectors.postgresql.type_facts import operator_schemas
+
+
+@dataclass(frozen=True)
+class ChunkQuery:
+    """A chunk, its COPY statement, and what its columns are."""
+
+    chunk: Chunk
+    statement: str
+    facts: RelationFacts
+    told: Told | None = None
+    filtered: bool = False
+
+
+@dataclass(frozen=True)
+class ChunkSlice:
+    """Chunks that one task reads on the keeper's snapshot, one after the other."""
+
+    queries: tuple[ChunkQuery, ...]
+    snapshot_id: str
+    lsn: int
+    taken_us: int
+    txid: int | None
+    epoch: int
+    settings: EventSettings
+    config: PostgresConfig
+    last_commit: int | None = None
+    kind: int = 0
+    log_bytes: ClassVar[int | None] = None
+
+    def read(self) -> Iterator[list[Records]]:
+        """A piece per block of rows. Raises HeadraceError("postgresql.snapshot_gone")."""
+        connection = connect(self.config, application="headrace chunk")
+        try:
+            try:
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                connection.execute(f"SET TRANSACTION SNAPSHOT '{self.snapshot_id}'".encode())
+                connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
+            except psycopg.Error as error:
+                found = lost_snapshot(error)
+                raise found or translate(error, self.config, "Reading a chunk") from None
+            found_in: set[str] = set()
+            for query in self.queries:
+                schemas = operator_schemas(query.facts.types)
+                if query.chunk.kind == "query":
+                    with settings_of_users(connection):
+                        yield from self._chunk(connection, query)
+                    found_in = set()
+                    continue
+                if schemas != found_in:
+                    find_operators_in(connection, schemas)
+                    found_in = schemas
+                yield from self._chunk(connection, query)
+        finally:
+            connection.pgconn.finish()
+
+    def _chunk(self, connection: psycopg.Connection, query: ChunkQuery) -> Iterator[list[Records]]:
+        shape = shape_of(query.facts, self.settings)
+        transaction = np.zeros(1, TRANSACTION)
+        transaction["xid"] = NULL if self.txid is None else self.txid
+        transaction["commit_us"] = self.taken_us
+        transaction["commit_ms"] = self.taken_us // 1000
+        transaction["commit_ns"] = self.taken_us * 1000
+        transaction["last_commit"] = NULL if self.last_commit is None else self.last_commit
+        transaction["final_lsn"] = self.lsn
+        done = shift = 0
+        if query.told is not None:
+            shift = len(query.told.before)
+            place = (self.lsn, self.kind, query.chunk.ordinal, 0)
+            told = query.told
+            yield from records_of(told.before, told.topic, place, 0, self.settings)
+        # One block is held back, because the last row carries a marker.
+        held: RowTable | None = None
+        for images, offsets in read_rows(
+            connection, query.statement, query.facts, filtered=query.filtered
+        ):
+            count = len(offsets) - 1
+            if count == 0:
+                continue
+            if held is not None:
+                yield group_by_shape(held, {0: shape})
+            rows = np.zeros(count, ROW)
+            rows["new"] = address_of(images) + offsets[:-1]
+            rows["size"] = offsets[1:] - offsets[:-1]
+            rows["position"] = self.lsn
+            rows["lsn"] = self.lsn
+            rows["kind"], rows["ordinal"] = self.kind, query.chunk.ordinal
+            rows["part"] = np.arange(shift + done, shift + done + count)
+            rows["operation"] = ord("r")
+            rows["marker"] = MARKERS.index("true")
+            if done == 0 and query.chunk.first:
+                name = "first" if query.chunk.first == "run" else "first_in_data_collection"
+                rows["marker"][0] = MARKERS.index(name)
+            done += count
+            held = RowTable(rows, transaction, (images,))
+        if held is not None:
+            if query.chunk.last:
+                last = held.rows["marker"]
+                name = "last" if query.chunk.last == "run" else "last_in_data_collection"
+                if not (name != "last" and MARKERS[last[-1]] == "first"):
+                    last[-1] = MARKERS.index(name)
+            yield group_by_shape(held, {0: shape})
+        if query.told is not None and query.told.behind:
+            place = (self.lsn, self.kind, query.chunk.ordinal, shift + done)
+            scanned = query.told.scanned(connection, done)
+            told = query.told
+            yield from records_of(told.behind, told.topic, place, scanned, self.settings)
