@@ -33,12 +33,14 @@ class Block:
 
 @dataclass
 class ChunkRows:
-    """Rows as a chunk query gave them: images, offsets (one more than rows), hashes of keys."""
+    """Rows as a chunk query gave them: images, offsets (one more than rows), hashes of keys. `cut`:
+    the limit of bytes left rows out behind them."""
 
     facts: RelationFacts
     images: np.ndarray
     offsets: np.ndarray
     hashes: np.ndarray
+    cut: bool = False
 
     def __len__(self) -> int:
         return len(self.hashes)
