@@ -100,9 +100,9 @@ def parse_signal(text: str) -> Signal:
     found = _loaded(text, "it")
     if not isinstance(found, dict) or not isinstance(found.get("type"), str):
         raise ValueError("it is not a JSON object with a type")
-    data = found.get("data")
+    identity, data = found.get("id"), found.get("data")
     return Signal(
-        str(found.get("id") or uuid.uuid4()),
+        str(identity if isinstance(identity, str | int) and identity else uuid.uuid4()),
         found["type"],
         data if data is None or isinstance(data, str) else json.dumps(data),
     )

@@ -14,9 +14,17 @@ ONE, OTHER = Pending("public.one", "1"), Pending("public.other", "1")
 FACTS = RelationFacts("public", "one", "one", (), (), "table")
 
 
-def chunk(rows: int, table: Pending = ONE, *, width: int = 10, done: str | None = None) -> Chunk:
+def chunk(
+    rows: int,
+    table: Pending = ONE,
+    *,
+    width: int = 10,
+    done: str | None = None,
+    cut: bool = False,
+) -> Chunk:
     offsets = np.arange(rows + 1) * width
-    found = ChunkRows(FACTS, np.zeros(rows * width, np.uint8), offsets, np.zeros(rows, np.uint64))
+    images, hashes = np.zeros(rows * width, np.uint8), np.zeros(rows, np.uint64)
+    found = ChunkRows(FACTS, images, offsets, hashes, cut)
     return Chunk(table, found, Snapshot8("1:1:"), 0, done=done)
 
 
@@ -24,21 +32,46 @@ def sizes() -> ChunkSizes:
     return ChunkSizes(1000, adapts=True, lanes=4, most_bytes=16_000_000)
 
 
+def unknown() -> float | None:
+    """A table that nobody has analyzed."""
+    return None
+
+
 def test_chunks_grow_while_they_are_read_fast_and_shrink_to_the_first_size_when_slow() -> None:
     found = sizes()
     found.took(0.01, [chunk(1000)])
-    assert found.rows(ONE) == 4000
+    assert found.rows(ONE, unknown) == 4000
     found.took(0.1, [chunk(4000)] * 2)
-    assert found.rows(ONE) == 8000
+    assert found.rows(ONE, unknown) == 8000
     for _ in range(9):
         found.took(5.0, [chunk(1000)] * 4)
-    assert found.rows(ONE) == 1000
+    assert found.rows(ONE, unknown) == 1000
 
 
 def test_chunks_of_large_rows_hold_no_more_bytes_than_a_range_has_room_for() -> None:
     found = sizes()
     found.took(0.01, [chunk(1000, width=40_000)])
-    assert found.rows(ONE) == 100
+    assert found.rows(ONE, unknown) == 100
+
+
+def test_the_first_chunk_holds_no_more_bytes_by_the_statistics_either() -> None:
+    found = sizes()
+    assert found.chunk_bytes == 4_000_000
+    assert found.rows(ONE, lambda: 40_000.0) == 100
+    assert found.rows(ONE, lambda: 1e9) == 1
+    assert found.rows(ONE, lambda: 100.0) == 1000
+    found.took(0.01, [chunk(100, width=1_000)])
+    assert found.rows(ONE, lambda: 40_000.0) == 4000
+
+
+def test_chunks_are_read_one_at_a_time_while_their_bytes_cut_them() -> None:
+    found = sizes()
+    for _ in range(3):
+        found.took(0.01, [chunk(1000)])
+    found.took(0.01, [chunk(100, width=40_000, cut=True)])
+    assert (found.at_once, found.rows(ONE, unknown)) == (1, 100)
+    found.took(0.01, [chunk(100, width=40_000)])
+    assert found.at_once == 2
 
 
 def test_every_table_begins_with_the_first_size_and_every_snapshot_with_one_chunk() -> None:
@@ -47,9 +80,9 @@ def test_every_table_begins_with_the_first_size_and_every_snapshot_with_one_chun
     for _ in range(3):
         found.took(0.01, [chunk(1000)])
     assert found.at_once == 4
-    assert found.rows(ONE) > found.rows(OTHER) == 1000
+    assert found.rows(ONE, unknown) > found.rows(OTHER, unknown) == 1000
     found.rest()
-    assert (found.at_once, found.rows(ONE)) == (1, 1000)
+    assert (found.at_once, found.rows(ONE, unknown)) == (1, 1000)
 
 
 @pytest.mark.parametrize(
@@ -79,4 +112,4 @@ def test_a_size_that_somebody_chose_is_kept(
     found = ChunkSizes.of(config)
     for _ in range(4):
         found.took(0.01, [chunk(1024)])
-    assert (found.rows(ONE) > 1024, found.at_once) == (grows, at_once)
+    assert (found.rows(ONE, unknown) > 1024, found.at_once) == (grows, at_once)

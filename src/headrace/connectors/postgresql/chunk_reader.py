@@ -11,8 +11,10 @@ import psycopg
 
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog import Catalog, message_of
+from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.copy_limit import row_bytes
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.key_ranges import (
     KeyRange,
@@ -156,14 +158,12 @@ class ChunkReader:
         tables: Sequence[Pending],
         after: Key | None,
         maximum: Key | None,
-        *,
-        size: Callable[[Pending], int],
-        most: int,
-        ends_early: bool,
+        sizes: ChunkSizes,
     ) -> list[Chunk]:
-        """The next chunks of `tables`, one table behind the other; `most` of them have rows. The
-        first table is read from `after` to `maximum`; without, its largest key is found.
-        `ends_early`: a chunk with less rows than asked for is a table's last one."""
+        """The next chunks of `tables`, one table behind the other; `sizes.at_once` of them have
+        rows. The first table is read from `after` to `maximum`; without, its largest key is found.
+        A chunk with less rows than asked for is a table's last one, unless they are Debezium's."""
+        most = sizes.at_once
 
         def read(lead: psycopg.Connection, seen: str, taken: int, name: str | None) -> list[Chunk]:
             parts: list[_Part] = []
@@ -172,9 +172,10 @@ class ChunkReader:
                 if room <= 0:
                     break
                 bounds = (None, None) if parts else (after, maximum)
-                parts += self._parts(lead, table, *bounds, size(table), room)
+                parts += self._parts(lead, table, *bounds, sizes, room)
             ranges = [part.keys for part in parts if part.keys is not None]
             found = iter(self._lanes.read(lead, name, ranges))
+            ends_early = not sizes.as_debezium
             return _chunks(parts, found, Snapshot8(seen), taken, ends_early=ends_early)
 
         return self._transaction(read, exports=most > 1)
@@ -216,7 +217,7 @@ class ChunkReader:
         table: Pending,
         after: Key | None,
         maximum: Key | None,
-        size: int,
+        sizes: ChunkSizes,
         room: int,
     ) -> list[_Part]:
         try:
@@ -227,7 +228,9 @@ class ChunkReader:
                     maximum = largest_key(lead, target)
                     if maximum is None:
                         return [_Part(table, None, ended="EMPTY")]
-                ranges = split(lead, KeyRange(target, after, maximum), size, room)
+                size = sizes.rows(table, lambda: row_bytes(lead, list(target.oids)))
+                whole = KeyRange(target, after, maximum, None, sizes.chunk_bytes)
+                ranges = split(lead, whole, size, room)
         except Skipped as problem:
             log.warning("%s is not read: %s", table.name, problem)
             return [_Part(table, None, ended=problem.status)]
@@ -257,7 +260,7 @@ def _chunks(
             chunks.append(Chunk(part.table, None, seen, taken, done=rows.status))
             continue
         limit = part.keys.limit
-        ends = limit is not None and len(rows) < (limit if ends_early else 1)
+        ends = limit is not None and len(rows) < (limit if ends_early else 1) and not rows.cut
         upper: Key | None = None
         if len(rows):
             last = row_key(rows, len(rows) - 1, part.keys.target.key)
@@ -275,4 +278,6 @@ def _chunks(
                 "SUCCEEDED" if ends else None,
             )
         )
+        if rows.cut:
+            break  # what comes behind it is read when the rest of it was
     return chunks

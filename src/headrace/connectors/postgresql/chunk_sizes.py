@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.window import Chunk
@@ -20,7 +20,8 @@ class ChunkSizes:
 
     def __init__(self, first: int, *, adapts: bool, lanes: int, most_bytes: int) -> None:
         self._first, self._adapts, self._lanes = first, adapts, lanes
-        self._most_bytes = most_bytes
+        self.chunk_bytes = max(1, most_bytes // lanes)
+        """Bytes of images that a chunk has at most, unless it is one row."""
         self._table: Pending | None = None
         self._rows = first
         self.at_once = 1
@@ -32,22 +33,34 @@ class ChunkSizes:
         """As the properties have it: a size that somebody chose is kept."""
         if config.headrace_compatibility == "debezium-3.6":
             found = ChunkSizes(
-                config.incremental_snapshot_chunk_size, adapts=False, lanes=1, most_bytes=0
+                config.incremental_snapshot_chunk_size,
+                adapts=False,
+                lanes=1,
+                most_bytes=config.headrace_range_max_bytes,
             )
             found.as_debezium = True
             return found
+        adapts = config.headrace_incremental_snapshot_adaptive and not config.is_set(
+            "incremental.snapshot.chunk.size"
+        )
+        most_bytes = config.headrace_range_max_bytes
         return ChunkSizes(
             config.incremental_snapshot_chunk_size,
-            adapts=config.headrace_incremental_snapshot_adaptive
-            and not config.is_set("incremental.snapshot.chunk.size"),
+            adapts=adapts,
             lanes=config.headrace_incremental_snapshot_threads,
-            # Several windows close in a range.
-            most_bytes=config.headrace_range_max_bytes // 4,
+            # Several windows of chunks that adapt close in a range.
+            most_bytes=most_bytes // 4 if adapts else most_bytes,
         )
 
-    def rows(self, table: Pending) -> int:
-        """Of the next chunk of a table."""
-        return self._rows if table == self._table else self._first
+    def rows(self, table: Pending, row_bytes: Callable[[], float | None]) -> int:
+        """Rows of the next chunk of a table. `row_bytes` says how wide a row is by the server's
+        statistics, if they know; it is asked when no chunk of the table was read yet."""
+        if table == self._table:
+            return self._rows
+        width = row_bytes() if self._adapts else None
+        if width is None:
+            return self._first
+        return max(1, min(self._first, int(self.chunk_bytes / max(width, 1.0))))
 
     def rest(self) -> None:
         """Nothing is being read."""
@@ -56,11 +69,13 @@ class ChunkSizes:
     def took(self, seconds: float, chunks: Sequence[Chunk]) -> None:
         """Reading these took so long."""
         found = [chunk for chunk in chunks if chunk.rows is not None]
-        self.at_once = min(self.at_once * 2, self._lanes)
+        # What was read behind a chunk that its bytes cut is read once more.
+        cut = any(chunk.rows is not None and chunk.rows.cut for chunk in found)
+        self.at_once = 1 if cut else min(self.at_once * 2, self._lanes)
         if not found or not self._adapts:
             return
         last = found[-1]
-        size = self.rows(last.table)
+        size = self._rows if last.table == self._table else self._first
         if last.done is not None:
             return  # the next table begins with a size of its own
         # Never below the first size for being slow: what costs the same whatever the size,
@@ -69,5 +84,5 @@ class ChunkSizes:
         wanted = max(size * min(max(factor, 0.5), _MOST_GROWTH), self._first)
         mine = [chunk.rows for chunk in found if chunk.table == last.table and chunk.rows]
         bytes_per_row = sum(len(rows.images) for rows in mine) / sum(len(rows) for rows in mine)
-        room = self._most_bytes / self._lanes / max(bytes_per_row, 1.0)
+        room = self.chunk_bytes / max(bytes_per_row, 1.0)
         self._table, self._rows = last.table, max(1, int(min(wanted, room, _MOST_ROWS)))

@@ -35,13 +35,14 @@ class Block:
 @dataclass
 class ChunkRows:
     """Rows as a chunk query gave them: images, offsets (one more than rows), hashes of keys, and
-    how keys are rendered."""
+    how keys are rendered. `cut`: the limit of bytes left rows out behind them."""
 
     facts: RelationFacts
     images: np.ndarray
     offsets: np.ndarray
     hashes: np.ndarray
     rendering: KeyRendering = field(default_factory=KeyRendering)
+    cut: bool = False
 
     def __len__(self) -> int:
         return len(self.hashes)

@@ -20,7 +20,7 @@ from headrace.connectors.postgresql.chunk_query import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, translate
-from headrace.connectors.postgresql.copy_reader import read_copy
+from headrace.connectors.postgresql.copy_limit import read_blocks
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.key_columns import KeyRendering
@@ -64,12 +64,14 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class KeyRange:
-    """(lower, upper], `limit` rows at most; None is open."""
+    """(lower, upper], `limit` rows at most, `max_bytes` of images unless one row has more; None is
+    open."""
 
     target: Target
     lower: Key | None
     upper: Key | None
     limit: int | None = None
+    max_bytes: int | None = None
 
 
 @contextmanager
@@ -126,12 +128,13 @@ def split(connection: psycopg.Connection, whole: KeyRange, size: int, count: int
         )
         found = [tuple(row) for row in connection.execute(statement)]
     lowers = [whole.lower, *found]
-    inner = [KeyRange(target, *pair) for pair in zip(lowers, found, strict=False)]
-    return [*inner, KeyRange(target, lowers[-1], whole.upper, size)]
+    most = whole.max_bytes
+    inner = [KeyRange(target, *pair, None, most) for pair in zip(lowers, found, strict=False)]
+    return [*inner, KeyRange(target, lowers[-1], whole.upper, size, most)]
 
 
 def read_range(connection: psycopg.Connection, wanted: KeyRange) -> ChunkRows:
-    """The rows in the order of the key."""
+    """The rows in the order of the key; in a savepoint that `problems` made."""
     target = wanted.target
     statement = chunk_statement(
         target.name,
@@ -141,17 +144,20 @@ def read_range(connection: psycopg.Connection, wanted: KeyRange) -> ChunkRows:
         only=not target.table.partitioned,
         limit=wanted.limit,
     ).as_string(connection)
-    blocks = list(read_copy(connection.pgconn, statement))
-    images = [images for images, _ in blocks]
+    blocks, cut = read_blocks(connection, statement, wanted.max_bytes)
     offsets = [np.zeros(1, np.int64)]
     at = 0
     for block, ends in blocks:
         offsets.append(ends[1:] + at)
         at += len(block)
-    joined = np.concatenate([*images, np.zeros(64, np.uint8)])
     all_offsets = np.concatenate(offsets)
+    if cut and wanted.max_bytes is not None:
+        fitting = int(np.searchsorted(all_offsets, wanted.max_bytes, side="right"))
+        all_offsets = all_offsets[: max(fitting, 2)]
+        at = int(all_offsets[-1])
+    joined = np.concatenate([*(images for images, _ in blocks), np.zeros(64, np.uint8)])
     hashes = key_hashes(joined, all_offsets, target.facts, target.rendering)
-    return ChunkRows(target.facts, joined[:at], all_offsets, hashes, target.rendering)
+    return ChunkRows(target.facts, joined[:at], all_offsets, hashes, target.rendering, cut)
 
 
 def _condition(target: Target) -> list[sql.Composable]:

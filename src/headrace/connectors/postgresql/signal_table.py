@@ -27,7 +27,7 @@ def check_signal_table(tables: Iterable[CatalogTable], name: str) -> None:
         "postgresql.signal_table",
         f"The signal table {name} (signal.data.collection) {what}",
         f"CREATE TABLE {name} (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, "
-        "data varchar(2048)); and grant the role INSERT and DELETE on it.",
+        "data varchar(2048)); and grant the role SELECT, INSERT and DELETE on it.",
     )
 
 

@@ -434,9 +434,7 @@ class Signals:
                 self.progress.tables,
                 self.progress.after,
                 self.progress.maximum,
-                size=self._sizes.rows,
-                most=self._sizes.at_once,
-                ends_early=not self._sizes.as_debezium,
+                self._sizes,
             )
             self._sizes.took(time.monotonic() - began, chunks)
             for chunk in chunks:
