@@ -106,6 +106,7 @@ class EventSettings:
     format: EventFormat = CURRENT
     names: NameAdjustment = AS_NAMED
     converting: str = "warn"  # event.converting.failure.handling.mode
+    xmin: bool = False  # the rows of the log know the slot's xmin
 
 
 def column_type(
@@ -206,6 +207,8 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
             return RowField(schema, "lsn")
         case "ts_ms" | "ts_us" | "ts_ns":
             return TransactionField(schema, "commit_" + name[3:])
+        case "xmin" if settings.xmin and facts.kind != "incremental":
+            return TransactionField(schema, "xmin")
         case "origin":
             return Constant(schema, facts.origin)
         case "origin_lsn" if facts.origin is not None:

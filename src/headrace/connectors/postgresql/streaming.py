@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from headrace.connect.rows import ORDER, ROW, TRANSACTION
+from headrace.connect.rows import NULL, ORDER, ROW, TRANSACTION
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql import decoder
@@ -249,6 +249,7 @@ class Streaming:
         if not parts and not inserts:
             return []
         rows, transactions = _joined(parts)
+        transactions["xmin"] = NULL if end.xmin is None else end.xmin
         orders = self._orders(start, end)
         segments = [piece.segment for piece, _, _ in parts]
         if self._counts is not None and orders is not None:
