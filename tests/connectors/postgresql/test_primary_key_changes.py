@@ -92,6 +92,19 @@ def test_what_was_written_before_the_key_changed_and_is_read_after_it_has_the_ne
     ]
 
 
+def test_with_whole_old_images_a_delete_of_before_has_the_new_key(tables: Database) -> None:
+    tables.execute("ALTER TABLE t REPLICA IDENTITY FULL")
+    reader = Reader(tables.properties())
+    reader.drain()
+    read = len(reader.records)
+    reader.stop()
+    write(tables, 3)
+    tables.execute(CHANGE_KEY)
+    reader.drain()
+    reader.stop()
+    assert changes(reader.records[read:]) == all_of({"code": "c3"})
+
+
 def test_rows_of_before_keep_their_old_key_until_something_writes_them_again(
     tables: Database,
 ) -> None:
