@@ -354,3 +354,27 @@ def test_a_field_of_the_row_that_is_no_int64_is_refused() -> None:
     with pytest.raises(HeadraceError) as raised:
         converted(memory.table(), {0: shape})
     assert raised.value.code == "converters.row_field_not_printed"
+
+
+def test_a_column_that_an_image_lacks_is_null_whatever_the_row_before_had() -> None:
+    memory = Memory()
+    memory.row(new=memory.place(image(cell(b"a"), cell(b"b"))), operation=ord("c"))
+    memory.row(new=memory.place(image(cell(b"c"))), operation=ord("c"))
+    tree = struct_of(None, {"first": text_cell(0), "second": text_cell(1)})
+    records = converted(memory.table(), {0: Shape("t", None, tree)})
+    assert [json.loads(str(record["value"])) for record in records] == [
+        {"first": "a", "second": "b"},
+        {"first": "c", "second": None},
+    ]
+
+
+def test_records_seen_as_another_shape_render_as_that_shape() -> None:
+    memory = Memory()
+    memory.row(new=memory.place(image(cell(b"a"))), operation=ord("c"))
+    memory.row(old=memory.place(image(cell(b"b"))), operation=ord("d"))
+    envelope = struct_of(None, {"after": struct(Image.NEW, [text_cell(0)])})
+    (records,) = group_by_shape(memory.table(), {0: Shape("t", None, envelope)})
+    unwrapped = records.with_shape(Shape("unwrapped", None, struct(Image.NEW, [text_cell(0)])))
+    (batch,) = JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert([unwrapped], 1)
+    assert batch.column("topic").to_pylist() == ["unwrapped", "unwrapped"]
+    assert batch.column("value").to_pylist() == ['{"member \\"0\\"":"a"}', None]

@@ -188,6 +188,8 @@ def _kind(path: Path) -> str | None:
             return "clock"
         case ("value", "source", "ts_ms" | "ts_us" | "ts_ns"):
             return "time"
+        case ("value", "source", "xmin"):
+            return "clock"  # where the slot was when it was looked at
         case ("value", "source", "lsn"):
             return "lsn"
         case ("value", "source", "sequence"):

@@ -45,6 +45,7 @@ TRANSACTION = np.dtype(
         ("last_commit", "<i8"),  # end LSN of the commit before; NULL: none known
         ("origin_lsn", "<i8"),  # of the commit on the server that it was replicated from
         ("final_lsn", "<i8"),
+        ("xmin", "<i8"),  # of the slot when the range was planned; NULL: not read
     ]
 )
 

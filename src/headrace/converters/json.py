@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import uuid
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -75,10 +76,12 @@ class _Compiled:
         words[code.VALUE_PROGRAM] = self.value.address
         words[code.VALUE_CONSTANT] = self.value.largest
         words[code.VALUE_GROWTH] = self.value.growth
+        words[code.VALUE_GUARD] = self.value.guard
         if self.key is not None:
             words[code.KEY_PROGRAM] = self.key.address
             words[code.KEY_CONSTANT] = self.key.largest
             words[code.KEY_GROWTH] = self.key.growth
+            words[code.KEY_GUARD] = self.key.guard
         return words
 
 
@@ -98,8 +101,8 @@ _OF_ONE_RECORD = frozenset(
 class JsonConverter:
     """Kafka Connect's JsonConverter over Records.
 
-    One converter serves one worker process: it keeps the programs of the shapes it has seen and
-    its output buffers.
+    One converter serves one worker process: it keeps the programs of shapes as long as the shapes
+    live, and its output buffers.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class JsonConverter:
         is left out; without it the error is raised."""
         self.key, self.value = key, value
         self._failed = failed
-        self._compiled: dict[Shape, _Compiled] = {}
+        self._compiled: weakref.WeakKeyDictionary[Shape, _Compiled] = weakref.WeakKeyDictionary()
         self._buffers = (_Buffers(), _Buffers())
         self._scratch = np.empty(0, np.uint8)
         self._state = np.zeros(code.STATE_WORDS, np.int64)
@@ -168,8 +171,6 @@ class JsonConverter:
     def _programs(self, shape: Shape) -> _Compiled:
         compiled = self._compiled.get(shape)
         if compiled is None:
-            if len(self._compiled) > 10_000:  # relation versions of a long life
-                self._compiled.clear()
             compiled = self._compiled[shape] = _Compiled(shape, self.key, self.value)
         return compiled
 

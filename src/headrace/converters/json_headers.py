@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,10 +11,13 @@ import pyarrow as pa
 from headrace.connect.memory import PADDING, address_of
 from headrace.connect.records import Constant, Shape
 from headrace.connect.rows import Flag, RowTable
+from headrace.connect.sized_cache import SizedCache
 from headrace.converters import json_kernel as code
 from headrace.converters.json_values import JsonOptions, render
 from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.program import Program, compile_program
+
+_TILED_BYTES = 32 << 20  # of columns of constant headers
 
 HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 
@@ -48,25 +52,24 @@ class HeaderColumn:
 
     def __init__(self, options: JsonOptions) -> None:
         self.options = options
-        self._shapes: dict[Shape, _ShapeHeaders] = {}
-        self._tiled: dict[tuple[tuple[str, bytes | None], ...], pa.Array] = {}
+        self._shapes: weakref.WeakKeyDictionary[Shape, _ShapeHeaders] = weakref.WeakKeyDictionary()
+        self._tiled: SizedCache[tuple[tuple[str, bytes | None], ...], pa.Array] = SizedCache(
+            _TILED_BYTES
+        )
 
     def prepare(self, shapes: Sequence[Shape]) -> ConvertedHeaders:
         """The headers of a slice's shapes."""
         prepared = []
         for shape in shapes:
             if shape not in self._shapes:
-                if len(self._shapes) > 10_000:
-                    self._shapes.clear()
                 self._shapes[shape] = _ShapeHeaders(shape, self.options)
             prepared.append(self._shapes[shape])
         return ConvertedHeaders(self, prepared)
 
     def tiled(self, constants: tuple[tuple[str, bytes | None], ...], count: int) -> pa.Array:
         """`count` rows (at most 10,000) with the same headers; built once, then sliced."""
-        if constants not in self._tiled:
-            if len(self._tiled) > 100:
-                self._tiled.clear()
+        tiled = self._tiled.get(constants)
+        if tiled is None:
             size, most = len(constants), 10_000
             names = pa.array([name for name, _ in constants], pa.string())
             values = pa.array([value for _, value in constants], pa.binary())
@@ -75,8 +78,9 @@ class HeaderColumn:
             entries = pa.StructArray.from_arrays(
                 [names.take(index), values.take(index)], fields=list(HEADER)
             )
-            self._tiled[constants] = pa.ListArray.from_arrays(ends, entries)
-        return self._tiled[constants].slice(0, count)
+            tiled = pa.ListArray.from_arrays(ends, entries)
+            self._tiled.put(constants, tiled, tiled.nbytes)
+        return tiled.slice(0, count)
 
 
 class ConvertedHeaders:
@@ -141,6 +145,7 @@ class ConvertedHeaders:
                     out = np.empty(2 * (needed + int(state[code.PATCH_BYTES])), np.uint8)
                 end = code.emit_one(
                     program.address,
+                    program.guard,
                     program.columns,
                     base + row * table.rows.itemsize,
                     address_of(table.transactions),

@@ -50,9 +50,8 @@ UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
     STRUCT,
     ORDER_INT,
     TRANSACTION_LSN,
-    ABSENT,
     END_UNLESS_NULL,
-) = range(14)
+) = range(13)
 
 # What `_run` and `emit_one` answer in place of the end of the output: cells are missing, or the
 # root is null, so there is no key, value or header.
@@ -99,8 +98,14 @@ _QUIET_ROWS = 8
     KEY_GROWTH,
     VALUE_GROWTH,
     SHAPE_COLUMNS,  # that the programs read
-) = range(7)
-SHAPE_WORDS = 8
+    KEY_GUARD,  # see GUARDS
+    VALUE_GUARD,
+) = range(9)
+SHAPE_WORDS = 9
+
+OLD_THERE, NEW_THERE, OTHER_THERE, ROW_THERE = 1, 2, 4, 8
+GUARDS = (OLD_THERE, NEW_THERE, OTHER_THERE, OLD_THERE | NEW_THERE)
+"""By Image: what a row must have one of, or the root is null. ROW_THERE: the root has no guard."""
 
 # The scratch: texts of the row's transaction and of the clock (three), then the cells of three
 # images. Texts repeat from row to row, so they are printed once; each is an int64 length and 32
@@ -139,10 +144,12 @@ def split(image, cells, columns):
     """Image → one (kind, address, length) int64 triple for each of the first `columns` columns;
     the kind of columns that the image does not have is 0."""
     count = load16_be(image)
-    for column in range(count, columns):
-        store64(cells + _CELL_BYTES * column, 0)
+    if count < columns:
+        for column in range(count, columns):
+            store64(cells + _CELL_BYTES * column, 0)
+        columns = count
     place = image + 2
-    for column in range(min(count, columns)):
+    for column in range(columns):
         kind = load8(place)
         place += 1
         target = cells + _CELL_BYTES * column
@@ -343,22 +350,26 @@ def _run(program, row, texts, state, old, new, other, out):
                 return np.int64(MISSING)
             is_null = load32(begin + load64(at + A)) == _NULL_BYTES
             return np.int64(NO_VALUE) if is_null and out - begin == load64(at + B) else out
-        elif code == ABSENT:
-            return np.int64(NO_VALUE)
         at += SIZE
 
 
 @kernel
 def _split_row(row, old, new, other, columns):
+    """Split the row's images; returns which of them it has."""
+    there = np.int64(ROW_THERE)
     image = load64(row + _OLD)
     if image:
         split(image, old, columns)
+        there |= OLD_THERE
     image = load64(row + _NEW)
     if image:
         split(image, new, columns)
+        there |= NEW_THERE
     image = load64(row + _OTHER)
     if image:
         split(image, other, columns)
+        there |= OTHER_THERE
+    return there
 
 
 @kernel
@@ -426,14 +437,14 @@ def emit(
         if transaction != printed:
             _print_transaction(transaction, texts)
             printed = transaction
-        _split_row(row, old, new, other, load64(shape + 8 * SHAPE_COLUMNS))
+        there = _split_row(row, old, new, other, load64(shape + 8 * SHAPE_COLUMNS))
         next_key = np.int64(NO_VALUE)
         next_value = np.int64(NO_VALUE)
         program = load64(shape + 8 * KEY_PROGRAM)
         store64(state + 8 * ROW_NUMBER, i)
-        if program:
+        if there & load64(shape + 8 * KEY_GUARD):
             next_key = _run(program, row, texts, state, old, new, other, key_end)
-        if load8(row + _OPERATION):
+        if load8(row + _OPERATION) and there & load64(shape + 8 * VALUE_GUARD):
             program = load64(shape + 8 * VALUE_PROGRAM)
             next_value = _run(program, row, texts, state, old, new, other, value_end)
         if next_key == MISSING or next_value == MISSING or first_missing >= 0:
@@ -472,14 +483,15 @@ def emit(
 
 
 @kernel
-def emit_one(program, columns, row, transactions, state, scratch, out):
-    """One program over one row (a header of a key change), which reads `columns` columns; returns
-    the end, MISSING or NO_VALUE."""
+def emit_one(program, guard, columns, row, transactions, state, scratch, out):
+    """One program over one row (a header of a key change), which reads `columns` columns and whose
+    root has a guard; returns the end, MISSING or NO_VALUE."""
     image_bytes = _CELL_BYTES * load64(state + 8 * COLUMNS)
     old = scratch + _CELLS
     new = old + image_bytes
     other = new + image_bytes
-    _split_row(row, old, new, other, columns)
+    if _split_row(row, old, new, other, columns) & guard == 0:
+        return np.int64(NO_VALUE)
     transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
     _print_transaction(transaction, scratch)
     _print_clock(state, scratch)

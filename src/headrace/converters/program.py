@@ -43,6 +43,7 @@ class Program:
 
     A row takes at most `largest` bytes, and `growth` bytes for each byte of its images, because
     a text may be shown several times. `columns` is how many columns of an image are read;
+    `guard` is what a row must have, or the root is null.
     `counted` says whether the rows' order in their transaction is. `cells` maps the address of an
     instruction to the cell that Python renders when the kernel cannot.
     """
@@ -51,6 +52,7 @@ class Program:
     largest: int
     growth: int
     columns: int
+    guard: int
     counted: bool
     cells: dict[int, Cell]
     memory: tuple[np.ndarray, ...]
@@ -91,6 +93,7 @@ class _Compiler:
         self.growth: dict[int, int] = {}
         self.counted = False
         self.guards: tuple[Image, ...] = ()
+        self.guard = code.ROW_THERE
 
     def add(
         self,
@@ -210,23 +213,19 @@ class _Compiler:
         self.jumps.append((opening, len(self.instructions)))
 
     def root(self, node: Node, lead: bytes, tail: bytes) -> None:
-        """The whole program; it answers NO_VALUE where `node` is null."""
+        """The whole program; where `node` is null, the guard says so or it answers NO_VALUE."""
         self.pending = lead
         if not isinstance(node, Struct):
             self.node(node)
             self.pending += tail
             self.add(code.END_UNLESS_NULL, len(lead), len(lead) + len(b"null") + len(tail))
             return
-        opening = None
         if node.image is not None:
-            opening = self.add(code.STRUCT, int(node.image))
+            self.guard = code.GUARDS[node.image]
             self.guards = (node.image,)
         self.members(node)
         self.pending += tail
         self.add(code.END)
-        if opening is not None:
-            self.jumps.append((opening, len(self.instructions)))
-            self.add(code.ABSENT)
 
     def finish(self) -> Program:
         table = np.array(self.instructions, np.int64)
@@ -248,6 +247,7 @@ class _Compiler:
             self.largest,
             max(self.growth.values(), default=0),
             max(self.growth, default=-1) + 1,
+            self.guard,
             self.counted,
             cells,
             tuple(keep),

@@ -31,6 +31,7 @@ def load_kernels() -> None:
     scratch = np.zeros(json_kernel.scratch_bytes(0) + PADDING, np.uint8)
     json_kernel.emit_one(
         address_of(program),
+        json_kernel.ROW_THERE,
         0,
         address_of(rows),
         address_of(table.transactions),

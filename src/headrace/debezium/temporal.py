@@ -107,7 +107,7 @@ def iso_date(days: int) -> str:
 def zoned_time(micros: int) -> str:
     """ISO 8601 text of a time of day in UTC, with as many fraction digits as needed.
 
-    `micros` is 0 … 86,400,000,000 inclusive; the last prints `24:00:00Z`.
+    `micros` is less than 86,400,000,000.
     """
     return f"{_clock(micros, 0)}Z"
 

@@ -90,7 +90,8 @@ def cell(name: str, text: str, typmod: int = -1, **keywords: object) -> str:
         ("timestamptz", -1, "0044-03-15 12:00:00+00 BC", '"-0043-03-15T12:00:00.000000Z"'),
         ("timestamptz", -1, "infinity", '"infinity"'),
         ("timetz", -1, "13:51:30.120+02", '"11:51:30.12Z"'),
-        ("timetz", -1, "24:00:00+00", '"24:00:00Z"'),
+        ("timetz", -1, "24:00:00+00", '"00:00:00Z"'),  # java.time.OffsetTime reads no 24:00
+        ("timetz", -1, "24:00:00+02", '"22:00:00Z"'),
         ("timetz", -1, "00:30:00+01", '"23:30:00Z"'),
         ("daterange", -1, "[2019-03-31,infinity)", '"[2019-03-31,infinity)"'),
         ("bit", 1, "1", "true"),

@@ -89,6 +89,7 @@ class ChunkSlice:
         transaction["commit_ns"] = self.taken_us * 1000
         transaction["last_commit"] = NULL if self.last_commit is None else self.last_commit
         transaction["final_lsn"] = self.lsn
+        transaction["xmin"] = NULL
         done = shift = 0
         if query.told is not None:
             shift = len(query.told.before)

@@ -394,7 +394,6 @@ class PostgresConfig(ConnectorConfig):
         "0",
         Group.REPLICATION,
         "Interval of reading the slot's xmin for `source.xmin`; 0 is never.",
-        status=refused("source.xmin stays null, as it is by default"),
     )
     read_only = Property(
         "read.only",

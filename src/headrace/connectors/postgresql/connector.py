@@ -38,6 +38,7 @@ from headrace.connectors.postgresql.slot import (
     find_slot,
     wait_until_free,
 )
+from headrace.connectors.postgresql.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.snapshot import AttemptOver, Snapshot
 from headrace.connectors.postgresql.stored_position import StoredPosition
 from headrace.connectors.postgresql.streaming import Streaming, position_text
@@ -82,7 +83,9 @@ class PostgresConnector:
             format=self._format,
             names=self._capture.names,
             converting=str(config.event_converting_failure_handling_mode),
+            xmin=config.xmin_fetch_interval_ms > 0,
         )
+        self._xmin = SlotXmin(config)
         self._heartbeats = Heartbeats.of(config)
         self._metrics = PostgresMetrics(config)
         self._streaming: Streaming | None = None
@@ -183,6 +186,7 @@ class PostgresConnector:
         if self._heartbeats is not None:
             self._heartbeats.close()
         self._metrics.close()
+        self._xmin.close()
         self._close_streaming()
         if self._snapshot is not None:
             self._snapshot.close()
@@ -296,11 +300,12 @@ class PostgresConnector:
     def _poll_stream(self, after: Offset, seconds: float) -> Offset:
         streaming = self._stream(after)
         if self._bounded:
-            end = streaming.poll(after, seconds, self._bound())
+            end = self._xmin.shown(after, streaming.poll(after, seconds, self._bound()))
             # Nothing new ends a bounded run: then no heartbeat may follow either.
             return end if end == after or not self._beats() else self._beat(end)
         due = float("inf") if self._heartbeats is None else self._heartbeats.remaining()
         end = streaming.poll(after, min(seconds, due), None, moves=due <= seconds)
+        end = self._xmin.shown(after, end)
         return self._beat(end) if self._beats() else end
 
     def _beats(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import (
@@ -27,6 +26,7 @@ from headrace.connect.records import (
     TransactionLsn,
 )
 from headrace.connect.schema import Schema, Type
+from headrace.connect.sized_cache import SizedCache
 from headrace.connectors.postgresql import binary_types
 from headrace.connectors.postgresql.column_rendering import under_rule
 from headrace.connectors.postgresql.reselection import Lookup
@@ -111,6 +111,7 @@ class EventSettings:
     format: EventFormat = CURRENT
     names: NameAdjustment = AS_NAMED
     converting: str = "warn"  # event.converting.failure.handling.mode
+    xmin: bool = False  # the rows of the log know the slot's xmin
 
 
 def column_type(
@@ -211,6 +212,8 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
             return RowField(schema, "lsn")
         case "ts_ms" | "ts_us" | "ts_ns":
             return TransactionField(schema, "commit_" + name[3:])
+        case "xmin" if settings.xmin and facts.kind != "incremental":
+            return TransactionField(schema, "xmin")
         case "origin":
             return Constant(schema, facts.origin)
         case "origin_lsn" if facts.origin is not None:
@@ -218,9 +221,34 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
     return Constant(schema, None)
 
 
-@lru_cache(maxsize=4096)
+_SHAPE_BYTES = 256 << 20
+_shapes: SizedCache[tuple[RelationFacts, EventSettings], Shape] = SizedCache(_SHAPE_BYTES)
+
+
+def nbytes_of(facts: RelationFacts) -> int:
+    """Bytes that the relation's shape takes, with the programs that a converter makes of it; at
+    least, and about twice, what was measured."""
+    texts = sum(
+        len(column.name) + len(column.default or "") + len(column.comment or "")
+        for column in facts.columns
+    )
+    types = [column.type.element or column.type for column in facts.columns]
+    labels = sum(len(label) for described in types for label in described.labels)
+    return 40_000 + 3_000 * len(facts.columns) + 20 * (texts + labels)
+
+
 def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
-    """The shape of a relation's events."""
+    """The shape of a relation's events: the same one while it is kept, so that converters, which
+    keep its programs as long as it lives, compile it once."""
+    key = (facts, settings)
+    shape = _shapes.get(key)
+    if shape is None:
+        shape = _make_shape(facts, settings)
+        _shapes.put(key, shape, nbytes_of(facts))
+    return shape
+
+
+def _make_shape(facts: RelationFacts, settings: EventSettings) -> Shape:
     if facts.kind == "notification":
         return _notification_shape(facts)
     identifier = TransactionLsn(Schema(Type.STRING))

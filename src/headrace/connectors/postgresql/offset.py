@@ -92,7 +92,7 @@ class Offset:
     `lsn` the LSN of the last of them. `slices` and `order` say how the range that ends here is
     cut. `consistent` is snapshot.consistent.lsn. `heartbeat` counts heartbeats: a range whose end
     has one more than its start has one as its last record. `signals` is there once a signal was
-    heeded.
+    heeded. `xmin` is the slot's, which the range that ends here shows.
     """
 
     server: str
@@ -110,6 +110,7 @@ class Offset:
     heartbeat: int = 0
     snapshot: SnapshotProgress | None = None
     signals: SignalProgress | None = None
+    xmin: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.epoch <= LARGEST_EPOCH:
@@ -144,6 +145,8 @@ class Offset:
             out["consistent"] = self.consistent
         if self.heartbeat:
             out["heartbeat"] = self.heartbeat
+        if self.xmin is not None:
+            out["xmin"] = self.xmin
         if self.snapshot is not None:
             out["snapshot"] = self.snapshot.to_json()
         if self.signals is not None and (signals := self.signals.to_json()):
@@ -195,6 +198,7 @@ class Offset:
             heartbeat=data.get("heartbeat", 0),
             snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
             signals=None if signals is None else SignalProgress.from_json(signals),
+            xmin=data.get("xmin"),
         )
 
     def at_boundary(self, lsn_commit: int, last_commit: int | None, ts_usec: int | None) -> Offset:
@@ -229,7 +233,7 @@ class Offset:
         """Whether both name the same place, however their ranges are cut."""
 
         def place(offset: Offset) -> Offset:
-            return replace(offset, slices=1, order="", heartbeat=0)
+            return replace(offset, slices=1, order="", heartbeat=0, xmin=None)
 
         return place(self) == place(other)
 

@@ -481,4 +481,4 @@ def _broken(what: str) -> HeadraceError:
     )
 
 
-assert TRANSACTION.itemsize == 56
+assert TRANSACTION.itemsize == 64

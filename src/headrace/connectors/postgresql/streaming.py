@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from headrace.connect.rows import NULL
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql import decoder
@@ -260,6 +261,7 @@ class Streaming:
         if not parts and not inserts:
             return []
         range_rows = RangeRows.of(parts, self.relations.facts, counted=self._counts is not None)
+        range_rows.transactions["xmin"] = NULL if end.xmin is None else end.xmin
         if self._counts is not None:
             self._write_endings(self._counts, parts, range_rows)
         if parts:

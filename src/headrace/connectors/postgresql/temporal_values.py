@@ -119,11 +119,9 @@ def time_and_offset(text: bytes) -> tuple[int, int]:
 
 
 def time_with_zone(text: bytes) -> str:
-    """ISO 8601 time of day in UTC. Only 24:00:00 at UTC itself stays 24:00:00."""
+    """ISO 8601 time of day in UTC; 24:00 is midnight, because java.time has no 24:00."""
     micros, offset = time_and_offset(text)
-    if offset or micros != temporal.MICROS_PER_DAY:
-        micros = (micros - offset * 1_000_000) % temporal.MICROS_PER_DAY
-    return temporal.zoned_time(micros)
+    return temporal.zoned_time((micros - offset * 1_000_000) % temporal.MICROS_PER_DAY)
 
 
 def _local_micros(text: bytes) -> int:

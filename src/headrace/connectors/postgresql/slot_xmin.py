@@ -1,0 +1,60 @@
+"""`source.xmin`: the slot's xmin as `xmin.fetch.interval.ms` reads it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+
+import psycopg
+
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.offset import Offset
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+_QUERY = b"SELECT catalog_xmin::text::bigint FROM pg_replication_slots WHERE slot_name = %s"
+
+
+class SlotXmin:
+    """The oldest transaction of which the slot keeps catalogue rows, read at an interval.
+
+    What it answers goes into the end offset of a range, because it is no function of the log
+    (Invariant 2c): a range that is planned again shows the same.
+    """
+
+    def __init__(self, config: PostgresConfig) -> None:
+        self._config = config
+        self._seconds = config.xmin_fetch_interval_ms / 1000
+        self._due = 0.0
+        self._connection: psycopg.Connection | None = None
+
+    def shown(self, start: Offset, end: Offset) -> Offset:
+        """`end` with the xmin that the records of (start, end] show."""
+        if end == start:
+            return end
+        return replace(end, xmin=self._now(start.xmin) if self._seconds else None)
+
+    def _now(self, known: int | None) -> int | None:
+        """The slot's xmin, or `known` while the interval is not over or the server does not
+        answer."""
+        if time.monotonic() < self._due:
+            return known
+        try:
+            if self._connection is None:
+                self._connection = connect(self._config, application="headrace xmin")
+            row = self._connection.execute(_QUERY, (self._config.slot_name,)).fetchone()
+        except (HeadraceError, psycopg.Error) as error:
+            log.warning("the xmin of the slot %s is not read: %s", self._config.slot_name, error)
+            self.close()
+            return known
+        self._due = time.monotonic() + self._seconds
+        return None if row is None else row[0]
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.connectors.postgresql.harness import Reader
+from tests.servers.postgresql import Database
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def tables(database: Database) -> Database:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+    return database
+
+
+def properties(database: Database, interval: str) -> dict[str, str]:
+    return database.properties() | {
+        "table.include.list": "public\\.t",
+        "xmin.fetch.interval.ms": interval,
+    }
+
+
+def source(record: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(record["value"])["source"]
+    return found
+
+
+def catalog_xmin(database: Database) -> int:
+    found = database.execute(
+        "SELECT catalog_xmin::text::bigint FROM pg_replication_slots WHERE slot_name = "
+        f"'{database.properties()['slot.name']}'"
+    )
+    return int(found[0][0])
+
+
+def test_streamed_events_show_the_slots_xmin_and_rows_of_the_snapshot_none(
+    tables: Database,
+) -> None:
+    reader = Reader(properties(tables, "1"))
+    reader.drain()
+    tables.execute("INSERT INTO t VALUES (2)")
+    before = catalog_xmin(tables)
+    reader.drain()
+    reader.stop()
+    after = catalog_xmin(tables)
+    snapshot, streamed = (source(record) for record in reader.records)
+    assert snapshot["xmin"] is None
+    assert before <= streamed["xmin"] <= min(after, streamed["txId"])
+
+
+def test_a_range_that_is_planned_again_shows_the_same_xmin(tables: Database) -> None:
+    reader = Reader(properties(tables, "1"))
+    reader.drain()
+    tables.execute("INSERT INTO t VALUES (2)")
+    while len(reader.records) < 2:
+        reader.step()
+    start, end = reader.offsets[-2:]
+    first = reader.records[-1]
+    # The offset is what a process that knows nothing else has: another xmin stands for a server
+    # that has moved on.
+    assert end["xmin"] == source(first)["xmin"]
+    reader.stop()
+    for xmin in (end["xmin"], 77):
+        again = Reader(properties(tables, "1"), offsets=[start])
+        records = again.read(end | {"xmin": xmin})
+        assert [source(record) for record in records] == [source(first) | {"xmin": xmin}]
+        again.stop()
+
+
+def test_the_xmin_is_read_once_in_an_interval(tables: Database) -> None:
+    reader = Reader(properties(tables, "3600000"))
+    reader.drain()
+    for number in range(2, 5):
+        tables.execute(f"INSERT INTO t VALUES ({number})")
+        reader.drain()
+    reader.stop()
+    assert len({source(record)["xmin"] for record in reader.records[1:]}) == 1
+
+
+def test_without_interval_there_is_no_xmin(tables: Database) -> None:
+    reader = Reader(properties(tables, "0"))
+    reader.drain()
+    tables.execute("INSERT INTO t VALUES (2)")
+    reader.drain()
+    reader.stop()
+    assert [source(record)["xmin"] for record in reader.records] == [None, None]
+    assert all("xmin" not in offset for offset in reader.offsets)

@@ -1,0 +1,114 @@
+"""What a worker keeps for the tables it has seen: shapes and their programs."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from unittest import mock
+
+import pytest
+
+from headrace.connect.records import group_by_shape
+from headrace.connect.rows import RowTable
+from headrace.connect.sized_cache import SizedCache
+from headrace.connectors.postgresql import events
+from headrace.connectors.postgresql.events import (
+    ColumnFacts,
+    EventSettings,
+    RelationFacts,
+    shape_of,
+)
+from headrace.connectors.postgresql.type_facts import TypeFacts
+from headrace.converters import json as json_converter
+from headrace.converters.json import JsonConverter
+from headrace.converters.json_values import JsonOptions
+from headrace.converters.program import Program
+from tests.connectors.postgresql.pgoutput import Index, begin, cell, commit, image, insert
+
+SETTINGS = EventSettings("server", "shop", run="a-run")
+TYPES = ((23, "int4", -1), (25, "text", -1), (1700, "numeric", 655366), (1184, "timestamptz", -1))
+
+
+def facts(number: int, columns: int, length: int = 8) -> RelationFacts:
+    """A table of so many columns, whose names have `length` letters and more."""
+    described = []
+    for column in range(columns):
+        oid, name, typmod = TYPES[column % len(TYPES)]
+        described.append(
+            ColumnFacts("c" * length + str(column), TypeFacts(oid, name), typmod, column > 0, None)
+        )
+    table = f"t{number}"
+    return RelationFacts(
+        "public", table, f"server.public.{table}", tuple(described), (described[0].name,)
+    )
+
+
+def convert(converter: JsonConverter, relations: dict[int, RelationFacts]) -> None:
+    """One row of each relation."""
+    columns = [len(relation.columns) for relation in relations.values()]
+    rows = [
+        insert(n, image(cell(b"1"), *[cell(None)] * (count - 1))) for n, count in enumerate(columns)
+    ]
+    index = Index(begin(10) + b"".join(rows) + commit(10, 20), columns)
+    table = RowTable(index.real_rows(), index.transactions, (index.memory,))
+    shapes = {n: shape_of(relation, SETTINGS) for n, relation in relations.items()}
+    for _batch in converter.convert(group_by_shape(table, shapes), 1):
+        pass
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch) -> SizedCache:
+    """An empty cache of shapes that holds ten tables of 40 columns."""
+    small = SizedCache(10 * events.nbytes_of(facts(0, 40)))
+    monkeypatch.setattr(events, "_shapes", small)
+    return small
+
+
+def programs() -> int:
+    gc.collect()
+    return sum(isinstance(value, Program) for value in gc.get_objects())
+
+
+def test_programs_of_tables_that_are_no_longer_read_are_let_go(cache: SizedCache) -> None:
+    converter = JsonConverter(JsonOptions(), JsonOptions(), JsonOptions())
+    before = programs()
+    for number in range(100):
+        convert(converter, {0: facts(number, 40)})
+    # A key, a value and two headers each.
+    assert programs() - before <= 4 * 10
+    assert len(cache) == 10
+    assert cache.nbytes <= cache.limit
+
+
+def test_a_relation_that_comes_again_is_not_compiled_again(cache: SizedCache) -> None:
+    converter = JsonConverter(JsonOptions(), JsonOptions(), JsonOptions())
+    with mock.patch.object(
+        json_converter, "compile_program", wraps=json_converter.compile_program
+    ) as compiled:
+        for _ in range(3):
+            # The facts come in every slice anew, as pickles.
+            convert(converter, {n: facts(n, 40) for n in range(8)})
+    assert compiled.call_count == 2 * 8
+
+
+@pytest.mark.parametrize("columns", [1, 10, 40, 400])
+@pytest.mark.parametrize("length", [1, 60])
+@pytest.mark.parametrize("schemas", [False, True])
+def test_what_a_shape_and_its_programs_take_is_not_underestimated(
+    columns: int, length: int, *, schemas: bool, cache: SizedCache
+) -> None:
+    cache.limit = 1 << 40
+    options = JsonOptions(schemas_enable=schemas)
+    converter = JsonConverter(options, options, options)
+    convert(converter, {0: facts(1000, columns, length)})
+    relations = {n: facts(n, columns, length) for n in range(5)}
+    gc.collect()
+    tracemalloc.start()
+    try:
+        convert(converter, relations)
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    estimate = sum(events.nbytes_of(relation) for relation in relations.values())
+    assert taken <= estimate <= 5 * taken
