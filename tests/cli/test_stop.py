@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,28 @@ def test_a_slot_stays_unless_it_was_not_asked_for(
     assert output.read_text().count("\n") == 2
     query = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
     assert database.execute(query, (database.name,)) == [(left,)]
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_a_run_ends_when_nobody_reads_its_lines(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE t (id bigserial PRIMARY KEY); INSERT INTO t VALUES (default)")
+    file = tmp_path / "pipeline.properties"
+    properties = database.properties()
+    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    command = [sys.executable, "-m", "headrace.cli", "run", str(file), "--seconds", "240"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        first = process.stdout.readline()
+        process.stdout.close()
+        while process.poll() is None:
+            database.execute("INSERT INTO t VALUES (default)")
+            time.sleep(0.1)
+        said = process.stderr.read()
+    assert process.returncode == 0, said
+    assert "events in" not in said, "it ended by the limit of seconds"
+    assert "error" not in said
+    assert ".public.t" in first

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import Part
 from tests.sinks.test_file_output import Stop, values, write_part
+from tests.spark.test_supervisor import Run, await_lines, ids
 
 
 @pytest.fixture
@@ -131,3 +133,21 @@ def test_a_state_of_an_earlier_release_keeps_its_last_batch(output):
     assert values(output) == list(range(10))
     commit(output, 3, range(10, 12))
     assert values(output) == list(range(12))
+
+
+@pytest.mark.spark
+def test_spark_plans_a_batch_anew_that_has_no_task_at_all(tmp_path):
+    (tmp_path / "head").write_text("100")
+    assert Run(tmp_path).summary()["rows"] == 100
+    last = json.loads((tmp_path / "state" / "state.json").read_text())["batchId"]
+    for log in ("offsets", "commits"):
+        (tmp_path / "checkpoint" / log / str(last)).unlink()
+        (tmp_path / "checkpoint" / log / f".{last}.crc").unlink(missing_ok=True)
+    (tmp_path / "void").touch()
+    (tmp_path / "head").write_text("150")
+    run = Run(tmp_path, idle_exit=60)
+    await_lines(tmp_path, 150)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.summary()["rows"] == 150
+    assert (tmp_path / "checkpoint" / "commits" / str(last + 1)).exists()
+    assert ids(tmp_path) == list(range(150))

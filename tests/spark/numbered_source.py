@@ -2,7 +2,8 @@
 
 Files in the option `folder`: `head` (how many numbers exist), `fail` (a text: reading raises
 it as HeadraceError once per restart), `die` (a task kills its worker and removes the file),
-`bug` (reading raises ZeroDivisionError).
+`bug` (reading raises ZeroDivisionError), `void` (the next micro-batch has no task; the file is
+removed).
 """
 
 import os
@@ -55,10 +56,13 @@ class NumberedReader(DataSourceStreamReader):
         return int((self.folder / "head").read_text())
 
     def latestOffset(self, start, limit):
+        if (self.folder / "void").exists():
+            (self.folder / "void").unlink()
+            return start | {"void": start.get("void", 0) + 1}
         deadline = time.monotonic() + 0.3
         while self.head() <= start["lsn_commit"] and time.monotonic() < deadline:
             time.sleep(0.01)
-        return {
+        return start | {
             "lsn_commit": max(
                 start["lsn_commit"], min(start["lsn_commit"] + self.limit, self.head())
             )
@@ -69,6 +73,8 @@ class NumberedReader(DataSourceStreamReader):
 
     def partitions(self, start, end):
         first, last = start["lsn_commit"], end["lsn_commit"]
+        if first == last:
+            return []
         middle = (first + last) // 2
         return [InputPartition((middle, last)), InputPartition((first, middle))]
 

@@ -11,6 +11,7 @@ from importlib import import_module, metadata
 
 from headrace.errors import HeadraceError
 
+_CLOSED = "console.closed"  # headrace.sinks.console.sink, which loads too much for every verb
 _VERBS = ("run", "events", "check", "signal", "describe", "demo")
 
 
@@ -21,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(chosen.run(chosen))
     except HeadraceError as error:
+        if error.code == _CLOSED:
+            return 0
         if chosen.debug:
             traceback.print_exc()
         print(f"error: {error.message} [{error.code}]", file=sys.stderr)

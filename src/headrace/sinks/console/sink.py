@@ -13,11 +13,14 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from headrace.errors import HeadraceError
 from headrace.sinks.console.event_line import event_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+CLOSED = "console.closed"
+"""The error that ends a query whose lines nobody reads, as in `headrace run … | head`."""
 _RATE_WINDOW_S = 5.0
 
 
@@ -69,7 +72,8 @@ class ConsoleSink:
             self._live = None
 
     def write(self, frame: DataFrame, _batch: int) -> None:
-        """One micro-batch: one pass over it, a bounded number of rows to the driver."""
+        """One micro-batch: one pass over it, a bounded number of rows to the driver. Raises
+        HeadraceError("console.closed") when nobody reads the lines any more."""
         from pyspark.sql import Observation
         from pyspark.sql.functions import count, lit
 
@@ -80,7 +84,14 @@ class ConsoleSink:
         first = observed.orderBy("sequence").limit(self._take).collect()
         if first:
             records = [Shown(row["topic"], row["key"], row["value"]) for row in first]
-            self.show(records, max(0, int(counted.get["rows"]) - len(records)))
+            try:
+                self.show(records, max(0, int(counted.get["rows"]) - len(records)))
+            except (BrokenPipeError, SystemExit):  # rich ends the thread, which is Spark's
+                raise HeadraceError(
+                    CLOSED,
+                    "Nobody reads the output any more",
+                    "Read it to its end, or write to another sink.",
+                ) from None
 
     def show(self, records: Sequence[Shown], more: int) -> None:
         """Print records in the order given; `more` were left out before."""
