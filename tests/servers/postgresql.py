@@ -13,7 +13,7 @@ import psycopg
 from headrace.cli.embedded import PostgresServer
 
 _numbers = itertools.count(1)
-_SLOT_SECONDS = 120.0
+_SLOT_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
