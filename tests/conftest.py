@@ -43,7 +43,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     def cost(item: pytest.Item) -> int:
         return max(
             (place for place, name in enumerate(_SLOW, 1) if item.get_closest_marker(name)),
@@ -51,9 +51,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
 
     items.sort(key=cost)
+    if not hasattr(config, "workerinput"):
+        return
     for item in items:
         if "kafka_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("kafka"))  # one broker serves them all
+        elif item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+    # Databases wait and Spark computes: one worker begins with Spark when the fast tests are
+    # done, one session at a time, and the others go on with databases.
+    items.sort(key=lambda item: 1 if item.get_closest_marker("spark") else 2 * bool(cost(item)))
 
 
 @pytest.fixture(scope="session")

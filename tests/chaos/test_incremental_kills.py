@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,7 +57,7 @@ def test_an_incremental_snapshot_survives_kills_and_delivers_every_row(run: Run)
         assert during >= len(KINDS) // 2, f"only {during} kills came while tables were being read"
         wait_for(run.tail, lambda: finished(run, killer), pause=0.2)
         wait_for(run.tail, killer.streams(), pause=0.2)
-        time.sleep(1)
+        wait_for(run.tail, killer.goes_on(), pause=0.2)
     finally:
         transfers.stop()
     run.catch_up()

@@ -69,6 +69,16 @@ class Killer:
 
         return reached
 
+    def goes_on(self) -> Callable[[], bool]:
+        """Whether lines come that were not there now."""
+        lines = self.run.lines()
+
+        def reached() -> bool:
+            self.go_on()
+            return self.run.lines() > lines
+
+        return reached
+
     def go_on(self) -> None:
         assert self.run.alive or not self.survives, f"it ended: {self.run.tail()}"
         self.run.ensure()
@@ -87,7 +97,7 @@ class Killer:
             return ""
         begun, process = time.monotonic(), run.process
         assert process is not None
-        status = process.wait(120)
+        status = process.wait(240)
         assert status == (1 if kind == "jvm" else -9), run.tail()
         if self.chance.random() < 0.5:
             run.ensure()  # at once, beside what is left
@@ -129,7 +139,7 @@ def survive(run: Run, kills: list[Kill], seed: int) -> None:
         for number, (moment, kind) in enumerate(kills, 1):
             killer.strike(number, moment, kind)
         wait_for(run.tail, killer.streams(), pause=0.2)
-        time.sleep(2)
+        wait_for(run.tail, killer.goes_on(), pause=0.2)
     finally:
         transfers.stop()
     run.catch_up()

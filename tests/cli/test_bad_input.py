@@ -13,6 +13,7 @@ import pytest
 
 from headrace.cli import main
 from headrace.cli.embedded import PostgresServer
+from tests.servers.postgresql import await_free_slot
 
 SECRET = "hunter-zwei"
 
@@ -123,7 +124,7 @@ def test_it_is_refused_before_spark_starts(server: PostgresServer, tmp_path: Pat
         attempts[name] = Attempt(server, folder)
         running[name] = start(attempts[name].arguments(**changes))
     for name, process in running.items():
-        out, told = process.communicate(timeout=120)
+        out, told = process.communicate(timeout=300)
         _, code, hint = BEFORE_SPARK[name]
         error, remedy, rest = told.split("\n")
         assert (process.returncode, out, rest) == (1, "", ""), name
@@ -202,10 +203,10 @@ def test_a_lost_slot_is_refused(attempt: Attempt, capsys: pytest.CaptureFixture[
 def test_a_checkpoint_that_does_not_fit_is_refused(attempt: Attempt) -> None:
     def run(*more: str, **changes: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "headrace.cli", *attempt.arguments(**changes), *more]
-        return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     def refused(code: str, **changes: str) -> None:
-        done = run("--seconds", "60", **changes)
+        done = run("--seconds", "600", **changes)
         error, remedy, rest = done.stderr.split("\n")
         assert (done.returncode, done.stdout, rest) == (1, "", ""), done.stderr
         assert error.startswith("error: ")
@@ -241,6 +242,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(attempt: Attempt) -> None:
     current.rename(attempt.state)
 
     attempt.server.execute("INSERT INTO t VALUES (1001, 'gone')")
+    await_free_slot(attempt.server, "fits")
     attempt.server.execute("SELECT pg_replication_slot_advance('fits', pg_current_wal_lsn())")
     refused("postgresql.slot_moved", slot__name="fits")
     assert attempt.output.read_text() == lines

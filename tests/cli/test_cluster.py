@@ -43,7 +43,7 @@ def test_snapshot_and_stream_run_on_a_cluster(tmp_path: Path) -> None:
             server.execute("UPDATE t SET v = 'y'")
             _await(run, output, 6000)
             run.send_signal(signal.SIGTERM)
-            assert run.wait(120) == 0
+            assert run.wait(600) == 0
         finally:
             run.kill()
             run.communicate()
@@ -53,7 +53,7 @@ def test_snapshot_and_stream_run_on_a_cluster(tmp_path: Path) -> None:
 
 
 def _await(run: subprocess.Popen[str], output: Path, lines: int) -> None:
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + 600
     while not output.exists() or output.read_text().count("\n") < lines:
         assert run.poll() is None, run.communicate()[1]
         assert time.monotonic() < deadline

@@ -164,16 +164,16 @@ def test_events_are_written_once_across_kill_and_restart(tmp_path, command):
         first.communicate()
         server.execute("DELETE FROM t WHERE id = 1")
         second = command(*arguments, "--idle-exit", "3")
-        _, said = second.communicate(timeout=240)
+        _, said = second.communicate(timeout=600)
         assert second.returncode == 0, said
         lines = rows_of(output)
         assert [line["key"]["id"] for line in lines] == [*range(1, 601), 1, 1]
         assert lines[0]["value"]["op"] == "r"
         assert lines[-1]["value"] is None
         third = command(*arguments)
-        time.sleep(5)
+        await_reader(server)
         third.send_signal(signal.SIGTERM)
-        _, said = third.communicate(timeout=240)
+        _, said = third.communicate(timeout=600)
         assert third.returncode == 0, said
         assert len(rows_of(output)) == 602
 
@@ -187,20 +187,28 @@ def test_a_run_shows_events_on_a_pipe_and_a_wrong_database_is_one_message(tmp_pa
         file = tmp_path / "c.properties"
         file.write_text(properties(server))
         shown = command("run", str(file), "--idle-exit", "2")
-        out, said = shown.communicate(timeout=240)
+        out, said = shown.communicate(timeout=600)
         assert shown.returncode == 0, said
         assert re.search(r"read +s\.public\.t  id=7  id: 7, v: seven", out)
         file.write_text(properties(server, database_dbname="nosuch"))
         refused = command("run", str(file))
-        _, said = refused.communicate(timeout=240)
+        _, said = refused.communicate(timeout=600)
         assert refused.returncode == 1
         assert re.search(r"^error: .*\[postgresql\.[a-z_]+\]$", said, re.MULTILINE), said
         assert "Traceback" not in said
         assert "secret-word" not in said
 
 
+def await_reader(server: PostgresServer) -> None:
+    """Wait until somebody reads the log."""
+    deadline = time.monotonic() + 600
+    while not server.execute("SELECT 1 FROM pg_replication_slots WHERE active"):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
 def wait_for(output: Path, count: int) -> None:
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 600
     while len(rows_of(output)) < count:
         assert time.monotonic() < deadline, len(rows_of(output))
         time.sleep(0.2)

@@ -31,7 +31,7 @@ def test_a_slot_stays_unless_it_was_not_asked_for(
     command = [sys.executable, "-m", "headrace.cli", "events", str(file), "--idle-exit", "1"]
     output = tmp_path / "events.jsonl"
     command += ["--output", str(output), "--state", str(tmp_path / "state")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert output.read_text().count("\n") == 2
     query = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"

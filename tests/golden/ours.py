@@ -8,6 +8,7 @@ from pathlib import Path
 from headrace.cli.embedded import PostgresServer
 from tests.connectors.postgresql.harness import Reader
 from tests.golden.record import DATABASE, PREFIX, parse
+from tests.servers.postgresql import await_free_slot
 
 
 def run(path: Path, server: PostgresServer) -> list[str]:
@@ -41,6 +42,7 @@ def run(path: Path, server: PostgresServer) -> list[str]:
         reader.drain()
         if phases["down"]:
             reader.restart()
+            await_free_slot(server, "golden")
             for block in phases["down"]:
                 server.execute(block, database=DATABASE)
             reader.drain()

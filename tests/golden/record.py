@@ -55,7 +55,7 @@ def parse(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
     }
 
 
-def _wait(what: str, check: Callable[[], object], seconds: float = 60) -> None:
+def _wait(what: str, check: Callable[[], object], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not check():
         if time.monotonic() > end:

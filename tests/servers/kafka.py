@@ -54,26 +54,42 @@ class KafkaServer:
         self._java = find_java() / "bin" / "java"
         self._folder = Path(tempfile.mkdtemp(prefix="headrace-kafka-"))
         self._process: subprocess.Popen[bytes] | None = None
-        self._port, controller = _free_ports(2)
-        settings = _SETTINGS.format(port=self._port, controller=controller, folder=self._folder)
         self._settings = self._folder / "server.properties"
-        self._settings.write_text(settings)
+        self._choose_ports()
+        self._started = False
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         format_folder = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._settings]
         subprocess.run(
             [self._java, *_FAST, "-cp", _jars(self._java), *format_folder],
             check=True,
             capture_output=True,
-            timeout=120,
+            timeout=300,
         )
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self._port}"
 
+    def _choose_ports(self) -> None:
+        self._port, controller = _free_ports(2)
+        settings = _SETTINGS.format(port=self._port, controller=controller, folder=self._folder)
+        self._settings.write_text(settings)
+
     def start(self) -> None:
-        if self._process is not None:
-            return
+        """Start the broker and wait until it answers; it keeps its port from then on."""
+        while self._process is None:
+            if self._answers():
+                self._started = True
+            else:
+                assert not self._started, f"Kafka ended: {self._last_words()}"
+                self._process = None
+                self._choose_ports()
+
+    def _last_words(self) -> str:
+        return (self._folder / "server.log").read_text(errors="replace")[-2000:]
+
+    def _answers(self) -> bool:
+        """Start it; False when somebody else took a port that was free."""
         log = self._folder / "server.log"
         with log.open("ab") as out:
             self._process = subprocess.Popen(
@@ -81,15 +97,16 @@ class KafkaServer:
                  self._settings],
                 stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
-        deadline = time.monotonic() + 90
-        while True:
+        deadline = time.monotonic() + 240
+        while self._process.poll() is None:
             try:
-                self._admin().list_topics(timeout=1)
-                return
+                self._admin().list_topics(timeout=5)
             except KafkaException:
-                told = log.read_text(errors="replace")[-2000:]
-                assert self._process.poll() is None, f"Kafka ended: {told}"
-                assert time.monotonic() < deadline, f"Kafka does not answer: {told}"
+                assert time.monotonic() < deadline, f"Kafka does not answer: {self._last_words()}"
+            else:
+                return True
+        assert "already in use" in self._last_words(), f"Kafka ended: {self._last_words()}"
+        return False
 
     def stop(self) -> None:
         if self._process is not None:
@@ -105,34 +122,34 @@ class KafkaServer:
     def create_topic(self, name: str, partitions: int = 1) -> None:
         admin = self._admin()  # has to outlive what it promises
         for created in admin.create_topics([NewTopic(name, partitions, 1)]).values():
-            created.result(timeout=30)
+            created.result(timeout=120)
 
     def delete_topic(self, name: str) -> None:
         admin = self._admin()
         for deleted in admin.delete_topics([name]).values():
-            deleted.result(timeout=30)
+            deleted.result(timeout=120)
 
     def delete_messages(self, topic: str, before: int) -> None:
         """As retention does, in the first partition."""
         admin = self._admin()
         for deleted in admin.delete_records([TopicPartition(topic, 0, before)]).values():
-            deleted.result(timeout=30)
+            deleted.result(timeout=120)
 
     def topics(self) -> set[str]:
-        return set(self._admin().list_topics(timeout=10).topics)
+        return set(self._admin().list_topics(timeout=60).topics)
 
     def send(self, topic: str, *messages: tuple[str | None, str | None]) -> None:
         """Keys and values, to the first partition."""
         producer = Producer({"bootstrap.servers": self.address, **_QUIET})
         for key, value in messages:
             producer.produce(topic, key=key, value=value, partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
 
     def committed(self, group: str, topic: str) -> int:
         """Where the group is in the first partition."""
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": group, **_QUIET})
         try:
-            return consumer.committed([TopicPartition(topic, 0)], timeout=10)[0].offset
+            return consumer.committed([TopicPartition(topic, 0)], timeout=60)[0].offset
         finally:
             consumer.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import psycopg
 from headrace.cli.embedded import PostgresServer
 
 _numbers = itertools.count(1)
+_SLOT_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,18 @@ class Database:
         """Several statements are one transaction; the rows of the last one."""
         return self.server.execute(sql, parameters, database=self.name)
 
+    def drop_slot(self, name: str | None = None) -> None:
+        """Drop the slot, by default that of `properties`, once its walsender has left it."""
+        name = name or self.name
+        await_free_slot(self.server, name)
+        self.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+
+    def advance_slot(self, lsn: str | None = None) -> None:
+        """Another consumer takes everything up to `lsn`, by default up to now."""
+        await_free_slot(self.server, self.name)
+        query = "SELECT pg_replication_slot_advance(%s, coalesce(%s, pg_current_wal_lsn()))"
+        self.execute(query, (self.name, lsn))
+
     def properties(self, **more: str) -> dict[str, str]:
         """Debezium's connection properties; `more` uses `_` for `.` in property names."""
         return {
@@ -57,3 +71,12 @@ class Database:
             "slot.name": self.name,
             "publication.name": self.name,
         } | {name.replace("_", "."): value for name, value in more.items()}
+
+
+def await_free_slot(server: PostgresServer, name: str) -> None:
+    """Wait until nobody uses the slot: a walsender outlives its client for a moment."""
+    query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
+    deadline = time.monotonic() + _SLOT_SECONDS
+    while any(pid for (pid,) in server.execute(query, (name,))):
+        assert time.monotonic() < deadline, f"the slot {name} stays in use"
+        time.sleep(0.02)

@@ -23,7 +23,7 @@ def standby_of(primary: PostgresServer) -> Iterator[PostgresServer]:
     command = [_binaries(primary.version) / "pg_basebackup", "-D", standby.data, "-R"]
     command += ["-X", "stream", "-c", "fast", "-d", primary.dsn().replace(" dbname=postgres", "")]
     try:
-        subprocess.run(command, check=True, capture_output=True, timeout=60, **_unprivileged())
+        subprocess.run(command, check=True, capture_output=True, timeout=300, **_unprivileged())
         standby.start()
         yield standby
     finally:
@@ -53,7 +53,7 @@ def running_transactions_told(primary: PostgresServer) -> Iterator[None]:
 def caught_up(primary: PostgresServer, standby: PostgresServer) -> None:
     """Wait until the standby shows what the primary has now."""
     (lsn,) = primary.execute("SELECT pg_current_wal_lsn()")[0]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not standby.execute("SELECT pg_last_wal_replay_lsn() >= %s", (lsn,))[0][0]:
         assert time.monotonic() < deadline, "the standby does not follow"
         time.sleep(0.05)

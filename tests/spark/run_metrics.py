@@ -15,7 +15,7 @@ def main(properties, checkpoint, wanted):
     frame = spark.readStream.format("headrace").options(**headrace.options(json.loads(properties)))
     writer = frame.load().writeStream.format("noop").option("checkpointLocation", checkpoint)
     query = writer.start()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and query.exception() is None:
         found = headrace.metrics(query)
         if found and found.streaming["TotalNumberOfEventsSeen"] >= int(wanted):

@@ -98,7 +98,7 @@ def _session_java(environment: dict[str, str]) -> int:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -113,12 +113,12 @@ def test_the_first_session_leaves_its_classes_to_the_next(tmp_path: Path) -> Non
 
     def start() -> None:
         command = [sys.executable, "-c", _SESSION]
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
         assert told.stdout.startswith("java")
 
     start()
     # The JVM writes the archive at its end, which nobody waits for.
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not archives() and time.monotonic() < deadline:
         time.sleep(0.2)
     (archive,) = archives()

@@ -34,7 +34,7 @@ def test_a_driver_reads_the_metrics_of_its_query(database: Database, tmp_path: P
                 found = json.loads(line.removeprefix("metrics"))
     finally:
         run.kill()
-        run.wait(30)
+        run.wait(120)
     assert found is not None
     assert found["snapshot"]["SnapshotCompleted"]
     assert found["streaming"]["TotalNumberOfCreateEventsSeen"] == 7

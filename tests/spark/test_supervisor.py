@@ -28,7 +28,7 @@ class Run:
         )  # fmt: skip
 
     def wait(self) -> str:
-        out, err = self.process.communicate(timeout=240)
+        out, err = self.process.communicate(timeout=600)
         assert self.process.returncode == 0, out + err
         self.err = err
         return out
@@ -46,7 +46,7 @@ def ids(folder: Path) -> list[int]:
 
 
 def await_lines(folder: Path, count: int) -> None:
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         if (folder / "out.jsonl").exists() and len(ids_seen(folder)) >= count:
             return

@@ -45,7 +45,7 @@ _SETTINGS = {
     "log_timezone": "UTC",
 }
 _INITDB = ("-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
-_START_SECONDS = 30.0
+_START_SECONDS = 120.0
 _STOP_SECONDS = 15.0
 
 
@@ -224,7 +224,7 @@ class PostgresServer:
     def drop_database(self, name: str) -> None:
         """Drops a database together with its sessions and replication slots."""
         mine = "SELECT slot_name, active_pid FROM pg_replication_slots WHERE database = %s"
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while slots := self.execute(mine, (name,)):
             for slot, pid in slots:
                 if pid is None:
@@ -258,7 +258,7 @@ class PostgresServer:
         deadline = time.monotonic() + _START_SECONDS
         while self._process.poll() is None:
             try:
-                self.connect().close()
+                self._check_is_mine()
             except Exception as error:
                 if time.monotonic() > deadline:
                     self.stop()
@@ -280,6 +280,12 @@ class PostgresServer:
             f"The embedded PostgreSQL {self.version} did not start: {words}",
             "Correct the server settings, or look at the host's limits.",
         )
+
+    def _check_is_mine(self) -> None:
+        """Raises when no server answers, or another one that took the port."""
+        ((directory,),) = self.execute("SHOW data_directory")
+        if not self.data.samefile(directory):
+            raise ConnectionError(f"the server of {directory} has the port {self.port}")
 
     def _end_watchdog(self) -> subprocess.Popen[bytes] | None:
         if self._watchdog is not None:

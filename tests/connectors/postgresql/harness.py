@@ -17,7 +17,7 @@ from headrace.converters.warm_up import load_kernels
 from headrace.spark.task import read_slice
 
 INITIAL = {"v": 1, "server": "headrace"}
-PATIENCE_SECONDS = 120.0  # what a loaded machine may take for a moment's work
+PATIENCE_SECONDS = 300.0  # what a loaded machine may take for a moment's work
 _CHANNEL_SECONDS = 0.7  # how long signals of files and topics are given to arrive
 _LOG_END = """
 SELECT CASE WHEN at % segment = 40 THEN at - 40 WHEN at % 8192 = 24 THEN at - 24 ELSE at END

@@ -37,6 +37,7 @@ def heartbeats(reader: Reader) -> list[dict]:
 
 
 def test_heartbeats_come_while_nothing_happens(tables: Database) -> None:
+    begun = time.time() * 1000
     reader = Reader(properties(tables))
     reader.step()
     wait_for(lambda: reader.step() and len(heartbeats(reader)) >= 3)
@@ -45,8 +46,8 @@ def test_heartbeats_come_while_nothing_happens(tables: Database) -> None:
     reader.stop()
     found = heartbeats(reader)
     assert {record["key"] for record in found} == {'{"serverName":"headrace"}'}
-    clock = time.time() * 1000
-    assert all(0 <= clock - json.loads(record["value"])["ts_ms"] < 60_000 for record in found)
+    ended = time.time() * 1000
+    assert all(begun - 1 < json.loads(record["value"])["ts_ms"] <= ended for record in found)
     sequences = [record["sequence"] for record in found]
     assert sequences == sorted(set(sequences))
     assert [offset.get("heartbeat", 0) for offset in reader.offsets[2:]] == list(
@@ -82,16 +83,18 @@ def test_heartbeats_stand_behind_the_changes_before_them(tables: Database) -> No
 def test_a_range_with_a_heartbeat_is_read_again_the_same(tables: Database) -> None:
     reader = Reader(properties(tables))
     reader.step()
-    reader.step()  # opens the stream
-    tables.execute("INSERT INTO t VALUES (1)")
-    time.sleep(0.5)
-    end = reader.plan(2)
-    first = reader.read(end)
+    for number in range(1000):  # a heartbeat and a row do not always meet in one range
+        tables.execute("INSERT INTO t VALUES (%s)", (number,))
+        end = reader.plan()
+        first = reader.read(end)
+        if [r["topic"] for r in first] == ["headrace.public.t", TOPIC]:
+            break
+        reader.offsets.append(end)
     reader.restart()
     again = reader.read(end)
     reader.stop()
-    assert [r["sequence"] for r in first] == [r["sequence"] for r in again]
     assert [r["topic"] for r in first] == ["headrace.public.t", TOPIC]
+    assert [r["sequence"] for r in first] == [r["sequence"] for r in again]
 
 
 def test_a_bounded_run_ends_whatever_the_interval(tables: Database) -> None:

@@ -109,7 +109,7 @@ def test_a_restart_inside_a_transaction_keeps_its_origin(origins: Database) -> N
     reader = Reader(origins.properties() | OPTIONS | {"headrace.range.max.rows": "1"})
     reader.step()
     workload(origins)
-    while reader.step(0.7):
+    while reader.step():
         reader.stop()
     reader.stop()
     assert told(reader) == TOLD

@@ -69,7 +69,7 @@ def test_a_slice_that_reads_again_travels_to_a_task(table: Database) -> None:
     reader = Reader(table.properties() | OPTIONS | hashed)
     reader.step()
     table.execute('UPDATE t SET v = 2 WHERE "Id" = 7')
-    end = reader.plan(3)
+    end = reader.plan()
     parts = pickle.loads(pickle.dumps(reader.open().slices(reader.offsets[-1], end)))
     records = [r for part in parts for b in read_slice(part, reader.config) for r in b.to_pylist()]
     reader.stop()

@@ -55,11 +55,11 @@ def test_rows_and_changes_come_from_the_standby(
     assert operations(reader) == "rr"
     database.execute("INSERT INTO t VALUES (3, 'c'); DELETE FROM t WHERE id = 1")
     caught_up(database.server, standby)
-    reader.drain(2).restart()
+    reader.drain().restart()
     database.execute("UPDATE t SET v = 'd' WHERE id = 2")
     caught_up(database.server, standby)
     reader.bounded = True
-    reader.drain(2)
+    reader.drain()
     reader.stop()
     assert operations(reader) == "rrcdu"
     slots = "SELECT slot_name FROM pg_replication_slots"

@@ -35,10 +35,7 @@ def port() -> Iterator[int]:
     if binaries is None:
         pytest.skip("no PostgreSQL with TLS on this machine (pg_config, openssl)")
     user = {"user": "nobody"} if os.geteuid() == 0 else {}
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
+    with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         if user:
             shutil.chown(folder, "nobody")
@@ -54,28 +51,38 @@ def port() -> Iterator[int]:
         (data / "pg_hba.conf").write_text(
             "hostssl all all all trust\nhostssl replication all all trust\n"
         )
-        server = subprocess.Popen(
-            [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-c", "ssl=on",
-             "-c", "wal_level=logical", "-c", "listen_addresses=127.0.0.1"], **quiet,
-        )  # fmt: skip
+        command = [binaries / "postgres", "-D", data, "-k", folder, "-c", "ssl=on"]
+        command += ["-c", "wal_level=logical", "-c", "listen_addresses=127.0.0.1"]
+        for _ in range(5):  # somebody else may take a port that was free
+            port = _free_port()
+            server = subprocess.Popen([*command, "-p", str(port)], **quiet)
+            if _answers(server, port):
+                break
         try:
-            _await(port)
             yield port
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(120)
 
 
-def _await(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while True:
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
+    """Wait until the server answers (True) or has ended."""
+    deadline = time.monotonic() + 120
+    while server.poll() is None:
         try:
             _execute(port, "SELECT 1")
         except psycopg.OperationalError:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         else:
-            return
+            return True
+    return False
 
 
 def _execute(port: int, sql: str) -> None:

@@ -92,7 +92,7 @@ def test_counters_go_on_across_ranges_and_restarts(tables: Database, stop_each: 
     small.step()
     for statement in WORKLOAD:
         tables.execute(statement)
-    while small.step(1.0):
+    while small.step():
         if stop_each:
             small.restart()
     small.stop()
@@ -112,7 +112,7 @@ def test_every_kind_of_slice_counts_the_same(tables: Database, inline: bool, ord
         " INSERT INTO b SELECT i FROM generate_series(1, 500) i; COMMIT"
     )
     tables.execute("INSERT INTO a VALUES (0)")
-    reader.drain(3)
+    reader.drain()
     reader.stop()
     assert any(offset.get("slices", 1) > 1 for offset in reader.offsets)
     found = metadata(reader)
@@ -146,7 +146,7 @@ def test_metadata_may_be_switched_on_in_the_middle_of_a_transaction(tables: Data
     reader = Reader(plain)
     reader.step()
     tables.execute(WORKLOAD[0])
-    reader.step(2)
+    reader.step()
     reader.restart()
     reader.properties = properties(tables)
     reader.__post_init__()
