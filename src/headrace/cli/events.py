@@ -85,16 +85,11 @@ def append_to_file(
         try:
             from headrace.spark.parts_sink import PartsSink
 
-            sink = PartsSink(target, checkpoint)
+            sink = PartsSink(spark, target, checkpoint)
 
             def start() -> StreamingQuery:
-                query: StreamingQuery = (
-                    pipeline.parts(spark, target, checkpoint)
-                    .writeStream.foreachBatch(sink.write)
-                    .option("checkpointLocation", str(checkpoint))
-                    .start()
-                )
-                return query
+                writer = sink.takes(pipeline.parts(spark, target, checkpoint).writeStream)
+                return writer.option("checkpointLocation", str(checkpoint)).start()
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
             summary = supervise(spark, start, limits, rows_of=sink.new_rows)
