@@ -81,6 +81,7 @@ def append_to_file(
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,
+            tasks=pipeline.begins_with_tasks(checkpoint),
         )
         try:
             from headrace.spark.parts_sink import PartsSink

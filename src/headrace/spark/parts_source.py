@@ -9,11 +9,13 @@ the output, when Spark asks for its partitions; there are none then.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
@@ -24,6 +26,9 @@ from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, task_part_name, write_part
 from headrace.spark.checkpoint import planned_batch, query_id
 from headrace.spark.source import HeadraceDataSource, HeadraceReader, SlicePartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = "headrace_parts"
 OUTPUT = "headrace.sink.path"
@@ -58,6 +63,10 @@ class PartsReader(HeadraceReader):
         self._output, self._checkpoint = output, checkpoint
         self._indexed = str(config.headrace_slice_order) != "position"
 
+    def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
+        _load_kernels()
+        return super().latestOffset(start, limit)
+
     def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         from headrace.spark.source_process import session
 
@@ -87,3 +96,17 @@ class PartsReader(HeadraceReader):
         batches = super().read(partition)
         part = write_part(self._output.parts, task_part_name(), batches, indexed=self._indexed)
         return iter([as_row(part)] if part.rows else [])
+
+
+@cache
+def _load_kernels() -> None:
+    """Once, while the connector connects and waits for its slot."""
+
+    def run() -> None:
+        import headrace.sinks.file.lines
+        import headrace.spark.task  # noqa: F401
+        from headrace.converters.warm_up import load_kernels
+
+        load_kernels()
+
+    threading.Thread(target=run, name="headrace kernels", daemon=True).start()

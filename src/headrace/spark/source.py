@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
@@ -13,6 +12,9 @@ from pyspark.sql.types import StructType
 from headrace.config.connector import ConnectorConfig
 from headrace.connectors.connector import OffsetObject, Slice
 from headrace.connectors.registry import parse_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 COLUMNS = (
     "topic string not null, partition int, key string, value string, "
