@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from headrace.spark.checkpoint import stored_offset
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.spark.checkpoint import planned_batch, stored_offset
 
 
 def _write(folder: Path, number: int, offset: str, *, finished: bool) -> None:
@@ -36,3 +39,21 @@ def test_what_cannot_be_read_is_left_to_spark(tmp_path: Path) -> None:
     for text in ("", "{", "[1]", "-", '{"n":0}\n{"n":1}'):
         _write(tmp_path, 0, text, finished=True)
         assert stored_offset(tmp_path) is None
+
+
+def test_the_micro_batch_of_a_range_is_the_one_that_was_planned_last(tmp_path: Path) -> None:
+    for number in range(12):
+        _write(tmp_path, number, f'{{"b":1,"n":{number}}}', finished=number < 11)
+    (tmp_path / "offsets" / ".12.a.tmp").write_text("torn")
+    assert planned_batch(tmp_path, {"n": 11, "b": 1}) == 11
+
+
+def test_what_a_killed_run_left_behind_does_not_take_the_number_of_the_next_run(
+    tmp_path: Path,
+) -> None:
+    _write(tmp_path, 0, '{"n":0}', finished=True)
+    _write(tmp_path, 1, '{"n":1}', finished=False)
+    with pytest.raises(HeadraceError, match=r"spark\.other_run"):
+        planned_batch(tmp_path, {"n": 0})
+    with pytest.raises(HeadraceError, match=r"spark\.other_run"):
+        planned_batch(tmp_path / "none", {"n": 0})

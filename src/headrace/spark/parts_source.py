@@ -77,15 +77,14 @@ class PartsReader(HeadraceReader):
         if len(known) < len(sizes) or sum(known) > limit or limit == 0:
             return [SlicePartition(part) for part in slices]
         if slices:
-            self._append(slices)
+            self._append(slices, planned_batch(self._checkpoint, end))
         return []
 
-    def _append(self, slices: Sequence[Slice]) -> None:
+    def _append(self, slices: Sequence[Slice], batch: int) -> None:
         """Write a range as a part and commit it, which does nothing when it was committed before:
         Spark plans the micro-batches again that are not in its commit log."""
         from headrace.spark.task import read_slice
 
-        batch = planned_batch(self._checkpoint)
         batches = chain.from_iterable(read_slice(part, self.config) for part in slices)
         # What a killed run left behind may be at the same micro-batch.
         name = f"{batch}-source-{os.getpid()}"
