@@ -1,4 +1,7 @@
-"""`make bench`: prints rates, CPU, memory and latency, and our ratio to the others.
+"""`make bench`: prints start, rates, CPU, memory and latency, and our ratio to the others.
+
+Snapshot and stream run at two sizes: the start is measured by itself, and the steady state is what
+lies between the sizes.
 
 QUICK=1 takes a tenth of the data once. Results go to benchmarks/results/.
 """
@@ -13,9 +16,10 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.postgresql import latency, workload
+from benchmarks.postgresql import latency, start, workload
 from benchmarks.postgresql.contenders import Contenders, Run, run, wait_until
 from headrace.cli.embedded import PostgresServer
 
@@ -23,10 +27,11 @@ RESULTS = Path(__file__).parent.parent / "results"
 SETTINGS = {
     "shared_buffers": "512MB",
     "max_wal_size": "8GB",
-    "max_replication_slots": "40",
+    "max_replication_slots": "60",
     "max_wal_senders": "20",
     "wal_sender_timeout": "0",
 }
+Sizes = tuple[int, ...]
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
 
 
@@ -60,58 +65,116 @@ class Benchmark:
 
     def _in_turn(
         self, name: str, kind: str | None, lanes: dict[str, Callable[[int], list[str]]], count: int
-    ) -> None:
+    ) -> dict[str, list[Run]]:
         found: dict[str, list[Run]] = {lane: [] for lane in lanes}
         for number in range(self.runs):
             for lane, command in lanes.items():
                 result = run(command(number), self.server, kind, count)
                 found[lane].append(result)
                 print(_line(f"{name}: {lane}", result), flush=True)
-        medians = {lane: _median(runs) for lane, runs in found.items()}
-        peer = medians["Debezium"]
+        return found
+
+    def _steady(self, name: str, runs: Callable[[int], dict[str, list[Run]]], sizes: Sizes) -> None:
+        """Runs at both sizes; what a million events more take is the steady state, in which the
+        start has no part."""
+        small, large = runs(sizes[0]), runs(sizes[1])
+        figures = {lane: _slope(small[lane], large[lane]) for lane in large}
+        peer = figures["Debezium"]
         table = {}
-        for lane, figures in medians.items():
-            figures["rate_ratio"] = figures["events_per_second"] / peer["events_per_second"]
-            figures["cpu_ratio"] = figures["cpu_per_million"] / peer["cpu_per_million"]
-            table[lane] = {**figures, "runs": [r.figures() for r in found[lane]]}
+        for lane, own in figures.items():
+            own["rate_ratio"] = own["events_per_second"] / peer["events_per_second"]
+            own["cpu_ratio"] = own["cpu_per_million"] / peer["cpu_per_million"]
+            table[lane] = {**own, "runs": [r.figures() for r in small[lane] + large[lane]]}
         self.figures[name] = table
 
-    def snapshot(self, rows: int) -> None:
-        """The initial snapshot of one table."""
-        workload.make_table(self.server, "orders", rows)
-        more = {"table.include.list": "public.orders", "snapshot.mode": "initial"}
+    def start(self, _sizes: Sizes) -> None:
+        """From the launch to the first event, of a log that holds one; and Spark alone."""
+        workload.make_table(self.server, "started", 0)
+        more = {"table.include.list": "public.started", "snapshot.mode": "no_data"}
+        files = {
+            (lane, number): self.contenders.properties(
+                f"start-{lane}-{number}", more | {"slot.name": self._slot(f"start_{lane}_{number}")}
+            )
+            for lane in ("debezium", "events")
+            for number in range(self.runs)
+        }
+        workload.make_one_transaction(self.server, "started", 1)
+        found: dict[str, list[start.Start]] = {}
+        for number in range(self.runs):
+            lanes: dict[str, Callable[[Path], list[str]]] = {
+                "Debezium": lambda out, file=files["debezium", number]: self.contenders.debezium(
+                    file, 1 << 60, out
+                ),
+                "Spark alone": self.contenders.empty_stream,
+                "headrace events": lambda out, file=files["events", number]: self.contenders.events(
+                    file, out
+                ),
+            }
+            for lane, command in lanes.items():
+                output = self._file(f"start-{number}")
+                took = start.measure(command(output), output)
+                found.setdefault(lane, []).append(took)
+                print(
+                    f"start: {lane:27s} {took.seconds:6.1f} s {took.cpu_seconds:6.1f} CPU-s",
+                    flush=True,
+                )
+        self.figures["start"] = {
+            lane: {
+                "seconds": statistics.median(one.seconds for one in starts),
+                "cpu_seconds": statistics.median(one.cpu_seconds for one in starts),
+                "runs": [asdict(one) for one in starts],
+            }
+            for lane, starts in found.items()
+        }
+        self._drop_slots()
+
+    def snapshot(self, sizes: Sizes) -> None:
+        """The initial snapshot of one table, of two sizes."""
+        self._steady("snapshot", self._snapshots, sizes)
+
+    def _snapshots(self, rows: int) -> dict[str, list[Run]]:
+        table = f"orders{rows}"
+        workload.make_table(self.server, table, rows)
+        more = {"table.include.list": f"public.{table}", "snapshot.mode": "initial"}
 
         def start(lane: str) -> Callable[[int], list[str]]:
             def command(number: int) -> list[str]:
                 self._drop_slots()
                 slot = {"slot.name": f"{lane}_{number}", "slot.drop.on.stop": "false"}
-                path = self.contenders.properties(f"snapshot-{lane}-{number}", more | slot)
+                path = self.contenders.properties(f"snapshot{rows}-{lane}-{number}", more | slot)
                 contender: Callable[..., list[str]] = getattr(self.contenders, lane)
                 return contender(path, rows)
 
             return command
 
-        self._in_turn(
-            "snapshot",
+        found = self._in_turn(
+            f"snapshot of {rows:,}",
             "snapshot",
             {
                 "Debezium": start("debezium"),
                 "headrace": start("headrace"),
-                "Spark JDBC": lambda _: self.contenders.jdbc("orders", rows),
+                "Spark JDBC": lambda _: self.contenders.jdbc(table, rows),
             },
             rows,
         )
         self._drop_slots()
+        return found
 
-    def stream(self, inserts: int) -> None:
-        """A backlog of inserts, updates and deletes; every run has its own slot before it."""
-        workload.make_table(self.server, "changes", 0)
+    def stream(self, sizes: Sizes) -> None:
+        """A backlog of inserts, updates and deletes, of two sizes."""
+        self._steady("stream", self._streams, sizes)
+
+    def _streams(self, changes: int) -> dict[str, list[Run]]:
+        """Every run has its own slot, made before the changes."""
+        inserts = changes * 2 // 5
+        table = f"changes{changes}"
+        workload.make_table(self.server, table, 0)
         lanes = ("debezium", "headrace_key", "headrace_position")
         for lane in lanes:
             for number in range(self.runs):
                 self._slot(f"{lane}_{number}")
-        count = workload.make_backlog(self.server, "changes", inserts)
-        more = {"table.include.list": "public.changes", "snapshot.mode": "no_data"}
+        count = workload.make_backlog(self.server, table, inserts)
+        more = {"table.include.list": f"public.{table}", "snapshot.mode": "no_data"}
 
         def start(lane: str) -> Callable[[int], list[str]]:
             def command(number: int) -> list[str]:
@@ -126,8 +189,8 @@ class Benchmark:
 
             return command
 
-        self._in_turn(
-            "stream",
+        found = self._in_turn(
+            f"stream of {changes:,}",
             "stream",
             {
                 "Debezium": start("debezium"),
@@ -137,9 +200,11 @@ class Benchmark:
             count,
         )
         self._drop_slots()
+        return found
 
-    def one_transaction(self, rows: int) -> None:
-        """One transaction of `rows` rows: what it does to memory."""
+    def one_transaction(self, sizes: Sizes) -> None:
+        """One transaction of many rows: what it does to memory."""
+        (rows,) = sizes
         workload.make_table(self.server, "big", 0)
         self._slot("big")
         workload.make_one_transaction(self.server, "big", rows)
@@ -150,12 +215,14 @@ class Benchmark:
         self.figures["one transaction"] = {"headrace": result.figures()}
         self._drop_slots()
 
-    def latency(self, seconds: float) -> None:
-        """Commit to sink at a trickle, default settings; Debezium also with poll.interval.ms=10."""
+    def latency(self, sizes: Sizes) -> None:
+        """Commit to sink at a trickle, default settings; Debezium also with poll.interval.ms=10.
+        `headrace` is the command `headrace events`."""
+        (seconds,) = sizes
         lanes: dict[str, tuple[str, dict[str, str]]] = {
             "Debezium": ("debezium", {}),
             "Debezium, poll.interval.ms=10": ("debezium", {"poll.interval.ms": "10"}),
-            "headrace": ("headrace", {}),
+            "headrace": ("events", {}),
         }
         table = {}
         for number, (lane, (contender, extra)) in enumerate(lanes.items()):
@@ -165,7 +232,11 @@ class Benchmark:
                     "slot.name": self._slot(name)}  # fmt: skip
             path = self.contenders.properties(name, more | extra)
             output = self._file(name)
-            command = getattr(self.contenders, contender)(path, 1 << 60, output)
+            command = (
+                self.contenders.events(path, output)
+                if contender == "events"
+                else self.contenders.debezium(path, 1 << 60, output)
+            )
             table[lane] = latency.measure(command, self.server, name, output, seconds)
             shown = ", ".join(f"{k[:-3]} {v:.0f} ms" for k, v in table[lane].items())
             print(f"latency: {lane:32s} {shown}", flush=True)
@@ -173,11 +244,22 @@ class Benchmark:
         self._drop_slots()
 
 
-def _median(runs: list[Run]) -> dict[str, float]:
-    names = runs[0].figures()
-    found = {name: statistics.median(r.figures()[name] for r in runs) for name in names}
-    found["memory"] = max(r.memory for r in runs)
-    return found
+def _slope(small: list[Run], large: list[Run]) -> dict[str, float]:
+    """Rate and CPU between two sizes, by the medians of the runs at each."""
+
+    def median(runs: list[Run], name: str) -> float:
+        return statistics.median(getattr(run, name) for run in runs)
+
+    events = large[0].events - small[0].events
+    seconds, cpu = (
+        median(large, name) - median(small, name) for name in ("seconds", "cpu_seconds")
+    )
+    return {
+        "events": float(events),
+        "events_per_second": events / seconds if seconds > 0 else float("nan"),
+        "cpu_per_million": cpu / events * 1e6,
+        "memory": float(max(run.memory for run in large)),
+    }
 
 
 def _line(name: str, result: Run) -> str:
@@ -191,7 +273,7 @@ def _line(name: str, result: Run) -> str:
 def table(figures: dict[str, object]) -> str:
     """The results in Markdown."""
     lines = [
-        "| | events/s | CPU-s per million | memory | rate | CPU |",
+        "| steady state | events/s | CPU-s per million | memory | rate | CPU |",
         "|---|--:|--:|--:|--:|--:|",
     ]
     for name in ("snapshot", "stream", "one transaction"):
@@ -205,6 +287,9 @@ def table(figures: dict[str, object]) -> str:
                 f"| {name}: {lane} | {found['events_per_second']:,.0f} | "
                 f"{found['cpu_per_million']:.1f} | {found['memory'] / 1e6:,.0f} MB | {ratios} |"
             )
+    lines += ["", "| launch to first event | seconds | CPU-s |", "|---|--:|--:|"]
+    for lane, found in figures.get("start", {}).items():  # type: ignore[attr-defined]
+        lines.append(f"| {lane} | {found['seconds']:.1f} | {found['cpu_seconds']:.1f} |")
     lines += ["", "| commit to sink | p50 | p95 | p99 |", "|---|--:|--:|--:|"]
     for lane, found in figures.get("latency", {}).items():  # type: ignore[attr-defined]
         shown = " | ".join(f"{found[k]:.0f} ms" for k in ("p50_ms", "p95_ms", "p99_ms"))
@@ -221,18 +306,19 @@ def _cpu_model() -> str:
 
 def main() -> None:
     """Run the scenarios named, or all."""
-    scenarios = ("snapshot", "stream", "latency", "one_transaction")
+    scenarios = ("start", "snapshot", "stream", "latency", "one_transaction")
     parser = argparse.ArgumentParser(prog="python -m benchmarks.postgresql")
     parser.add_argument("scenario", nargs="*", help=", ".join(scenarios))
     parser.add_argument("--runs", type=int, default=1 if QUICK else 3)
     arguments = parser.parse_args()
     chosen = arguments.scenario or scenarios
     share = 10 if QUICK else 1
-    sizes = {
-        "snapshot": 1_000_000 // share,
-        "stream": 400_000 // share,
-        "latency": 15 if QUICK else 60,
-        "one_transaction": 5_000_000 // share,
+    sizes: dict[str, Sizes] = {
+        "start": (),
+        "snapshot": (300_000 // share, 1_500_000 // share),
+        "stream": (300_000 // share, 1_500_000 // share),
+        "latency": (15 if QUICK else 60,),
+        "one_transaction": (5_000_000 // share,),
     }
     with (
         tempfile.TemporaryDirectory(prefix="headrace-bench-") as work,

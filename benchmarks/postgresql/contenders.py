@@ -188,6 +188,16 @@ class Contenders:
         module = "benchmarks.postgresql.pipeline"
         return [sys.executable, "-m", module, str(path), str(count), *sink]
 
+    def events(self, path: Path, output: Path) -> list[str]:
+        """The command that users run."""
+        state = str(output.with_suffix(".state"))
+        return [sys.executable, "-m", "headrace.cli", "events", str(path),
+                "--output", str(output), "--state", state]  # fmt: skip
+
+    def empty_stream(self, output: Path) -> list[str]:
+        """Spark with an empty stream: what no start on Spark goes below."""
+        return [sys.executable, "-m", "benchmarks.postgresql.empty_stream", str(output)]
+
     def jdbc(self, table: str, rows: int) -> list[str]:
         """Spark's own JDBC source."""
         server = self._server

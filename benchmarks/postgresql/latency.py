@@ -27,11 +27,8 @@ def measure(
     assert process.stdout is not None
     follower = _Follower(output)
     try:
-        for line in process.stdout:
-            if line.startswith("ready"):
-                process.stdin.write("\n")
-                process.stdin.flush()
-                break
+        process.stdin.write("\n")  # Debezium's runner waits for it
+        process.stdin.flush()
         with server.connect("bench") as connection:
             streaming = b"SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"
             while connection.execute(streaming).fetchone() is None:

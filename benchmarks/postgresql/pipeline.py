@@ -19,15 +19,16 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from headrace.cli.pipeline import read_pipeline
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.sink import FORMAT, FileSink
+from headrace.spark.parts_sink import PartsSink
 from headrace.spark.session import build_session, warm_up
 
 
 class _Count(StreamingQueryListener):
-    """Adds what reached the sink, batch by batch."""
+    """Adds what reached the sink, batch by batch: what Spark observed, or what `output` holds."""
 
-    def __init__(self, wanted: int) -> None:
-        self.wanted, self.events, self.bytes = wanted, 0, 0
+    def __init__(self, wanted: int, output: Output | None) -> None:
+        self.wanted, self.output = wanted, output
+        self.events = self.bytes = 0
         self.done = threading.Event()
 
     def onQueryStarted(self, event: Any) -> None:
@@ -37,7 +38,10 @@ class _Count(StreamingQueryListener):
         row = event.progress.observedMetrics.get("sink")
         if os.environ.get("VERBOSE"):
             print(event.progress.batchId, row, event.progress.durationMs, file=sys.stderr)
-        if row is not None:
+        if self.output is not None:
+            self.events = self.output.rows()
+            self.bytes = self.output.path.stat().st_size
+        elif row is not None:
             self.events += row["events"]
             self.bytes += row["bytes"] or 0
         if self.events >= self.wanted:
@@ -58,31 +62,26 @@ def main() -> None:
     position = {"headrace.slice.order": "position"} if sink == "file" else {}
     pipeline = read_pipeline(path, position)
     spark = build_session("benchmark")
-    spark.dataSource.register(FileSink)
-    count = _Count(wanted)
-    spark.streams.addListener(count)
     with tempfile.TemporaryDirectory() as state:
+        checkpoint = Path(state) / "checkpoint"
+        target = Output(Path(sys.argv[4]), Path(state) / "file") if sink == "file" else None
+        count = _Count(wanted, target)
+        spark.streams.addListener(count)
         print("ready", flush=True)
         sys.stdin.readline()
         print("start", int(time.time() * 1000), flush=True)
         warm_up(spark)
-        if sink == "file":
+        if target is not None:
             # COUNT has the tombstones, which are lines too.
-            events, size = f.sum("events"), f.sum("length")
-            target = Output(Path(sys.argv[4]), Path(state) / "file")
             target.open()
-            stream = pipeline.parts(spark, target.parts)
+            sinks = PartsSink(spark, target, checkpoint)
+            writer = sinks.takes(pipeline.parts(spark, target, checkpoint).writeStream)
         else:
             events, size = f.count("value"), f.sum(f.octet_length("value"))
             stream = pipeline.stream(spark)
-        stream = stream.observe("sink", events.alias("events"), size.alias("bytes"))
-        writer = stream.writeStream.option("checkpointLocation", f"{state}/checkpoint")
-        if sink == "file":
-            writer = writer.format(FORMAT).option("path", sys.argv[4])
-            writer = writer.option("state", f"{state}/file")
-        else:
-            writer = writer.format("noop")
-        query = writer.start()
+            stream = stream.observe("sink", events.alias("events"), size.alias("bytes"))
+            writer = stream.writeStream.format("noop")
+        query = writer.option("checkpointLocation", str(checkpoint)).start()
         count.done.wait()
         print("done", int(time.time() * 1000), count.events, count.bytes, flush=True)
         sys.stdin.readline()

@@ -41,6 +41,8 @@ _PROPERTIES = {
     # A snapshot of several micro-batches, and transactions that are larger than one.
     "headrace.snapshot.chunk.bytes": "100kB",
     "headrace.range.max.rows": "1000",
+    # Some ranges are written by the source process, and some by tasks.
+    "headrace.range.direct.max.bytes": "4kB",
 }
 
 

@@ -70,6 +70,8 @@ def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_comm
     assert run.returncode == 0, said
     assert keys(output) == list(range(1, 21))
     assert "20 events" in said
+    # Each of them would have cost four processes.
+    assert not list((state / "checkpoint").rglob("*.crc"))
 
 
 def test_large_and_small_ranges_are_written_once_and_in_order(tmp_path, command, server):

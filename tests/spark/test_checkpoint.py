@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.spark.checkpoint import refuse_torn, stored_offset
+from headrace.spark.checkpoint import planned_batch, refuse_torn, stored_offset
 
 
 def _write(folder: Path, number: int, offset: str, *, finished: bool) -> None:
@@ -84,3 +84,21 @@ def test_an_end_that_was_lost_is_refused_and_what_to_delete_is_named(
         (tmp_path / name).unlink()
     refuse_torn(tmp_path)
     return None
+
+
+def test_the_micro_batch_of_a_range_is_the_one_that_was_planned_last(tmp_path: Path) -> None:
+    for number in range(12):
+        _write(tmp_path, number, f'{{"b":1,"n":{number}}}', finished=number < 11)
+    (tmp_path / "offsets" / ".12.a.tmp").write_text("torn")
+    assert planned_batch(tmp_path, {"n": 11, "b": 1}) == 11
+
+
+def test_what_a_killed_run_left_behind_does_not_take_the_number_of_the_next_run(
+    tmp_path: Path,
+) -> None:
+    _write(tmp_path, 0, '{"n":0}', finished=True)
+    _write(tmp_path, 1, '{"n":1}', finished=False)
+    with pytest.raises(HeadraceError, match=r"spark\.other_run"):
+        planned_batch(tmp_path, {"n": 0})
+    with pytest.raises(HeadraceError, match=r"spark\.other_run"):
+        planned_batch(tmp_path / "none", {"n": 0})

@@ -17,8 +17,8 @@ _VERBS = ("run", "events", "check", "signal", "describe", "demo")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb. Exit status: 0 done, 1 an error (message and remedy), 2 wrong usage."""
-    parser = _parser()
-    chosen = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    chosen = _parser(words[0] if words else "").parse_args(words)
     try:
         return int(chosen.run(chosen))
     except HeadraceError as error:
@@ -37,14 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(first: str) -> argparse.ArgumentParser:
+    """The parser of all verbs; of one only, whose module is then the only one to be loaded, when
+    that is the first word."""
     parser = argparse.ArgumentParser(
         prog="headrace",
         description="Change data capture with Debezium's configuration and events, on Spark.",
     )
     parser.add_argument("--version", action="version", version=f"headrace {_version()}")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
-    for verb in _VERBS:
+    for verb in (first,) if first in _VERBS else _VERBS:
         module = import_module(f"headrace.cli.{verb}")
         summary = (module.__doc__ or "").partition("\n")[0]
         sub = verbs.add_parser(verb, help=summary, description=summary)

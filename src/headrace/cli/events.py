@@ -79,15 +79,16 @@ def append_to_file(
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,
+            tasks=pipeline.begins_with_tasks(checkpoint),
         )
         try:
             from headrace.spark.parts_sink import PartsSink
 
-            sink = PartsSink(target, checkpoint)
+            sink = PartsSink(spark, target, checkpoint)
 
             def start() -> StreamingQuery:
                 writer = pipeline.parts(spark, target, checkpoint).writeStream
-                return pipeline.start(writer.foreachBatch(sink.write), checkpoint)
+                return pipeline.start(sink.takes(writer), checkpoint)
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
             summary = supervise(spark, start, limits, rows_of=sink.new_rows)

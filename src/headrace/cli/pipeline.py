@@ -96,6 +96,15 @@ class Pipeline:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=trigger).start()
 
+    def begins_with_tasks(self, checkpoint: Path) -> bool:
+        """Whether a snapshot comes first, which tasks read."""
+        from headrace.spark.checkpoint import stored_offset
+
+        stored = stored_offset(checkpoint)
+        if stored is not None and stored.keys() > {"v", "server"}:
+            return "snapshot" in stored
+        return str(getattr(self.config, "snapshot_mode", "")) not in ("no_data", "never")
+
     def limits(self, *, idle_exit: float | None, seconds: float | None) -> Limits:
         """The supervisor's limits, retries as the configuration says."""
         from headrace.spark.supervisor import Limits
@@ -125,8 +134,11 @@ def check_pipeline(given: Properties, overrides: Mapping[str, str]) -> Pipeline:
     return Pipeline(properties, config)
 
 
-def open_session(verb: str, *, master: str | None, idle_exit: float | None, debug: bool) -> Any:
-    """A Spark session for a verb; Spark's own log is silent unless `debug`."""
+def open_session(
+    verb: str, *, master: str | None, idle_exit: float | None, debug: bool, tasks: bool = True
+) -> Any:
+    """A Spark session for a verb; Spark's own log is silent unless `debug`. Without `tasks` the
+    processes that run them start when the first one comes."""
     from headrace.spark.session import build_session, warm_up
 
     # While Spark starts a signal is only noted: leaving in the middle would orphan the JVM.
@@ -145,9 +157,26 @@ def open_session(verb: str, *, master: str | None, idle_exit: float | None, debu
     if master is not None:
         arguments["master"] = master
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    compiling = compile_kernels()
     spark = build_session(f"headrace {verb}", **arguments)
-    warm_up(spark)
+    if compiling is not None:
+        # Every process would compile the same kernels by itself.
+        compiling.join()
+    if tasks:
+        warm_up(spark)
     return spark
+
+
+def compile_kernels() -> threading.Thread | None:
+    """Compiles the kernels in the background, and says so, where none are compiled yet."""
+    from headrace.converters.warm_up import kernels_are_compiled, load_kernels
+
+    if kernels_are_compiled():
+        return None
+    print("compiling kernels, once per installation: about a minute", file=sys.stderr)
+    thread = threading.Thread(target=load_kernels, name="headrace kernels", daemon=True)
+    thread.start()
+    return thread
 
 
 def close_session(spark: SparkSession) -> None:

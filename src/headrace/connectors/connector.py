@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.connect.records import Records
+if TYPE_CHECKING:
+    from headrace.connect.records import Records
 
 OffsetObject = Mapping[str, Any]
 """An offset as JSON: canonical key order, no clocks."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+from numba import config as numba_config
 
 from headrace.connect.memory import PADDING, address_of
 from headrace.connect.records import Shape, Struct, group_by_shape
@@ -11,6 +14,11 @@ from headrace.connect.schema import Schema, Type
 from headrace.converters import json_kernel
 from headrace.converters.json import JsonConverter
 from headrace.converters.json_values import JsonOptions
+
+
+def kernels_are_compiled() -> bool:
+    """Whether this installation compiled kernels before, which takes up to a minute."""
+    return any(Path(numba_config.CACHE_DIR).rglob("*.nbi"))
 
 
 def load_kernels() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,37 @@ def stored_offset(folder: Path) -> dict[str, Any] | None:
     """
     done = _numbers(folder / "commits")
     planned = _numbers(folder / "offsets")
-    number = max(done) if done else min(planned, default=0)
+    return _offset(folder, max(done) if done else min(planned, default=0))
+
+
+def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
+    """The number of the micro-batch that ends at `end`, which Spark planned last.
+
+    Spark writes its offset before it asks for its range, and the next one's after its end.
+    Raises HeadraceError("spark.other_run") when another run has planned more meanwhile.
+    """
+    newest = max(_numbers(folder / "offsets"), default=-1)
+    if newest < 0 or _offset(folder, newest) != end:
+        raise HeadraceError(
+            "spark.other_run",
+            f"Another run goes on with the checkpoint {folder}, at micro-batch {newest}",
+            "Stop one of them.",
+        )
+    return newest
+
+
+def query_id(folder: Path) -> str:
+    """The query's id, the same in every run with this checkpoint."""
+    return str(json.loads((folder / "metadata").read_text())["id"])
+
+
+def _offset(folder: Path, number: int) -> dict[str, Any] | None:
     try:
         version, _, offset, *others = (folder / "offsets" / str(number)).read_text().splitlines()
         found = json.loads(offset)
     except (OSError, ValueError):
         return None
     return found if version == "v1" and not others and isinstance(found, dict) else None
-
-
-def planned_batch(folder: Path) -> int:
-    """The micro-batch that Spark planned last: its offset is written before its range is asked
-    for, and the next one's after its end. -1: none."""
-    return max(_numbers(folder / "offsets"), default=-1)
 
 
 def refuse_torn(folder: Path) -> None:

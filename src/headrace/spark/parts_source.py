@@ -9,11 +9,13 @@ the output, when Spark asks for its partitions; there are none then.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
@@ -24,7 +26,10 @@ from headrace.sinks.file.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, task_part_name, write_part
 from headrace.spark.checkpoint import planned_batch
-from headrace.spark.source import HeadraceDataSource, HeadraceReader, SlicePartition
+from headrace.spark.source import HeadraceDataSource, HeadraceReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = "headrace_parts"
 OUTPUT = "headrace.sink.path"
@@ -61,6 +66,10 @@ class PartsReader(HeadraceReader):
         self._output, self._checkpoint = output, checkpoint
         self._indexed = str(config.headrace_slice_order) != "position"
 
+    def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
+        _load_kernels()
+        return super().latestOffset(start, limit)
+
     def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         from headrace.spark.source_process import session
 
@@ -69,10 +78,10 @@ class PartsReader(HeadraceReader):
         known = [size for size in sizes if size is not None]
         limit = self.config.headrace_range_direct_max_bytes
         of_tasks = len(known) < len(sizes) or sum(known) > limit or limit == 0
-        batch = planned_batch(self._checkpoint)
+        batch = planned_batch(self._checkpoint, end)
         self._output.await_parts(batch, of_tasks=of_tasks)
         if of_tasks:
-            return [SlicePartition(part) for part in slices]
+            return session(self.config).partitions(slices)
         self._append(slices, batch)
         return []
 
@@ -91,3 +100,17 @@ class PartsReader(HeadraceReader):
         batches = super().read(partition)
         part = write_part(self._output.parts, task_part_name(), batches, indexed=self._indexed)
         return iter([as_row(part)] if part.rows else [])
+
+
+@cache
+def _load_kernels() -> None:
+    """Once, while the connector connects and waits for its slot."""
+
+    def run() -> None:
+        import headrace.sinks.file.lines
+        import headrace.spark.task  # noqa: F401
+        from headrace.converters.warm_up import load_kernels
+
+        load_kernels()
+
+    threading.Thread(target=run, name="headrace kernels", daemon=True).start()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
@@ -14,6 +13,9 @@ from headrace.config.connector import ConnectorConfig
 from headrace.connectors.connector import OffsetObject
 from headrace.connectors.registry import parse_options
 from headrace.spark.slice_partition import SlicePartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 COLUMNS = (
     "topic string not null, partition int, key string, value string, "
@@ -72,7 +74,8 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         from headrace.spark.source_process import session
 
-        return session(self.config).partitions(start, end)
+        opened = session(self.config)
+        return opened.partitions(opened.slices(start, end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from headrace.spark.task import read_slice

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from headrace.config.connector import ConnectorConfig
-from headrace.connectors.connector import Connector, OffsetObject
+from headrace.connectors.connector import Connector, OffsetObject, Slice
 from headrace.connectors.registry import open_connector
 from headrace.spark.slice_partition import (
     SlicePartition,
@@ -57,9 +57,13 @@ class SourceSession:
         """The head of the log as last heard."""
         return self._connector.latest()
 
-    def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[SlicePartition]:
+    def slices(self, start: OffsetObject, end: OffsetObject) -> Sequence[Slice]:
         """The slices of a range."""
-        return partitions_of(self._connector.slices(start, end), self._message_mib)
+        return self._connector.slices(start, end)
+
+    def partitions(self, slices: Sequence[Slice]) -> Sequence[SlicePartition]:
+        """Slices as Spark sends them to tasks."""
+        return partitions_of(slices, self._message_mib)
 
     def commit(self, end: OffsetObject) -> None:
         """The fallback acknowledgement."""

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import psycopg
-from psycopg import sql
-
 from headrace.config.regex import compile_java_regex, split_regex_list
 
 if TYPE_CHECKING:
+    import psycopg
+    from psycopg import sql
+
     from headrace.connectors.postgresql.catalog import CatalogTable
 
 LOCK_SECONDS = 5
@@ -112,6 +112,10 @@ def _set(
     rule: IdentityRule,
     warn: Callable[[str], None],
 ) -> None:
+    # Spark's planning processes load the configuration, hence this module, but no driver.
+    import psycopg
+    from psycopg import sql
+
     what: sql.Composable = sql.SQL(rule.identity)
     if rule.index is not None:
         what = sql.SQL("USING INDEX {}").format(sql.Identifier(rule.index))
