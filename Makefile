@@ -7,9 +7,11 @@ STAMP := $(VENV)/.installed
 SECONDS ?=
 QUICK ?=
 WORKERS ?= auto
+SEED ?=
+ONLY ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test check fmt bench golden chaos docs clean
+.PHONY: help setup demo test check fmt bench golden chaos fuzz docs clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -56,6 +58,9 @@ bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a
 
 chaos: $(STAMP)  ## Kill every process twenty times (make test: five times); SEED=… repeats a run
 	@$(BIN)/python -m pytest -q -m chaos
+
+fuzz: $(STAMP)  ## Mutated bytes for the decoders (SECONDS=60 per kind; SEED=… repeats a run, ONLY=… one input)
+	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz
 
 clean:  ## Remove what was installed and built
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

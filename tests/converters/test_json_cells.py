@@ -156,6 +156,28 @@ def test_text_that_is_no_json_integer_is_refused(text: str) -> None:
     assert encoded(text, Encoding.RAW) is None
 
 
+SIZES = {2: (-(2**15), 2**15 - 1), 4: (-(2**31), 2**31 - 1), 8: (-(2**63), 2**63 - 1)}
+SIZES |= {-4: (0, 2**32 - 1), 0: (-(10**30), 10**30)}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_an_integer_beyond_its_type_is_left_to_python(size: int) -> None:
+    low, high = SIZES[size]
+    near = [low - 1, low, low + 1, high - 1, high, high + 1, 0, 1, -1, 10 * high, 10 * low - 1]
+    for value in near:
+        fits = size == 0 or low <= value <= high
+        expected = str(value).encode() if fits else None
+        assert encoded(str(value), Encoding.RAW, size) == expected
+
+
+@given(st.integers(-(10**20), 10**20), st.sampled_from(list(SIZES)))
+def test_an_integer_is_copied_when_its_type_holds_it(value: int, size: int) -> None:
+    low, high = SIZES[size]
+    fits = size == 0 or low <= value <= high
+    expected = str(value).encode() if fits else None
+    assert encoded(str(value), Encoding.RAW, size) == expected
+
+
 # Strings
 
 
@@ -253,7 +275,20 @@ def test_a_decimal_of_another_form_is_left_to_python(text: str, scale: int) -> N
 
 @pytest.mark.parametrize(
     ("text", "scale"),
-    [("1.5", 2), ("1.55", 1), ("1", 1), ("1.0", 0), ("NaN", -1), ("1.2.3", -1), ("", -1)],
+    [
+        ("1.5", 2),
+        ("1.55", 1),
+        ("1", 1),
+        ("1.0", 0),
+        ("NaN", -1),
+        ("1.2.3", -1),
+        ("", -1),
+        ("007", -1),
+        ("-0", -1),
+        ("-0.00", 2),
+        ("00.5", 1),
+        ("-00.5", -1),
+    ],
 )
 def test_decimal_text_with_another_scale_is_left_to_python(text: str, scale: int) -> None:
     assert encoded(text, Encoding.DECIMAL_STRING, scale) is None

@@ -14,7 +14,8 @@ class Encoding(IntEnum):
     """
 
     RAW = 0
-    """Digits with an optional minus, copied as a JSON number."""
+    """Digits with an optional minus, copied as a JSON number; parameter: bytes of the integer, less
+    than 0 for unsigned ones, 0 for those of any size."""
     STRING = 1
     """A JSON string, escaped as Jackson does."""
     BOOLEAN = 2

@@ -313,7 +313,7 @@ def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-de
     if length < 0:
         return np.int64(-1)
     if code == _RAW:
-        return put_raw_int(address, length, out)
+        return put_raw_int(address, length, parameter, out)
     if code == _STRING:
         return put_string(address, length, out)
     if code in (_BOOLEAN, _BIT1):

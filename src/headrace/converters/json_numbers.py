@@ -178,12 +178,32 @@ def put_int(value, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def put_raw_int(address, length, out):  # type: ignore[no-untyped-def]
-    """Copy the text of an integer; -1 when it is none as JSON writes it."""
+def _fits(first, count, negative, size):  # type: ignore[no-untyped-def]
+    """Whether an integer of `size` bytes (less than 0: unsigned) holds `count` digits."""
+    if size == 8:
+        high, last = parse_digits(first, 18), load8(first + 18) - _ZERO
+        edge = 922337203685477580
+        fits = high < edge or (high == edge and last <= 7 + negative)
+        return count == 19 and high >= 0 and 0 <= last <= 9 and fits
+    if count > 18:
+        return False
+    limit = (1 << (8 * size - 1)) - 1 + negative if size > 0 else (1 << (-8 * size)) - 1
+    return 0 <= parse_digits(first, count) <= limit
+
+
+@kernel
+def put_raw_int(address, length, size, out):  # type: ignore[no-untyped-def]
+    """Copy the text of an integer of `size` bytes (less than 0: unsigned, 0: any); -1 when it is
+    none as JSON writes it."""
     first = address
     if length > 0 and load8(address) == _DASH:
         first += 1
     count = address + length - first
+    if size < 0 and first != address:
+        return np.int64(-1)
+    # Fewer digits than 19 / 8 of the bytes always fit.
+    if size != 0 and 8 * count >= 19 * abs(size) and not _fits(first, count, first - address, size):
+        return np.int64(-1)
     if count < 1 or (length > 1 and load8(first) == _ZERO):
         return np.int64(-1)
     if count <= 8:
@@ -348,6 +368,15 @@ def put_variable_decimal(address, length, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _is_zero(address, length):  # type: ignore[no-untyped-def]
+    for place in range(length):
+        byte = load8(address + place)
+        if byte not in (_ZERO, _POINT):
+            return False
+    return True
+
+
+@kernel
 def put_decimal_string(address, length, scale, out):  # type: ignore[no-untyped-def]
     """Plain decimal text in quotes; its fraction must have `scale` digits unless that is -1."""
     if scale > _MOST_FRACTION:
@@ -366,6 +395,8 @@ def put_decimal_string(address, length, scale, out):  # type: ignore[no-untyped-
     if whole < 1 or fraction == 0 or (scale >= 0 and max(fraction, 0) != scale):
         return np.int64(-1)
     if not are_digits(first, whole) or not are_digits(first + whole + 1, fraction):
+        return np.int64(-1)
+    if load8(first) == _ZERO and (whole > 1 or (first != address and _is_zero(first, count))):
         return np.int64(-1)
     store8(out, _QUOTE)
     out = copy(address, length, out + 1)

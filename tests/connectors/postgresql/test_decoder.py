@@ -93,6 +93,18 @@ def test_a_cell_that_reaches_beyond_its_frame_is_broken() -> None:
     assert Index(begin(9) + insert(0, lying) + commit(9, 10), [2]).status == decoder.BROKEN
 
 
+def test_bytes_behind_the_last_cell_are_broken() -> None:
+    for change in (
+        insert(0, ROW_1 + b"x"),
+        update(0, ROW_1 + b"x"),
+        update(0, ROW_1, ROW_1 + b"x", b"O"),
+        delete(0, ROW_1 + b"x"),
+    ):
+        index = Index(begin(9) + change + commit(9, 10), [2])
+        assert index.status == decoder.BROKEN
+        assert len(index.rows) == 0
+
+
 def test_a_change_outside_a_transaction_is_broken() -> None:
     assert Index(insert(0, ROW_1), [2]).status == decoder.BROKEN
 

@@ -20,6 +20,8 @@ from psycopg.pq.abc import PGconn, PGresult
 
 from headrace.connect.memory import PADDING, address_of
 from headrace.connectors.postgresql.copy_text import Status, image_bound, transcode_rows
+from headrace.connectors.postgresql.messages import MOST_COLUMNS
+from headrace.connectors.postgresql.plain_socket import is_plain
 from headrace.errors import HeadraceError
 
 BLOCK_BYTES = 4 << 20
@@ -44,15 +46,12 @@ def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.nda
     Raises HeadraceError: postgresql.copy_failed (the server's error; the connection is usable),
     postgresql.connection_lost, postgresql.copy_malformed.
     """
-    messages: _Messages
-    if (
-        connection.ssl_in_use
-        or connection.parameter_status(b"is_gss_encrypted") == b"on"
-        or os.environ.get("HEADRACE_LIBPQ_READER")
-    ):
-        messages = _LibpqMessages(connection, sql)
-    else:
-        messages = _SocketMessages(connection, sql)
+    plain = is_plain(connection) and not os.environ.get("HEADRACE_LIBPQ_READER")
+    messages: _Messages = (_SocketMessages if plain else _LibpqMessages)(connection, sql)
+    if messages.columns > MOST_COLUMNS:
+        messages.release()
+        connection.finish()
+        raise _unreadable(f"it announces {messages.columns} columns")
     return _blocks(messages, connection)
 
 
@@ -407,6 +406,10 @@ def _malformed(status: Status, columns: int) -> HeadraceError:
         Status.COLUMNS: f"a row does not have {columns} columns",
         Status.OTHER: "the statement does not answer with rows of a COPY",
     }.get(status, "the bytes are not in COPY's text format")
+    return _unreadable(what)
+
+
+def _unreadable(what: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.copy_malformed",
         f"The answer to a COPY cannot be read: {what}.",

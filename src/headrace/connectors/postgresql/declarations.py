@@ -35,10 +35,12 @@ _UNBOUNDED = 2**31 - 1
 
 
 def _integral(
-    kind: Type, low: int, high: int, array: Callable[[bytes], object] = no_placeholder
+    kind: Type, size: int, low: int, high: int, array: Callable[[bytes], object] = no_placeholder
 ) -> Maker:
     decoder = partial(values.integer, low=low, high=high)
-    return fixed(Declaration(Schema(kind), Encoding.RAW, decoder, 0, toasted_array=array))
+    return fixed(
+        Declaration(Schema(kind), Encoding.RAW, decoder, 0, parameter=size, toasted_array=array)
+    )
 
 
 def enum(facts: TypeFacts) -> Declaration:
@@ -65,10 +67,10 @@ _JSON = textual("io.debezium.data.Json")
 
 BUILT_IN: Mapping[str, Maker] = {
     "bool": fixed(Declaration(Schema(Type.BOOLEAN), Encoding.BOOLEAN, values.boolean, False)),
-    "int2": _integral(Type.INT16, -(2**15), 2**15 - 1),
-    "int4": _integral(Type.INT32, -(2**31), 2**31 - 1, array=signed_bytes),
-    "int8": _integral(Type.INT64, -(2**63), 2**63 - 1, array=signed_bytes),
-    "oid": _integral(Type.INT64, 0, 2**32 - 1),
+    "int2": _integral(Type.INT16, 2, -(2**15), 2**15 - 1),
+    "int4": _integral(Type.INT32, 4, -(2**31), 2**31 - 1, array=signed_bytes),
+    "int8": _integral(Type.INT64, 8, -(2**63), 2**63 - 1, array=signed_bytes),
+    "oid": _integral(Type.INT64, -4, 0, 2**32 - 1),
     "float4": fixed(Declaration(Schema(Type.FLOAT32), Encoding.FLOAT, values.single, 0.0)),
     "float8": fixed(Declaration(Schema(Type.FLOAT64), Encoding.DOUBLE, values.double, 0.0)),
     "numeric": numeric_types.numeric,

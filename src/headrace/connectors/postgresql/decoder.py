@@ -390,10 +390,11 @@ def index_frames(
                         status = BROKEN
                         break
                     new_image = place + 1
-                    if split_checked(new_image, end, columns, new_cells) < 0:
-                        status = BROKEN
-                        break
+                    place = split_checked(new_image, end, columns, new_cells)
                 elif old_image == 0:
+                    status = BROKEN
+                    break
+                if place != end:
                     status = BROKEN
                     break
                 topic = load64(relation + 8 * TOPIC_HASH)

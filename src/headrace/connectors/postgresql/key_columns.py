@@ -145,12 +145,15 @@ def key_columns(facts: RelationFacts, rendering: KeyRendering) -> KeyColumns:
 class KeyScratch:
     """Scratch memory of the kernels, and the texts in it that Python renders."""
 
-    def __init__(self) -> None:
-        self.memory = np.empty(key_kernel.SCRATCH + PADDING, np.uint8)
-        self._count = self.memory[key_kernel.RENDERED :][:8].view(np.int64)
-        self._lacking = self.memory[key_kernel.LACKING :][:8].view(np.int64)
+    def __init__(self, memory: np.ndarray | None = None) -> None:
+        """In `memory`, uint8, where it is given."""
+        if memory is None:
+            memory = np.empty(key_kernel.SCRATCH + PADDING, np.uint8)
+        self.memory = memory
+        self._count = memory[key_kernel.RENDERED :][:8].view(np.int64)
+        self._lacking = memory[key_kernel.LACKING :][:8].view(np.int64)
         self._entries = (
-            self.memory[key_kernel.ENTRIES : key_kernel.SCRATCH]
+            memory[key_kernel.ENTRIES : key_kernel.SCRATCH]
             .view(np.int64)
             .reshape(-1, key_kernel.ENTRY_WORDS)
         )
@@ -171,11 +174,14 @@ class KeyScratch:
     def render(self) -> None:
         """Render what the kernels lacked in the last frame or row; they run again over it."""
         self._lacking[0] = 0
-        self._texts.clear()
-        for entry in self._entries[: int(self._count[0])]:
+        entries = self._entries[: int(self._count[0])]
+        if not entries[:, 2].any():
+            self._texts.clear()  # those of the frame before
+        for entry in entries[entries[:, 2] == 0]:
             address, column, _, length = entry.tolist()
             owner, place = self._owners[column]
             text = owner.text(place, ctypes.string_at(address, length))
             memory = np.frombuffer((text or b"") + bytes(PADDING), np.uint8)
             self._texts.append(memory)
-            entry[2:] = address_of(memory), key_kernel.NO_TEXT if text is None else len(text)
+            rendered = address_of(memory), key_kernel.NO_TEXT if text is None else len(text)
+            entries[(entries[:, 0] == address) & (entries[:, 1] == column), 2:] = rendered

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.memory import PADDING, kernel, load8, load64, store64
+from headrace.connectors.postgresql.messages import MOST_COLUMNS
 from headrace.converters.json_cells import encode
 from headrace.converters.json_numbers import wrapping_multiply
 
@@ -31,8 +32,6 @@ _COLUMN_SIZE = 8 * COLUMN_WORDS
 AS_SENT = -1
 NO_TEXT = -1  # length of a JSON null
 _LACKING = -2
-
-MOST_COLUMNS = 1664  # PostgreSQL's MaxTupleAttributeNumber
 
 # The scratch memory: the cells of two images, two texts that encoders write, and the texts of one
 # frame that Python renders: how many there are, whether one is lacking, and per text the cell's

@@ -1,6 +1,6 @@
 """The replication stream: CopyData frames from the server, status messages to it.
 
-Two readers give the same bytes. Without TLS and GSS encryption, libpq logs in and its idle
+Two readers give the same bytes. Where neither TLS nor GSS encrypts, libpq logs in and its idle
 socket is taken over: `recv` writes straight into the spool. Otherwise libpq stays the reader.
 Protocol: PostgreSQL manual, "Streaming Replication Protocol".
 """
@@ -18,6 +18,7 @@ from psycopg import pq
 from psycopg.pq.abc import PGconn
 
 from headrace.connectors.postgresql.offset import format_lsn
+from headrace.connectors.postgresql.plain_socket import is_plain
 from headrace.errors import HeadraceError
 
 _STATUS = struct.Struct("!cQQQqB")
@@ -66,15 +67,9 @@ def _literal(text: str) -> str:
 
 def open_stream(connection: PGconn, command: str) -> Stream:
     """Start replication on an idle replication connection; takes the connection over."""
-    if connection.ssl_in_use or _is_gss(connection) or os.environ.get("HEADRACE_LIBPQ_READER"):
+    if not is_plain(connection) or os.environ.get("HEADRACE_LIBPQ_READER"):
         return LibpqStream(connection, command)
     return SocketStream(connection, command)
-
-
-def _is_gss(connection: PGconn) -> bool:
-    # libpq has no call for it; a GSS-encrypted connection shows itself in the parameter.
-    status = connection.parameter_status(b"is_gss_encrypted")
-    return status == b"on"
 
 
 def status_message(written: int, flushed: int, *, reply: bool) -> bytes:

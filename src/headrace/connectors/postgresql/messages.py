@@ -59,10 +59,14 @@ class _Reader:
         return value
 
 
-def _broken(kind: str) -> HeadraceError:
+MOST_COLUMNS = 1664
+"""PostgreSQL's MaxTupleAttributeNumber; memory for rows is made for as many."""
+
+
+def _broken(kind: str, why: str = "") -> HeadraceError:
     return HeadraceError(
         "postgresql.broken_message",
-        f"The server sent a malformed {kind} message",
+        f"The server sent a malformed {kind} message{why}",
         "Check what stands between headrace and PostgreSQL (a proxy?) and the server's version.",
     )
 
@@ -74,6 +78,8 @@ def parse_relation(body: bytes) -> RelationMessage:
         (oid,) = reader.take("I")
         schema, table = reader.text(), reader.text()
         identity, count = reader.take("BH")
+        if count > MOST_COLUMNS:
+            raise _broken("relation", f": it announces {count} columns")
         columns = []
         for _ in range(count):
             (flags,) = reader.take("B")

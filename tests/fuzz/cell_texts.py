@@ -1,0 +1,66 @@
+"""Texts of cells: the compiled encoders against the exact decoders behind them."""
+
+from __future__ import annotations
+
+from random import Random
+
+from headrace.connect.memory import PADDING
+from headrace.connectors.postgresql.types import ColumnType, resolve
+from headrace.converters.json_cells import encode
+from headrace.converters.json_values import render_cell
+from headrace.errors import HeadraceError
+from tests.connectors.postgresql.test_key_columns import KINDS
+from tests.fuzz.guarded import Guarded, read
+from tests.fuzz.mutations import mutated
+
+_MOST = 20_000
+
+
+def _columns() -> list[tuple[ColumnType, tuple[bytes, ...]]]:
+    found = []
+    for kind in KINDS:
+        for mode in kind.modes:
+            column = resolve(kind.type, kind.typmod, options=mode)
+            if column is not None:
+                found.append((column, tuple(text.encode() for text in kind.texts)))
+    return found
+
+
+class CellTexts:
+    """`one` runs one input; raises AssertionError when the two differ."""
+
+    def __init__(self) -> None:
+        self._columns = _columns()
+        self._input = Guarded(_MOST + PADDING)
+        self._output = Guarded(6 * _MOST + 64)
+
+    def one(self, random: Random, planted: str | None) -> None:
+        column, texts = random.choice(self._columns)
+        text = mutated(random, random.choice(texts))[:_MOST]
+        room = 6 * len(text) + 64
+        source = self._input.take(text + bytes(PADDING))
+        out = self._output.take(room if planted != "overrun" else 1)
+        end = encode(source, len(text), int(column.encoding), column.parameter, out)
+        if end < 0:
+            return  # for the exact decoder
+        found = read(out, end - out)
+        assert len(found) <= room
+        try:
+            expected: bytes | None = render_cell(column, text)
+        except HeadraceError:
+            expected = None
+        if planted == "wrong":
+            expected = b"wrong"
+        if expected is None:
+            # Bytes that are no UTF-8 are the server's to refuse: nothing looks at every text.
+            assert _is_no_text(text), (column.type_name, text, found)
+            return
+        assert found == expected, (column.type_name, text, found, expected)
+
+
+def _is_no_text(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return True
+    return False

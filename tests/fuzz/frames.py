@@ -1,0 +1,435 @@
+"""pgoutput frames: the compiled index against a decoder in plain Python."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from headrace.connect.memory import PADDING, address_of
+from headrace.connect.rows import NULL, ROW, TRANSACTION
+from headrace.connectors.postgresql import decoder, key_kernel
+from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
+from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering, KeyScratch
+from headrace.connectors.postgresql.type_facts import TypeFacts
+from tests.connectors.postgresql.pgoutput import (
+    begin,
+    cell,
+    commit,
+    delete,
+    frame,
+    image,
+    insert,
+    keep_alive,
+    update,
+)
+from tests.fuzz.guarded import Guarded, read
+from tests.fuzz.mutations import mutated
+
+VIRTUAL = 1 << 20
+_MASK = (1 << 64) - 1
+KINDS = ("int8", "text", "numeric", "interval")
+TEXTS = {
+    "int8": (b"1", b"22", b"-3"),
+    "text": (b"", b"a", b"a longer text of more than sixteen bytes", "é😀".encode()),
+    "numeric": (b"1", b"1.0", b"1.00", b"NaN", b"0.10"),
+    "interval": (b"1 day", b"24:00:00", b"1 mon", b"no interval"),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A relation: its columns, the first of which are its key."""
+
+    kinds: tuple[str, ...]
+    keys: KeyColumns
+    captured: bool
+
+
+def _table(kinds: tuple[str, ...], key: int, *, captured: bool = True) -> Table:
+    columns = [ColumnFacts(f"c{i}", TypeFacts(1, k), -1, True, None) for i, k in enumerate(kinds)]
+    names = tuple(column.name for column in columns[:key])
+    facts = RelationFacts("s", "t", "topic", tuple(columns), names)
+    return Table(kinds, KeyColumns(facts, KeyRendering()), captured)
+
+
+TABLES = (
+    _table(("int8", "text"), 1),
+    _table(("text", "numeric", "text"), 2),
+    _table(("interval", "numeric", "int8", "text"), 3),
+    _table(("text",), 0),
+    _table((), 0),
+    _table(("int8", "text"), 1, captured=False),
+)
+
+
+# -- input ---------------------------------------------------------------------------------------
+
+
+def _image(random: Random, table: Table) -> bytes:
+    cells = []
+    for kind in table.kinds:
+        choice = random.randrange(8)
+        text = random.choice(TEXTS[kind])
+        cells.append(b"n" if choice == 0 else b"u" if choice == 1 else cell(text))
+    return image(*cells)
+
+
+def _change(random: Random, lsn: int) -> bytes:
+    oid = random.randrange(len(TABLES))
+    table = TABLES[oid]
+    new, old = _image(random, table), _image(random, table)
+    match random.randrange(5):
+        case 0 | 1:
+            return insert(oid, new, lsn)
+        case 2:
+            return update(oid, new, lsn=lsn)
+        case 3:
+            return update(oid, new, old, random.choice((b"K", b"O")), lsn)
+        case _:
+            return delete(oid, old, random.choice((b"K", b"O")), lsn)
+
+
+def made(random: Random) -> bytes:
+    """A stream as a server could send it."""
+    parts, lsn = [], 100
+    for _ in range(random.randrange(1, 4)):
+        changes = random.randrange(0, 6)
+        parts.append(begin(lsn + changes + 1, random.randrange(1 << 32), random.randrange(1 << 50)))
+        for _ in range(changes):
+            lsn += 1
+            parts.append(_change(random, lsn))
+        if random.randrange(6) == 0:
+            parts.append(random.choice((b"S\0\0\0\4", frame(b"Y123", lsn), keep_alive(lsn))))
+        parts.append(commit(lsn + 1, lsn + 2))
+        lsn += 2
+        if random.randrange(3) == 0:
+            parts.append(keep_alive(lsn + 5, reply=random.randrange(2) == 0))
+    if random.randrange(12) == 0:
+        kind = random.choice((b"E", b"c"))
+        parts.insert(random.randrange(len(parts)), kind + b"\0\0\0\4")
+    if random.randrange(12) == 0:
+        parts.insert(random.randrange(len(parts)), frame(random.choice((b"R", b"T", b"M", b"O"))))
+    return b"".join(parts)
+
+
+# -- reference -----------------------------------------------------------------------------------
+
+
+def _signed(value: int) -> int:
+    return (value & _MASK) - ((value & _MASK) >> 63 << 64)
+
+
+def _mix(seed: int, word: int) -> int:
+    value = ((seed ^ word) & _MASK) * (-7046029254386353131 & _MASK) & _MASK
+    return value ^ (value >> 29) & 0x7FFFFFFFF
+
+
+def _hash(seed: int, text: bytes) -> int:
+    value = _mix(seed, len(text))
+    for start in range(0, len(text), 8):
+        value = _mix(value, int.from_bytes(text[start : start + 8], "little"))
+    return value
+
+
+class Broken(Exception):
+    """The frame is not sound."""
+
+
+_Cells = list[bytes | None]
+UNAVAILABLE = b"unavailable"
+
+
+def _cells(body: bytes, place: int, columns: int) -> tuple[_Cells, int]:
+    try:
+        (count,) = struct.unpack_from("!H", body, place)
+        place += 2
+        found: _Cells = []
+        if count != columns:
+            raise Broken
+        for _ in range(count):
+            kind = body[place : place + 1]
+            place += 1
+            if kind == b"t":
+                (length,) = struct.unpack_from("!I", body, place)
+                place += 4
+                if place + length > len(body):
+                    raise Broken
+                found.append(bytes(body[place : place + length]))
+                place += length
+            elif kind == b"n":
+                found.append(None)
+            elif kind == b"u":
+                found.append(UNAVAILABLE)
+            else:
+                raise Broken
+    except struct.error:
+        raise Broken from None
+    return found, place
+
+
+@dataclass
+class Reference:
+    """What the index should hold."""
+
+    options: int
+    rows: list[tuple[int, ...]] = field(default_factory=list)
+    transactions: list[tuple[int, ...]] = field(default_factory=list)
+    ends: list[tuple[int, ...]] = field(default_factory=list)
+    status: int = decoder.MORE
+    position: int = 0
+    words: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = (
+            decoder.OPEN, decoder.XID, decoder.COMMIT_US, decoder.FINAL_LSN, decoder.ORDINAL,
+            decoder.COMPLETE, decoder.WAL_END, decoder.REPLY, decoder.CHANGES, decoder.FILTERED,
+            decoder.TRANSACTION_HAS_ROWS,
+        )  # fmt: skip
+        self.words = dict.fromkeys(names, 0)
+        self.words |= {decoder.LAST_COMMIT: int(NULL), decoder.TRANSACTION_ROW: -1}
+
+    def run(self, raw: bytes, most_rows: int) -> Reference:
+        """Decode until something stops it."""
+        while len(raw) - self.position >= 5:
+            (length,) = struct.unpack_from("!I", raw, self.position + 1)
+            length += 1
+            if length < 5:
+                self.status = decoder.BROKEN
+                break
+            if self.position + length > len(raw):
+                break
+            if len(self.rows) + 3 > most_rows:
+                self.status = decoder.ROWS_FULL
+                break
+            try:
+                status = self._message(raw[self.position : self.position + length])
+            except (Broken, struct.error):
+                status = decoder.BROKEN
+            if status != decoder.MORE:
+                self.status = status
+                break
+            self.position += length
+        return self
+
+    def _message(self, message: bytes) -> int:
+        words = self.words
+        if message[:1] != b"d":
+            kinds = {b"E": decoder.SERVER_ERROR, b"c": decoder.COPY_DONE}
+            return kinds.get(message[:1], decoder.MORE)
+        kind = message[5:6]
+        if kind == b"k":
+            (wal_end,) = struct.unpack_from("!q", message, 6)
+            reply = message[22:23]
+            if not reply:
+                raise Broken
+            words[decoder.WAL_END] = wal_end
+            if not words[decoder.OPEN]:
+                words[decoder.COMPLETE] = max(words[decoder.COMPLETE], wal_end)
+            words[decoder.REPLY] |= int(reply != b"\0")
+            return decoder.MORE
+        if kind != b"w" or len(message) < 31:
+            raise Broken
+        (lsn,) = struct.unpack_from("!q", message, 6)
+        body = message[30:]
+        match body[:1]:
+            case b"I" | b"U" | b"D":
+                self._change(body, lsn, len(message))
+            case b"B":
+                self._begin(body)
+            case b"C":
+                self._commit(body)
+            case b"R":
+                return decoder.RELATION
+            case b"T" | b"M" | b"O":
+                return decoder.RARE
+            case b"Y":
+                pass
+            case _:
+                raise Broken
+        words[decoder.WAL_END] = max(words[decoder.WAL_END], lsn)
+        return decoder.MORE
+
+    def _begin(self, body: bytes) -> None:
+        words = self.words
+        if len(body) != 21 or words[decoder.OPEN]:
+            raise Broken
+        final, micros, xid = struct.unpack("!qqI", body[1:])
+        words |= {
+            decoder.OPEN: 1,
+            decoder.FINAL_LSN: final,
+            decoder.COMMIT_US: _signed(micros + 946_684_800_000_000),
+            decoder.XID: xid,
+            decoder.ORDINAL: 1,
+            decoder.TRANSACTION_ROW: -1,
+            decoder.TRANSACTION_HAS_ROWS: 0,
+        }
+
+    def _commit(self, body: bytes) -> None:
+        words = self.words
+        if len(body) != 26 or not words[decoder.OPEN]:
+            raise Broken
+        (end,) = struct.unpack_from("!q", body, 10)
+        if words[decoder.TRANSACTION_HAS_ROWS]:
+            self.ends.append((len(self.rows), end, end, words[decoder.COMMIT_US]))
+        words[decoder.OPEN] = 0
+        words[decoder.LAST_COMMIT] = end
+        words[decoder.COMPLETE] = max(words[decoder.COMPLETE], end)
+
+    def _change(self, body: bytes, lsn: int, size: int) -> None:
+        words = self.words
+        if size < 38 or not words[decoder.OPEN]:
+            raise Broken
+        (oid,) = struct.unpack_from("!I", body, 1)
+        if oid >= len(TABLES):
+            raise Broken
+        table, operation = TABLES[oid], body[:1]
+        skips = {b"I": decoder.SKIP_CREATE, b"U": decoder.SKIP_UPDATE, b"D": decoder.SKIP_DELETE}
+        if not table.captured or self.options & skips[operation]:
+            words[decoder.FILTERED] += 1
+        else:
+            self._rows_of(table, oid, operation, body, lsn, size)
+        words[decoder.CHANGES] += 1
+        words[decoder.ORDINAL] += 1
+
+    def _rows_of(
+        self, table: Table, oid: int, operation: bytes, body: bytes, lsn: int, size: int
+    ) -> None:
+        start = VIRTUAL + self.position + 30
+        place, columns = 5, len(table.kinds)
+        old: _Cells | None = None
+        new: _Cells | None = None
+        old_at = new_at = 0
+        full = body[5:6] == b"O"
+        if body[5:6] in (b"K", b"O"):
+            old_at = start + 6
+            old, place = _cells(body, 6, columns)
+        if operation != b"D":
+            # Only an update has a second tag behind the old image.
+            tag = body[place : place + 1] if operation == b"U" else body[5:6]
+            if tag != b"N":
+                raise Broken
+            new_at = start + place + 1
+            new, place = _cells(body, place + 1, columns)
+        elif old is None:
+            raise Broken
+        if place != len(body):
+            raise Broken
+        old_key = None if old is None else table.keys.key(old, UNAVAILABLE)
+        new_key = None
+        if new is not None:
+            resolved = list(new)
+            for column, text in enumerate(old or ()):
+                if resolved[column] is UNAVAILABLE and text is not None:
+                    resolved[column] = text
+            new_key = table.keys.key(resolved, UNAVAILABLE)
+        if self.words[decoder.TRANSACTION_ROW] < 0:
+            words = self.words
+            micros = words[decoder.COMMIT_US]
+            self.words[decoder.TRANSACTION_ROW] = len(self.transactions)
+            self.transactions.append(
+                (
+                    words[decoder.XID], micros // 1000, micros, _signed(micros * 1000),
+                    words[decoder.LAST_COMMIT], 0, words[decoder.FINAL_LSN],
+                )
+            )  # fmt: skip
+        self.words[decoder.TRANSACTION_HAS_ROWS] = 1
+
+        def add(
+            images: tuple[int, int, int], part: int, key: object, kind: str, flags: int
+        ) -> None:
+            value = 1000 + oid
+            for text in key:  # type: ignore[attr-defined]
+                value = _mix(value, -1) if text is None else _hash(value, text)
+            words = self.words
+            self.rows.append(
+                (
+                    *images, words[decoder.FINAL_LSN], lsn, words[decoder.ORDINAL], part, value,
+                    size, words[decoder.TRANSACTION_ROW], oid, ord(kind), 2, 0, flags, 0,
+                )
+            )  # fmt: skip
+
+        tombstones = bool(self.options & decoder.TOMBSTONES)
+        if operation == b"D":
+            add((old_at, 0, 0), 0, old_key, "d", int(full))
+            if tombstones:
+                add((old_at, 0, 0), 1, old_key, "\0", int(full))
+        elif old is not None and old_key != new_key:
+            add((old_at, 0, new_at), 0, old_key, "d", 2 | full)
+            if tombstones:
+                add((old_at, 0, new_at), 1, old_key, "\0", 2 | full)
+            add((0, new_at, old_at), 2, new_key, "c", 2 | full)
+        elif operation == b"I":
+            add((0, new_at, 0), 2, new_key, "c", 0)
+        else:
+            add((old_at, new_at, 0), 2, new_key, "u", int(full))
+
+
+# -- the compiled index --------------------------------------------------------------------------
+
+
+class Frames:
+    """`one` runs one input; raises AssertionError when the two differ."""
+
+    def __init__(self) -> None:
+        self._input = Guarded(1 << 16)
+        self._rows = Guarded(64 * ROW.itemsize)
+        self._transactions = Guarded(64 * TRANSACTION.itemsize)
+        self._ends = Guarded(64 * decoder.END.itemsize)
+        self._state = Guarded(8 * decoder.STATE_WORDS)
+        self._scratch = Guarded(key_kernel.SCRATCH)
+        self._texts = KeyScratch(self._scratch.array(key_kernel.SCRATCH))
+        self._table = np.zeros((len(TABLES), decoder.RELATION_WORDS), np.int64)
+        self._oids = np.full(2 * 64, -1, np.int64)
+        for oid, table in enumerate(TABLES):
+            self._texts.know(table.keys)
+            self._table[oid] = (
+                int(table.captured), len(table.kinds), 1000 + oid,
+                address_of(table.keys.table), len(table.keys), 0, 0, 0,
+            )  # fmt: skip
+            slot = (oid * 2654435761) & 63
+            while self._oids[2 * slot] >= 0:
+                slot = (slot + 1) & 63
+            self._oids[2 * slot : 2 * slot + 2] = (oid, oid)
+
+    def one(self, random: Random, planted: str | None) -> None:
+        raw = mutated(random, made(random))
+        options = random.randrange(16)
+        most = random.choice((3, 4, 7, 60))
+        expected = Reference(options).run(raw, most)
+        if planted == "wrong" and expected.rows:
+            expected.rows[-1] = (*expected.rows[-1][:-1], 1)
+        source = self._input.take(raw + bytes(PADDING))
+        rows = self._rows.take(most * ROW.itemsize)
+        transactions = self._transactions.take(60 * TRANSACTION.itemsize)
+        ends = self._ends.take(60 * decoder.END.itemsize)
+        words = np.zeros(decoder.STATE_WORDS, np.int64)
+        words[decoder.CHECKED] = 1
+        words[decoder.LAST_COMMIT] = NULL
+        words[decoder.TRANSACTION_ROW] = -1
+        state = self._state.take(words.tobytes())
+        length = len(raw) + (1 << 12 if planted == "overrun" else 0)
+        while True:
+            decoder.index_frames(
+                source, length, VIRTUAL, rows, most + (60 if planted == "overrun" else 0),
+                transactions, 60, ends, 60, address_of(self._oids), 63,
+                address_of(self._table), options, address_of(self._texts.memory), state,
+            )  # fmt: skip
+            words = np.frombuffer(read(state, 8 * decoder.STATE_WORDS), np.int64)
+            if words[decoder.STATUS] != decoder.KEY:
+                break
+            self._texts.render()
+        assert int(words[decoder.STATUS]) == expected.status
+        assert int(words[decoder.POSITION]) == expected.position
+        for memory, kind, word, wanted in (
+            (rows, ROW, decoder.ROWS, expected.rows),
+            (transactions, TRANSACTION, decoder.TRANSACTIONS, expected.transactions),
+            (ends, decoder.END, decoder.ENDS, expected.ends),
+        ):
+            count = int(words[word])
+            found = np.frombuffer(read(memory, count * kind.itemsize), kind)
+            assert [tuple(row) for row in found.tolist()] == wanted
+        for word, value in expected.words.items():
+            assert int(words[word]) == value, word
