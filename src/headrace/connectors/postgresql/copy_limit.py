@@ -11,7 +11,7 @@ import psycopg
 from headrace.connectors.postgresql.copy_reader import read_copy
 from headrace.errors import HeadraceError
 
-_CANCEL_SECONDS = 5.0
+_CANCEL_SECONDS = 30.0
 _STATISTICS = """
 SELECT sum(pg_table_size(oid))::bigint, sum(greatest(reltuples, 0))::float8
 FROM pg_catalog.pg_class WHERE oid = ANY(%s) AND relkind = 'r'

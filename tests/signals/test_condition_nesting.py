@@ -1,0 +1,50 @@
+"""Filters that are nested, and what a statement may have behind its condition."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import pytest
+
+from headrace.signals.conditions import checked_filter, selected_filter
+
+
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    def over(_: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"it took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("nested", ["date (", "timestamp (", "numeric(", "id::int[", "abs(date ("])
+def test_a_filter_that_the_parser_takes_exponential_time_for_is_refused(nested: str) -> None:
+    opened = nested.count("(") + nested.count("[")
+    closed = ("]" if "[" in nested else ")") * opened
+    text = nested * 40 + "1" + closed * 40
+    with at_most(60):
+        with pytest.raises(ValueError, match="nested"):
+            checked_filter(text, "public.t", {"id"})
+        with pytest.raises(ValueError, match="nested"):
+            selected_filter(f"SELECT * FROM public.t WHERE {text}", "public.t", {"id"})
+
+
+def test_usual_nesting_is_accepted() -> None:
+    call = "abs(coalesce(cast(lower(id) AS numeric(10, 2)), 0)) > 1"
+    assert "DECIMAL" in checked_filter(call.upper(), "public.t", {"id"}).upper()
+    many = "(" * 20 + "id = 1" + ") OR (id IN (1, 2)) AND NOT (id = 3)" * 20
+    assert checked_filter(many, "public.t", {"id"}).count("NOT") == 20
+
+
+def test_the_order_of_a_statement_is_left_out() -> None:
+    text = "SELECT * FROM public.t WHERE id = 1 ORDER BY pg_sleep(9) DESC"
+    assert selected_filter(text, "public.t", {"id"}) == '"id" = 1'
