@@ -425,6 +425,13 @@ def test_a_numeric_of_more_digits_is_left_to_python() -> None:
     assert encoded("1e5", Encoding.NUMERIC_DOUBLE) is None
 
 
+def test_a_number_without_digits_beside_its_point_is_left_to_python() -> None:
+    for text in (".5", "-.5", "."):
+        assert encoded(text, Encoding.DOUBLE) is None
+    for text in ("1.", "-0.", ".5", "."):
+        assert encoded(text, Encoding.NUMERIC_DOUBLE) is None
+
+
 # Bytes
 
 

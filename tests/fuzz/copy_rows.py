@@ -76,12 +76,10 @@ class CopyRows:
         if planted == "wrong" and expected:
             expected[-1] += b"x"
         source = self._input.take(raw + bytes(PADDING))
-        shown = capacity + (1 << 16 if planted == "overrun" else 0)
-        out = self._output.take(capacity + PADDING)
+        out = self._output.take(1 if planted == "overrun" else capacity + PADDING)
         offsets = self._offsets.take(8 * (most + 1))
         state = self._state.take(16)
-        length = len(raw) + (1 << 16 if planted == "overrun" else 0)
-        rows = transcode_rows(source, length, columns, out, shown, offsets, most, state)
+        rows = transcode_rows(source, len(raw), columns, out, capacity, offsets, most, state)
         ends = np.frombuffer(read(offsets, 8 * (rows + 1)), np.int64).tolist()
         whole = read(out, ends[-1])
         found = [whole[a:b] for a, b in pairwise(ends)]

@@ -402,7 +402,7 @@ class Frames:
         if planted == "wrong" and expected.rows:
             expected.rows[-1] = (*expected.rows[-1][:-1], 1)
         source = self._input.take(raw + bytes(PADDING))
-        rows = self._rows.take(most * ROW.itemsize)
+        rows = self._rows.take((1 if planted == "overrun" else most) * ROW.itemsize)
         transactions = self._transactions.take(60 * TRANSACTION.itemsize)
         ends = self._ends.take(60 * decoder.END.itemsize)
         words = np.zeros(decoder.STATE_WORDS, np.int64)
@@ -410,10 +410,9 @@ class Frames:
         words[decoder.LAST_COMMIT] = NULL
         words[decoder.TRANSACTION_ROW] = -1
         state = self._state.take(words.tobytes())
-        length = len(raw) + (1 << 12 if planted == "overrun" else 0)
         while True:
             decoder.index_frames(
-                source, length, VIRTUAL, rows, most + (60 if planted == "overrun" else 0),
+                source, len(raw), VIRTUAL, rows, most,
                 transactions, 60, ends, 60, address_of(self._oids), 63,
                 address_of(self._table), options, address_of(self._texts.memory), state,
             )  # fmt: skip
