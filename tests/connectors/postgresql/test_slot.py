@@ -62,7 +62,7 @@ def test_a_new_slots_snapshot_outlives_its_connection_in_a_keeper(
     with connect(config) as reader:
         reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         reader.execute(f"SET TRANSACTION SNAPSHOT '{keeper.snapshot_id}'".encode())
-        assert reader.execute("SELECT id FROM t").fetchall() == [(1,)]
+        assert reader.execute("SELECT id FROM public.t").fetchall() == [(1,)]
         state = find_slot(reader, config.slot_name)
     assert state is not None
     assert state.confirmed_flush_lsn == slot.consistent_point
@@ -156,8 +156,8 @@ def test_a_snapshot_is_renewed_when_open_transactions_have_ended(
         # Everything that began before now must be seen, and the writer did.
         keeper = renew(configure(), None, commit, seen.append)
     assert seen == ["waited"]
-    assert keeper.connection.execute("SELECT id FROM t").fetchall() == [(1,)]
-    assert first.connection.execute("SELECT id FROM t").fetchall() == []
+    assert keeper.connection.execute("SELECT id FROM public.t").fetchall() == [(1,)]
+    assert first.connection.execute("SELECT id FROM public.t").fetchall() == []
     again = renew(configure(), first.xids, commit, seen.append)
     assert seen == ["waited"]
     for opened in (first, keeper, again):

@@ -52,6 +52,8 @@ from headrace.signals.progress import Pending
 log = logging.getLogger(__name__)
 
 MOST_CHUNKS = 64  # in one range; their bounds are in the offset
+TABLES_AT_ONCE = 16
+"""That are described together while chunks are cut."""
 
 
 class AttemptOver(Exception):
@@ -79,6 +81,8 @@ class Snapshot:
         self._renewed = False
         self._consistent: int | None = None
         self._read: dict[int, CatalogReading] = {}
+        self._listing: list[int] = []
+        self._places: dict[int, int] = {}
         self._described: dict[int, tuple[CatalogTable, RelationFacts] | None] = {}
         self._rows: dict[int, int] = {}
         self._operators: tuple[Keeper | None, set[str]] = (None, set())
@@ -160,8 +164,9 @@ class Snapshot:
         return found.tables(wanted)
 
     def _has_key(self, table: SnapshotTable) -> bool:
-        found = self.describe(table)
-        return found is not None and bool(found[1].key)
+        reading = self._reading_of(table.oid)
+        found = reading.describe(table.oid)
+        return found is not None and bool(self._facts(found, reading).key)
 
     def poll(self, after: Offset) -> Offset:
         """The end of the next range of chunks; behind the last one, the position without snapshot,
@@ -175,7 +180,8 @@ class Snapshot:
             after = replace(after, consistent=self._consistent)
         if progress.done:
             return after.after_snapshot()
-        self._read_listed(progress)
+        self._list(progress)
+        self._read.clear()  # tables are described as they are when the first chunk is cut
         walker = _Walker(self, progress)
         chunks: list[Chunk] = []
         size = 0
@@ -229,9 +235,10 @@ class Snapshot:
         if not SnapshotRule.of(self._config).streams:
             # No stream will bring what happened between the two snapshots.
             raise AttemptOver
-        self._read_listed(progress)
+        self._list(progress)
         tables = [SnapshotTable.from_json(data) for data in progress.tables or ()]
         first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
+        self.read([table.oid for table in tables[first:]])
         if any(t.kind != "key" and not self._has_key(t) for t in tables[first:]):
             raise AttemptOver
         place = progress.after
@@ -251,24 +258,28 @@ class Snapshot:
     def describe(self, table: SnapshotTable) -> tuple[CatalogTable, RelationFacts] | None:
         """The table as it is now, and its facts; None when it is gone."""
         if table.oid not in self._described:
-            reading = self._read.get(table.oid) or self.read([table.oid])
+            reading = self._reading_of(table.oid)
             found = reading.describe(table.oid)
             facts = None if found is None else self._facts(found, reading)
             self._described[table.oid] = None if found is None or facts is None else (found, facts)
         return self._described[table.oid]
 
     def read(self, oids: Sequence[int]) -> CatalogReading:
-        """Describes tables for as long as the snapshot lasts."""
+        """Tables as they are now, for this range."""
         reading = self._catalog.read(oids, sizes=True)
         self._read.update(dict.fromkeys(oids, reading))
         return reading
 
-    def _read_listed(self, progress: SnapshotProgress) -> None:
-        """Those of a snapshot that goes on, all at once."""
-        listed = {SnapshotTable.from_json(data).oid for data in progress.tables or ()}
-        unread = sorted(listed - self._read.keys())
-        if unread:
-            self.read(unread)
+    def _reading_of(self, oid: int) -> CatalogReading:
+        """With it, the tables that follow in the list are read."""
+        if oid not in self._read:
+            place = self._places.get(oid, len(self._listing))
+            self.read([oid, *self._listing[place + 1 : place + TABLES_AT_ONCE]])
+        return self._read[oid]
+
+    def _list(self, progress: SnapshotProgress) -> None:
+        self._listing = [SnapshotTable.from_json(data).oid for data in progress.tables or ()]
+        self._places = {oid: place for place, oid in enumerate(self._listing)}
 
     def _facts(self, table: CatalogTable, reading: CatalogReading) -> RelationFacts:
         facts = self._capture.relation(message_of(table), reading)
@@ -307,7 +318,7 @@ class Snapshot:
             return []
         self._ensure_keeper(start if start.snapshot is not None else end)
         assert self._keeper is not None
-        self._read_listed(progress)
+        self._list(progress)
         chunks = []
         for number, data in enumerate(progress.chunks):
             chunk = Chunk.from_json(data)
