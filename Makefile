@@ -31,7 +31,7 @@ demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 e
 	@$(BIN)/headrace demo $(if $(SECONDS),--seconds $(SECONDS))
 
 test: $(STAMP)  ## Run the tests: fast ones first, then databases, then Spark (WORKERS=1: one at a time)
-	@$(BIN)/python -m pytest -q -m "not chaos" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q -m "not chaos" -n $(WORKERS) --no-loadscope-reorder
 
 check: $(STAMP)  ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff format --check .

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -36,14 +37,20 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(8, 1 + (os.cpu_count() or 1))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.workers import Scheduling
+
+    return Scheduling(config, log)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Kernels are compiled once, and not by every worker at the same time."""
     if getattr(session.config.option, "numprocesses", None):
         subprocess.run([sys.executable, "-c", _COMPILE], check=False)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def cost(item: pytest.Item) -> int:
         return max(
             (place for place, name in enumerate(_SLOW, 1) if item.get_closest_marker(name)),
@@ -51,16 +58,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
 
     items.sort(key=cost)
-    if not hasattr(config, "workerinput"):
-        return
-    for item in items:
-        if "kafka_server" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("kafka"))  # one broker serves them all
-        elif item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-    # Databases wait and Spark computes: one worker begins with Spark when the fast tests are
-    # done, one session at a time, and the others go on with databases.
-    items.sort(key=lambda item: 1 if item.get_closest_marker("spark") else 2 * bool(cost(item)))
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ import psycopg
 from headrace.cli.embedded import PostgresServer
 
 SLOT = "chaos"
-SLOT_FREE_WITHIN_S = 60.0  # the goal is 1 s, and the figure is printed; machines stall
+SLOT_FREE_WITHIN_S = 300.0  # the goal is 1 s, and the figure is printed; machines stall
 LEFT_ALONE_S = 1200  # nobody ends it when the tests are killed themselves
 _WORDS = {
     "jvm": "org.apache.spark.deploy.SparkSubmit",
@@ -97,7 +97,7 @@ class Run:
         """A clean end by SIGTERM."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(240) == 0, self.tail()
+        assert self.process.wait(600) == 0, self.tail()
         self.await_gone(self.process.pid)
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class Run:
     def await_gone(self, session: int) -> None:
         """Nothing outlives the command for long."""
         wait_for(
-            lambda: f"left behind: {processes_of(session)}", lambda: not processes_of(session), 120
+            lambda: f"left behind: {processes_of(session)}", lambda: not processes_of(session), 300
         )
 
     # -- progress -------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def await_free_slot(connection: psycopg.Connection[Any]) -> None:
 def wait_for(
     what: Callable[[], str],
     condition: Callable[[], bool],
-    seconds: float = 240,
+    seconds: float = 600,
     pause: float = 0.05,
 ) -> None:
     """Wait until `condition()` holds."""

@@ -97,7 +97,7 @@ class Killer:
             return ""
         begun, process = time.monotonic(), run.process
         assert process is not None
-        status = process.wait(240)
+        status = process.wait(600)
         assert status == (1 if kind == "jvm" else -9), run.tail()
         if self.chance.random() < 0.5:
             run.ensure()  # at once, beside what is left
