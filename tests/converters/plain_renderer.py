@@ -115,10 +115,11 @@ class PlainRenderer:
         if address == 0:
             return self._null(node.schema)
         kind, text = cells_of(address)[node.column]
-        if kind == "u" and node.image is not Image.OLD and row["flags"] & 1:
-            whole = _image(row, Image.OLD) or _image(row, Image.OTHER)
-            if whole:
-                kind, text = cells_of(whole)[node.column]
+        if kind == "u" and node.image is not Image.OLD:
+            before = _image(row, Image.OLD) or _image(row, Image.OTHER)
+            known = cells_of(before)[node.column] if before else ("u", b"")
+            if known[0] == "t":
+                kind, text = known
         if kind == "t":
             return render_cell(node, text, self.options).decode()
         value = node.unavailable if kind == "u" else None
