@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from headrace.config.source import read_mapping
+from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
+from headrace.sinks.file.output import Output
+from headrace.spark import source_process
 from headrace.spark.checkpoint import planned_batch, refuse_torn, stored_offset
+from headrace.spark.parts_source import PartsReader
 
 
 def _write(folder: Path, number: int, offset: str, *, finished: bool) -> None:
@@ -102,3 +108,36 @@ def test_what_a_killed_run_left_behind_does_not_take_the_number_of_the_next_run(
         planned_batch(tmp_path, {"n": 0})
     with pytest.raises(HeadraceError, match=r"spark\.other_run"):
         planned_batch(tmp_path / "none", {"n": 0})
+
+
+def test_the_log_is_on_the_disk_before_the_database_is_told_to_forget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    checkpoint.mkdir()
+    _logs(checkpoint, planned=4, finished=3)
+    happened: list[str] = []
+
+    class Session:
+        def latest_offset(self, start: dict[str, object]) -> dict[str, object]:
+            happened.append(f"acknowledged {start['n']}")
+            return start
+
+        def commit(self, end: dict[str, object]) -> None:
+            happened.append(f"acknowledged {end['n']}")
+
+    def synced(descriptor: int) -> None:
+        happened.append(str(Path(f"/proc/self/fd/{descriptor}").resolve().relative_to(checkpoint)))
+
+    options = {"connector.class": "postgresql", "topic.prefix": "s", "database.dbname": "d",
+               "database.hostname": "h", "database.user": "u"}  # fmt: skip
+    monkeypatch.setattr(source_process, "session", lambda _config: Session())
+    monkeypatch.setattr(os, "fsync", synced)
+    config = parse_configuration(read_mapping(options))
+    output = Output(tmp_path / "out.jsonl", tmp_path / "file")
+    reader = PartsReader(config, output, checkpoint)
+    for _ in range(2):
+        reader.latestOffset({"n": 3})
+    reader.commit({"n": 3})
+    forced = ["offsets/3", "offsets", "commits/3", "commits"]
+    assert happened == [*forced, *["acknowledged 3"] * 3]

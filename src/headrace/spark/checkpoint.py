@@ -1,8 +1,9 @@
-"""A look into Spark's checkpoint folder, for what can be refused before Spark starts."""
+"""Spark's checkpoint folder: what can be refused early, and what Spark leaves undone."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,9 +38,19 @@ def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
     return newest
 
 
-def query_id(folder: Path) -> str:
-    """The query's id, the same in every run with this checkpoint."""
-    return str(json.loads((folder / "metadata").read_text())["id"])
+def force_to_disk(folder: Path) -> None:
+    """Force the last finished micro-batch's entries in Spark's log to the disk, which Spark does
+    not: what a database is told to forget must outlive a power failure."""
+    number = max(_numbers(folder / "commits"), default=-1)
+    if number < 0:
+        return
+    for log in (folder / "offsets", folder / "commits"):
+        for path in (log / str(number), log):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _offset(folder: Path, number: int) -> dict[str, Any] | None:

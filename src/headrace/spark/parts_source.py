@@ -25,7 +25,7 @@ from headrace.connectors.registry import parse_options
 from headrace.sinks.file.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, task_part_name, write_part
-from headrace.spark.checkpoint import planned_batch
+from headrace.spark.checkpoint import force_to_disk, planned_batch
 from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
 if TYPE_CHECKING:
@@ -64,11 +64,23 @@ class PartsReader(HeadraceReader):
     def __init__(self, config: ConnectorConfig, output: Output, checkpoint: Path) -> None:
         super().__init__(config)
         self._output, self._checkpoint = output, checkpoint
+        self._forced: dict[str, Any] | None = None
         self._indexed = str(config.headrace_slice_order) != "position"
 
     def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
         _load_kernels()
+        self._force_log(start)
         return super().latestOffset(start, limit)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._force_log(end)
+        super().commit(end)
+
+    def _force_log(self, done: dict[str, Any]) -> None:
+        """Before `done` is acknowledged: the output is on the disk, and so must Spark's log be."""
+        if self._output.sync and done != self._forced:
+            force_to_disk(self._checkpoint)
+            self._forced = done
 
     def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         from headrace.spark.source_process import session
