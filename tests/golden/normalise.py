@@ -76,8 +76,8 @@ def normalise(lines: Iterable[str]) -> list[str]:
             return raw
         if kind == "clock":
             return f'"<{path[-1]} of {len(raw)} digits>"'
-        if kind == "run":
-            return '"<run>"'
+        if kind in ("run", "xmin"):
+            return f'"<{kind}>"'
         if kind == "time":
             number = int(raw)
             if path[-1] == "ts_ms":
@@ -177,7 +177,7 @@ def _leaves(line: str) -> list[tuple[Path, str]]:
 
 
 def _kind(path: Path) -> str | None:
-    """What varies at this member: clock, run, time, lsn, sequence, tx, txlsn, or None."""
+    """What varies at this member: clock, run, xmin, time, lsn, sequence, tx, txlsn, or None."""
     path = tuple(name for place, name in enumerate(path) if not (place == 1 and name == "payload"))
     match path:
         case ("value", "ts_ms" | "ts_us" | "ts_ns"):
@@ -189,7 +189,7 @@ def _kind(path: Path) -> str | None:
         case ("value", "source", "ts_ms" | "ts_us" | "ts_ns"):
             return "time"
         case ("value", "source", "xmin"):
-            return "clock"  # where the slot was when it was looked at
+            return "xmin"  # where the slot was when it was looked at
         case ("value", "source", "lsn"):
             return "lsn"
         case ("value", "source", "sequence"):
