@@ -130,13 +130,13 @@ def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, ca
     )
     calls = []
 
-    def append(pipeline, output, state, checkpoint, arguments, verb, options):
-        calls.append((output, state, options["sync"], pipeline.config.headrace_slice_order))
+    def append(pipeline, output, state, checkpoint, arguments, verb, *, sync):
+        calls.append((output, state, sync, pipeline.config.headrace_slice_order))
         return Summary(rows=3)
 
     monkeypatch.setattr("headrace.cli.run.append_to_file", append)
     assert main(["run", str(file)]) == 0
-    assert calls == [(tmp_path / "out", tmp_path / "state", "false", "position")]
+    assert calls == [(tmp_path / "out", tmp_path / "state", False, "position")]
     said = capsys.readouterr().err
     assert said.count("warning: ") == 1
     assert "headrace.sink.codec" in said

@@ -429,6 +429,7 @@ class Frames:
         ):
             count = int(words[word])
             found = np.frombuffer(read(memory, count * kind.itemsize), kind)
-            assert [tuple(row) for row in found.tolist()] == wanted
+            written = [name for name in kind.names or () if name != "xmin"]  # of planned ranges
+            assert [tuple(row) for row in found[written].tolist()] == wanted
         for word, value in expected.words.items():
             assert int(words[word]) == value, word

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import mmap
 import os
 
 import numpy as np
@@ -15,15 +16,17 @@ from headrace.connect.rows import ROW, TRANSACTION
 from headrace.connectors.postgresql import decoder
 from headrace.errors import HeadraceError
 from headrace.spool.extract import pack_inline
-from headrace.spool.segment import SEGMENT_BYTES, MappedSegment
+from headrace.spool.segment import SEGMENT_BYTES, TOKEN_BYTES, MappedSegment
 from headrace.spool.spool import Spool
+
+ONE_SEGMENT = SEGMENT_BYTES - PADDING - TOKEN_BYTES
 
 
 def test_a_spool_has_room_up_to_its_bound_and_always_for_one_segment() -> None:
-    spool = Spool(decoder.END, 3 * SEGMENT_BYTES)
+    spool = Spool(decoder.END, 3 * (SEGMENT_BYTES + mmap.PAGESIZE))  # padding and token
     assert spool.has_room(100 * SEGMENT_BYTES)  # a frame may be larger than the bound
-    spool.add(SEGMENT_BYTES - PADDING)
-    spool.add(SEGMENT_BYTES - PADDING)
+    spool.add(ONE_SEGMENT)
+    spool.add(ONE_SEGMENT)
     assert spool.has_room(SEGMENT_BYTES // 2)
     assert not spool.has_room(2 * SEGMENT_BYTES)
     spool.drop(lambda piece: True)  # the one being written stays
@@ -39,7 +42,7 @@ def test_segments_beyond_the_bound_are_on_disk_and_readable_by_their_path(
     monkeypatch.setenv("HEADRACE_SPOOL_DIR", str(tmp_path))
     spool = Spool(decoder.END, 2 * SEGMENT_BYTES + SEGMENT_BYTES // 2)
     spool.unbounded = True
-    pieces = [spool.add(SEGMENT_BYTES - PADDING) for _ in range(4)]
+    pieces = [spool.add(ONE_SEGMENT) for _ in range(4)]
     assert [piece.segment.on_disk for piece in pieces] == [False, False, True, True]
     assert spool.memory_bytes() <= spool.max_bytes < spool.bytes()
     bounds = [(piece.segment.start, piece.segment.end) for piece in pieces]
@@ -47,14 +50,14 @@ def test_segments_beyond_the_bound_are_on_disk_and_readable_by_their_path(
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(bounds))
     for number, piece in enumerate(pieces):
         piece.segment.array[:3] = number
-        mapped = MappedSegment(piece.segment.path, piece.segment.start)
+        mapped = MappedSegment(piece.segment.path, piece.segment.token, piece.segment.start)
         assert mapped.array[:3].tolist() == [number] * 3
         assert len(mapped.array) == piece.segment.size
-    paths = [piece.segment.path for piece in pieces]
+    path, token = pieces[-1].segment.path, pieces[-1].segment.token
     spool.clear()
     assert os.listdir(tmp_path) == []
     with pytest.raises(HeadraceError, match=r"spool\.segment_gone"):
-        MappedSegment(paths[-1], 0)
+        MappedSegment(path, token, 0)
 
 
 def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from headrace.config.regex import translate_java_regex
 
 _LONGEST = 10_000
@@ -37,6 +34,9 @@ def matching(expression: str, names: Sequence[str]) -> list[str]:
         raise ValueError(
             f"{expression[:50]!r}… is not a regular expression of at most {_LONGEST} characters"
         )
+    import pyarrow as pa  # 0.1 s in each of Spark's planning processes, which heed no signals
+    import pyarrow.compute as pc
+
     try:
         pattern = rf"\A(?:{translate_java_regex(expression)})\z"
         mask = pc.match_substring_regex(pa.array(names, pa.string()), pattern, ignore_case=True)

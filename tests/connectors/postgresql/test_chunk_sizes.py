@@ -24,7 +24,7 @@ def chunk(
 ) -> Chunk:
     offsets = np.arange(rows + 1) * width
     images, hashes = np.zeros(rows * width, np.uint8), np.zeros(rows, np.uint64)
-    found = ChunkRows(FACTS, images, offsets, hashes, cut)
+    found = ChunkRows(FACTS, images, offsets, hashes, cut=cut)
     return Chunk(table, found, Snapshot8("1:1:"), 0, done=done)
 
 

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -203,7 +204,7 @@ def test_closing_does_not_wait_for_a_locked_catalogue(database: Database) -> Non
     blocker.execute("BEGIN; LOCK TABLE pg_catalog.pg_description IN ACCESS EXCLUSIVE MODE")
     insert_everywhere(database, range(1, 2))
     try:
-        reader.plan(0.01)
+        reader.open().poll(reader.offsets[-1], timedelta(milliseconds=10))
         wait_for(lambda: waits_for_the_catalogue(database), 60)
         stopped = in_thread(reader.stop)
         wait_for(lambda: not stopped.is_alive(), 60)
