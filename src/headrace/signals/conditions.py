@@ -78,6 +78,7 @@ _TYPES = frozenset(
 )
 _LONGEST = 10_000
 _DEEPEST = 5
+_MOST_CASTS = 50
 _BEFORE_GROUPS = frozenset(
     (TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.WHERE)
 )
@@ -89,9 +90,14 @@ def checked_filter(text: str, table: str, columns: Collection[str]) -> str:
     Raises ValueError with a sentence that says what is refused.
     """
     try:
-        found = _parse(text)
+        return _checked_filter(text, table, columns)
     except (SqlglotError, RecursionError) as error:
         raise ValueError(f"the filter is not an SQL expression: {_first_line(error)}") from None
+
+
+def _checked_filter(text: str, table: str, columns: Collection[str]) -> str:
+    """As `checked_filter`; parsing, walking and writing a deep tree may each be too deep."""
+    found = _parse(text)
     tree = found[0] if len(found) == 1 else None
     if tree is None:
         raise ValueError("the filter is not one SQL expression")
@@ -115,9 +121,15 @@ def selected_filter(text: str, table: str, columns: Collection[str]) -> str:
     if not text.lstrip().lower().startswith("select"):
         return checked_filter(text, table, columns)
     try:
-        found = _parse(text)
+        condition = _condition_of(text, table)
     except (SqlglotError, RecursionError) as error:
         raise ValueError(f"the filter is not SQL: {_first_line(error)}") from None
+    return "TRUE" if condition is None else checked_filter(condition, table, columns)
+
+
+def _condition_of(text: str, table: str) -> str | None:
+    """What stands behind the WHERE of a SELECT of all of `table`; None: there is no WHERE."""
+    found = _parse(text)
     tree = found[0] if len(found) == 1 else None
     if not isinstance(tree, exp.Select):
         raise ValueError("the filter is not one SELECT")
@@ -135,27 +147,31 @@ def selected_filter(text: str, table: str, columns: Collection[str]) -> str:
         or source.alias_column_names
     ):
         raise ValueError(f"the filter is not SELECT * FROM {table} with a WHERE")
-    if where is None:
-        return "TRUE"
-    return checked_filter(where.this.sql(dialect="postgres", comments=False), table, columns)
+    return None if where is None else str(where.this.sql(dialect="postgres", comments=False))
 
 
 def _parse(text: str) -> list[exp.Expr | None]:
     """Raises ValueError for what would take long: the parser tries a call as a type, too, and so
-    doubles its time with every call inside of a call."""
+    doubles its time with every call inside of a call; a cast of a cast is a level of the tree."""
     if len(text) > _LONGEST:
         raise ValueError(f"a filter has at most {_LONGEST} characters")
     calls: list[bool] = []
+    casts = 0
     before = None
     for token in sqlglot.tokenize(text, read="postgres"):
         kind = token.token_type
-        if kind in (TokenType.L_PAREN, TokenType.L_BRACKET):
+        if kind == TokenType.L_BRACKET:
+            raise ValueError("[ is not allowed in a filter")
+        casts += kind == TokenType.DCOLON
+        if casts > _MOST_CASTS:
+            raise ValueError(f"a filter has {_MOST_CASTS} casts at most")
+        if kind == TokenType.L_PAREN:
             named = before is not None and before.text[-1:].replace("_", "a").isalnum()
             groups = before is None or before.token_type in _BEFORE_GROUPS
-            calls.append(kind == TokenType.L_BRACKET or (named and not groups))
+            calls.append(named and not groups)
             if sum(calls) > _DEEPEST:
                 raise ValueError(f"calls in a filter are nested {_DEEPEST} deep at most")
-        elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET) and calls:
+        elif kind == TokenType.R_PAREN and calls:
             calls.pop()
         before = token
     return sqlglot.parse(text, read="postgres")

@@ -77,6 +77,9 @@ def refuse_torn(folder: Path) -> None:
             torn += [path for path in (offset, commit) if path.exists()]
         elif commit.exists() and not _is_whole(commit):
             torn.append(commit)
+    # What Hadoop's file system with checksums wrote beside them would not fit what comes instead.
+    sums = [path.with_name(f".{path.name}.crc") for path in torn]
+    torn += [path for path in sums if path.exists()]
     if torn:
         raise HeadraceError(
             "spark.checkpoint_torn",

@@ -11,14 +11,12 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import IO
 
 from headrace.connect.private_folders import make_private
 
 LONGEST = 61
 """Characters of a folder's path that leave room for the name of a socket."""
 _PREFIX = "s-"
-_OWNER = "owner"
 
 
 @cache
@@ -35,24 +33,28 @@ def socket_folder() -> Path:
 
 def _folder_in(root: Path | None) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
-    owner = (folder / _OWNER).open("wb")
-    fcntl.flock(owner, fcntl.LOCK_EX)
-    atexit.register(_remove, folder, owner)
+    # The folder itself carries the lock: what cleans /tmp takes files that nobody touches.
+    lock = os.open(folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    atexit.register(_remove, folder, lock)
     return folder
 
 
-def _remove(folder: Path, owner: IO[bytes]) -> None:
+def _remove(folder: Path, lock: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    owner.close()
+    os.close(lock)
 
 
 def _sweep(root: Path) -> None:
     """Remove the folders whose processes hold no lock any more."""
     for folder in root.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            with (folder / _OWNER).open("ab") as owner:
-                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder)
+            lock = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+            finally:
+                os.close(lock)
 
 
 @contextlib.contextmanager

@@ -149,6 +149,8 @@ class Output:
         if batch == state.batch and query == state.query:
             state = self._without_last(state, Content.of(parts))
         if not parts or (batch == state.batch and state.length > state.start):
+            if self.path.stat().st_size > state.length:
+                os.truncate(self.path, state.length)  # of a commit that did not finish
             return
         with self.path.open("r+b", buffering=0) as output:
             output.truncate(state.length)
