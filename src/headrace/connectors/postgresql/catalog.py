@@ -256,9 +256,9 @@ class Catalog:
         sizes: bool = False,
     ) -> CatalogReading:
         """Tables by oid and by name (schema, table), with their columns' types, and `types` beside
-        them, on one snapshot: the number of queries is always the same. `sizes`: the leaves' pages
-        are those of the files, which waits for locks on the tables; otherwise those of the
-        statistics."""
+        them, on one snapshot: the number of queries is always the same. It waits while a table is
+        locked exclusively, because PostgreSQL locks a table to write down its defaults. `sizes`:
+        the leaves' pages are those of the files; otherwise those of the statistics."""
         return self._asked(
             lambda connection: _read(connection, list(oids), list(names), list(types), sizes=sizes)
         )
