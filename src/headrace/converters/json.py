@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 
@@ -332,11 +331,6 @@ _SEQUENCE_ENDS = np.arange(MOST_ROWS + 1, dtype=np.int32) * code.SEQUENCE_LENGTH
 def _fixed(data: np.ndarray, count: int) -> pa.Array:
     used = data[: count * code.SEQUENCE_LENGTH]
     return pa.StringArray.from_buffers(count, pa.py_buffer(_SEQUENCE_ENDS), pa.py_buffer(used))
-
-
-def run_id() -> str:
-    """A new id for `__debezium.context.runId`."""
-    return str(uuid.uuid4())
 
 
 assert ROW.itemsize % 8 == 0

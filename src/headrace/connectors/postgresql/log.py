@@ -24,7 +24,6 @@ from headrace.errors import HeadraceError
 _STATUS = struct.Struct("!cQQQqB")
 _US_1970_TO_2000 = 946_684_800_000_000
 RECEIVE_BYTES = 1 << 20
-LARGEST_MESSAGE = (1 << 30) + (1 << 20)  # PostgreSQL's limit of a message, and some
 
 
 class Stream(Protocol):

@@ -107,10 +107,6 @@ class Output:
     def _note(self, batch: int) -> Path:
         return self.parts / f"{batch}-tasks"
 
-    def part_path(self, name: str) -> Path:
-        """Where a task writes the part `name`."""
-        return self.parts / name
-
     def commit(self, parts: Sequence[Part], batch: int, query: str) -> None:
         """Append a micro-batch in total order, unless it is there already. The last micro-batch is
         replaced when it comes again with other records.
