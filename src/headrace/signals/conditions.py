@@ -129,7 +129,6 @@ def selected_filter(text: str, table: str, columns: Collection[str]) -> str:
         or [type(part) for part in tree.expressions] != [exp.Star]
         or len(list(tree.find_all(exp.Table))) != 1
         or source is None
-        or {name for name, value in source.args.items() if value} & {"only", "sample"}
         or ".".join(part.name for part in source.parts) != table
         or not {name for name, value in source.args.items() if value} <= {"this", "db", "alias"}
         or source.alias_column_names

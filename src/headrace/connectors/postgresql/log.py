@@ -66,7 +66,7 @@ def _literal(text: str) -> str:
 
 def open_stream(connection: PGconn, command: str) -> Stream:
     """Start replication on an idle replication connection; takes the connection over."""
-    if not is_plain(connection) or os.environ.get("HEADRACE_LIBPQ_READER"):
+    if not is_plain(connection):
         return LibpqStream(connection, command)
     return SocketStream(connection, command)
 
