@@ -285,8 +285,8 @@ def _too_large(topic: str, row: np.void, what: str) -> HeadraceError:
         f"a record of {topic} at LSN {lsn >> 32:X}/{lsn & 0xFFFFFFFF:X} (source.lsn {lsn}) {what}; "
         f"a key or value has at most {LARGEST_TEXT} bytes",
         "Leave the large column out (column.exclude.list) or truncate it "
-        "(column.truncate.to.length.chars), or set event.processing.failure.handling.mode=warn "
-        "to leave such records out.",
+        "(column.truncate.to.LENGTH.chars, where LENGTH is a number of characters), or set "
+        "event.processing.failure.handling.mode=warn to leave such records out.",
     )
 
 
