@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import sqlglot
 from sqlglot import TokenType, exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 _ALLOWED: tuple[type[exp.Expression], ...] = (
     exp.And,
@@ -157,7 +157,10 @@ def _parse(text: str) -> list[exp.Expr | None]:
         elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET) and calls:
             calls.pop()
         before = token
-    return sqlglot.parse(text, read="postgres")
+    try:
+        return sqlglot.parse(text, read="postgres")
+    except (AttributeError, LookupError, TypeError):  # the parser takes a part for there, as in {:}
+        raise ParseError("the parser cannot read it") from None
 
 
 def _check(node: exp.Expression, table: str) -> None:
