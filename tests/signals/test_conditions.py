@@ -75,6 +75,13 @@ def test_a_filter_is_refused_or_made_of_allowed_nodes_alone(text: str) -> None:
         assert_harmless(checked_filter(text, "public.t", COLUMNS))
 
 
+@pytest.mark.parametrize("text", ["{:}", "id = {:}", "SELECT * FROM public.t WHERE {:}"])
+def test_a_filter_that_the_parser_stumbles_over_is_refused(text: str) -> None:
+    for check in (checked_filter, selected_filter):
+        with pytest.raises(ValueError, match="filter"):
+            check(text, "public.t", COLUMNS)
+
+
 @given(expressions | hostile | snippets)
 def test_a_select_is_refused_or_its_condition_is_made_of_allowed_nodes_alone(text: str) -> None:
     with contextlib.suppress(ValueError):

@@ -18,6 +18,10 @@ class Carried:
     rows: bytes
     epoch: int = 1
 
+    @property
+    def log_bytes(self) -> int | None:
+        return len(self.rows)
+
     def read(self) -> Iterator[list[Records]]:
         return iter(())
 

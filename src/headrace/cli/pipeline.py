@@ -103,7 +103,7 @@ class Pipeline:
         stored = stored_offset(checkpoint)
         if stored is not None and stored.keys() > {"v", "server"}:
             return "snapshot" in stored
-        return str(getattr(self.config, "snapshot_mode", "")) not in ("no_data", "never")
+        return str(getattr(self.config, "snapshot_mode", "")) != "no_data"
 
     def limits(self, *, idle_exit: float | None, seconds: float | None) -> Limits:
         """The supervisor's limits, retries as the configuration says."""

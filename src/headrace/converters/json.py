@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 
@@ -286,8 +285,8 @@ def _too_large(topic: str, row: np.void, what: str) -> HeadraceError:
         f"a record of {topic} at LSN {lsn >> 32:X}/{lsn & 0xFFFFFFFF:X} (source.lsn {lsn}) {what}; "
         f"a key or value has at most {LARGEST_TEXT} bytes",
         "Leave the large column out (column.exclude.list) or truncate it "
-        "(column.truncate.to.length.chars), or set event.processing.failure.handling.mode=warn "
-        "to leave such records out.",
+        "(column.truncate.to.LENGTH.chars, where LENGTH is a number of characters), or set "
+        "event.processing.failure.handling.mode=warn to leave such records out.",
     )
 
 
@@ -332,11 +331,6 @@ _SEQUENCE_ENDS = np.arange(MOST_ROWS + 1, dtype=np.int32) * code.SEQUENCE_LENGTH
 def _fixed(data: np.ndarray, count: int) -> pa.Array:
     used = data[: count * code.SEQUENCE_LENGTH]
     return pa.StringArray.from_buffers(count, pa.py_buffer(_SEQUENCE_ENDS), pa.py_buffer(used))
-
-
-def run_id() -> str:
-    """A new id for `__debezium.context.runId`."""
-    return str(uuid.uuid4())
 
 
 assert ROW.itemsize % 8 == 0

@@ -57,11 +57,6 @@ class Program:
     cells: dict[int, Cell]
     memory: tuple[np.ndarray, ...]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of instructions and constants."""
-        return sum(array.nbytes for array in self.memory)
-
 
 class _Fragments:
     """Constant bytes, put into one buffer when the program is complete."""

@@ -34,7 +34,6 @@ def load_kernels() -> None:
         pass
     out = np.zeros(256 + PADDING, np.uint8)
     program = np.zeros(json_kernel.WORDS * 2, np.int64)
-    program[:] = 0
     state = np.zeros(json_kernel.STATE_WORDS, np.int64)
     scratch = np.zeros(json_kernel.scratch_bytes(0) + PADDING, np.uint8)
     json_kernel.emit_one(

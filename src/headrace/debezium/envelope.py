@@ -1,26 +1,13 @@
-"""The change event's envelope, its key and row schemas, and its operations."""
+"""The change event's envelope, and its key and row schemas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from enum import StrEnum
 
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium import transactions
 from headrace.debezium.event_format import EventFormat
-
-
-class Operation(StrEnum):
-    """The `op` field."""
-
-    READ = "r"
-    CREATE = "c"
-    UPDATE = "u"
-    DELETE = "d"
-    TRUNCATE = "t"
-    MESSAGE = "m"
-
 
 NEW_KEY_HEADER = "__debezium.newkey"
 """On the delete of a key change: the key the row has now."""

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import sqlglot
 from sqlglot import TokenType, exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 _ALLOWED: tuple[type[exp.Expression], ...] = (
     exp.And,
@@ -141,7 +141,6 @@ def _condition_of(text: str, table: str) -> str | None:
         or [type(part) for part in tree.expressions] != [exp.Star]
         or len(list(tree.find_all(exp.Table))) != 1
         or source is None
-        or {name for name, value in source.args.items() if value} & {"only", "sample"}
         or ".".join(part.name for part in source.parts) != table
         or not {name for name, value in source.args.items() if value} <= {"this", "db", "alias"}
         or source.alias_column_names
@@ -174,7 +173,10 @@ def _parse(text: str) -> list[exp.Expr | None]:
         elif kind == TokenType.R_PAREN and calls:
             calls.pop()
         before = token
-    return sqlglot.parse(text, read="postgres")
+    try:
+        return sqlglot.parse(text, read="postgres")
+    except (AttributeError, LookupError, TypeError):  # the parser takes a part for there, as in {:}
+        raise ParseError("the parser cannot read it") from None
 
 
 def _check(node: exp.Expression, table: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headrace.connect.disk import force_to_disk
 from headrace.errors import HeadraceError
 
 
@@ -38,7 +38,7 @@ def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
     return newest
 
 
-def force_to_disk(folder: Path) -> None:
+def force_log_to_disk(folder: Path) -> None:
     """Force the last finished micro-batch's entries in Spark's log to the disk, which Spark does
     not: what a database is told to forget must outlive a power failure."""
     number = max(_numbers(folder / "commits"), default=-1)
@@ -46,11 +46,7 @@ def force_to_disk(folder: Path) -> None:
         return
     for log in (folder / "offsets", folder / "commits"):
         for path in (log / str(number), log):
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            force_to_disk(path)
 
 
 def _offset(folder: Path, number: int) -> dict[str, Any] | None:

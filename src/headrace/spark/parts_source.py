@@ -25,7 +25,7 @@ from headrace.connectors.registry import parse_options
 from headrace.sinks.file.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, task_part_name, write_part
-from headrace.spark.checkpoint import force_to_disk, planned_batch
+from headrace.spark.checkpoint import force_log_to_disk, planned_batch
 from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class PartsReader(HeadraceReader):
     def _force_log(self, done: dict[str, Any]) -> None:
         """Before `done` is acknowledged: the output is on the disk, and so must Spark's log be."""
         if self._output.sync and done != self._forced:
-            force_to_disk(self._checkpoint)
+            force_log_to_disk(self._checkpoint)
             self._forced = done
 
     def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:

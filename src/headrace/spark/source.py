@@ -43,7 +43,7 @@ class HeadraceDataSource(DataSource):
 
 class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark's reader. It is pickled to tasks, so connections and threads live in the session of
-    the source process (headrace.spark.session_process), opened on first use."""
+    the source process (headrace.spark.source_process), opened on first use."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         self.config = config

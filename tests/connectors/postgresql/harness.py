@@ -101,7 +101,8 @@ class Reader:
 
     def drain(self, quiet: float | None = None, most: int = 100_000) -> Reader:
         """Micro-batches until everything in the log is delivered, incremental snapshots are over
-        or paused, and nothing came for `quiet` seconds."""
+        or paused, and nothing came for `quiet` seconds. Fails when an incremental snapshot brings
+        nothing for PATIENCE_SECONDS."""
         if quiet is None:
             channels = set(self.config.signal_enabled_channels)
             quiet = 0.0 if channels.isdisjoint({"file", "kafka"}) else _CHANNEL_SECONDS
@@ -109,8 +110,12 @@ class Reader:
         for _ in range(most):
             if self.step(quiet):
                 deadline = time.monotonic() + PATIENCE_SECONDS
-            elif not self.reads_chunks() or time.monotonic() > deadline:
+            elif not self.reads_chunks():
                 break
+            else:
+                assert time.monotonic() <= deadline, (
+                    f"the incremental snapshot stands still at {self.offsets[-1]['signals']}"
+                )
         return self
 
     def reads_chunks(self) -> bool:

@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import psycopg
 import pytest
 
+from headrace.connectors.postgresql import slot_xmin
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
 
@@ -71,14 +73,31 @@ def test_a_range_that_is_planned_again_shows_the_same_xmin(tables: Database) -> 
         again.stop()
 
 
-def test_the_xmin_is_read_once_in_an_interval(tables: Database) -> None:
-    reader = Reader(properties(tables, "3600000"))
+@pytest.mark.parametrize(("interval", "once"), [("3600000", True), ("1", False)])
+def test_the_xmin_is_read_once_in_an_interval(
+    tables: Database, monkeypatch: pytest.MonkeyPatch, interval: str, once: bool
+) -> None:
+    """An interval of a millisecond is over with every range."""
+    queries = []
+    execute = psycopg.Cursor.execute
+
+    def counted(cursor: Any, query: Any, *values: Any, **more: Any) -> Any:
+        queries.extend([query] if query == slot_xmin._QUERY else [])
+        return execute(cursor, query, *values, **more)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", counted)
+    reader = Reader(properties(tables, interval))
     reader.drain()
     for number in range(2, 5):
         tables.execute(f"INSERT INTO t VALUES ({number})")
         reader.drain()
     reader.stop()
-    assert len({source(record)["xmin"] for record in reader.records[1:]}) == 1
+    assert len(queries) == 1 if once else len(queries) >= 3
+    xmins = [source(record)["xmin"] for record in reader.records[1:]]
+    assert len(xmins) == 3
+    assert None not in xmins
+    if once:
+        assert len(set(xmins)) == 1
 
 
 def test_without_interval_there_is_no_xmin(tables: Database) -> None:

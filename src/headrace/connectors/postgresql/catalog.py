@@ -153,7 +153,7 @@ FROM needed JOIN pg_type t ON t.oid = needed.oid JOIN pg_namespace n ON n.oid = 
 @dataclass(frozen=True)
 class CatalogReading:
     """Tables and types by oid as one snapshot of the catalogue shows them; `snapshot` is its
-    `pg_current_snapshot()`. What was asked for and is not there is no member of `tables`, and a
+    `txid_current_snapshot()`. What was asked for and is not there is no member of `tables`, and a
     pseudo-type in `types`."""
 
     snapshot: str

@@ -46,8 +46,8 @@ def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.nda
     Raises HeadraceError: postgresql.copy_failed (the server's error; the connection is usable),
     postgresql.connection_lost, postgresql.copy_malformed.
     """
-    plain = is_plain(connection) and not os.environ.get("HEADRACE_LIBPQ_READER")
-    messages: _Messages = (_SocketMessages if plain else _LibpqMessages)(connection, sql)
+    reader = _SocketMessages if is_plain(connection) else _LibpqMessages
+    messages: _Messages = reader(connection, sql)
     if messages.columns > MOST_COLUMNS:
         messages.release()
         connection.finish()

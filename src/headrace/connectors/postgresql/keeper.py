@@ -25,7 +25,7 @@ class Keeper:
     statements, so that is the least. With `imported`, the snapshot of that name (a new slot's, as
     strong as any) is taken over, so that the replication connection that exported it is free.
     `taken_us` is the transaction's time in microseconds since 1970, `xids` its
-    `pg_current_snapshot()`, `txid` a transaction id of that moment.
+    `txid_current_snapshot()`, `txid` a transaction id of that moment.
     """
 
     def __init__(self, config: PostgresConfig, imported: str | None = None) -> None:
@@ -90,7 +90,7 @@ def _transaction_id(config: PostgresConfig) -> int | None:
 
 
 def parse_xids(text: str) -> tuple[int, int, frozenset[int]]:
-    """xmin, xmax and the running transactions of a `pg_current_snapshot()`."""
+    """xmin, xmax and the running transactions of a `txid_current_snapshot()`."""
     low, high, running = text.split(":")
     return int(low), int(high), frozenset(int(x) for x in running.split(",") if x)
 

@@ -24,7 +24,7 @@ _CLOSING_SECONDS = 5
 
 
 def sees(snapshot: str, xid: int) -> bool:
-    """Whether a `pg_current_snapshot()` sees the transaction with this 32-bit id of the log."""
+    """Whether a `txid_current_snapshot()` sees the transaction with this 32-bit id of the log."""
     _, end, running = parse_xids(snapshot)
     nearest = end + (xid - end + (1 << 31)) % (1 << 32) - (1 << 31)
     return nearest < end and nearest not in running

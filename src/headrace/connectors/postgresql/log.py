@@ -24,7 +24,6 @@ from headrace.errors import HeadraceError
 _STATUS = struct.Struct("!cQQQqB")
 _US_1970_TO_2000 = 946_684_800_000_000
 RECEIVE_BYTES = 1 << 20
-LARGEST_MESSAGE = (1 << 30) + (1 << 20)  # PostgreSQL's limit of a message, and some
 
 
 class Stream(Protocol):
@@ -67,7 +66,7 @@ def _literal(text: str) -> str:
 
 def open_stream(connection: PGconn, command: str) -> Stream:
     """Start replication on an idle replication connection; takes the connection over."""
-    if not is_plain(connection) or os.environ.get("HEADRACE_LIBPQ_READER"):
+    if not is_plain(connection):
         return LibpqStream(connection, command)
     return SocketStream(connection, command)
 

@@ -20,7 +20,7 @@ class SnapshotProgress:
 
     `table` and `after` name the last chunk handed out: the table's number and its upper bound
     (None: to the end). `chunks` are the chunks of the range that ends here, as JSON objects, so
-    that planning it again asks nobody. `xids` is the snapshot's `pg_current_snapshot()`.
+    that planning it again asks nobody. `xids` is the snapshot's `txid_current_snapshot()`.
     `blocking`: a signal asked for it, and its chunks stand between transactions as other inserts
     do. `told` are the notifications of this range.
     """
@@ -83,7 +83,7 @@ class SnapshotProgress:
 
 @dataclass(frozen=True)
 class Offset:
-    """A position, as architecture section 6 has it.
+    """A position (architecture, Positions).
 
     `lsn_commit` is the end LSN of the last complete transaction (or a keep-alive's position):
     the only value ever acknowledged. `last_commit` is the end LSN of the last COMMIT seen, which

@@ -67,7 +67,6 @@ class Receiver:
         self.truncates: list[tuple[int, int, int]] = []
         """Position, ordinal and oid of tables truncated, for windows that are open."""
         self.watches_truncates = False
-        self.bytes_received = 0
         self._open_stream = open_stream
         self._options = options
         self._skip_truncate = skip_truncate
@@ -199,7 +198,6 @@ class Receiver:
             got = stream.read_into(target)
             if got == 0:
                 continue
-            self.bytes_received += got
             assert self._piece is not None
             self._piece.written += got
             self._index()

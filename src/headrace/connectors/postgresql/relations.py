@@ -90,7 +90,7 @@ class Relations:
         self._by_oid: dict[int, int] = {}
         self._seen: dict[int, RelationMessage] = {}
         self.key_texts = KeyScratch()
-        self._kept: list[object] = []
+        self._kept: list[object] = []  # `table` holds their addresses
         self._truncated: dict[int, int] = {}
         self._special: dict[str, int] = {}
         self.collections: list[str] = []

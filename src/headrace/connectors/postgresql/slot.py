@@ -30,7 +30,6 @@ class SlotState:
     database: str | None
     active_pid: int | None
     confirmed_flush_lsn: int | None
-    restart_lsn: int | None
     wal_status: str | None
 
 
@@ -47,19 +46,18 @@ def find_slot(connection: psycopg.Connection, name: str) -> SlotState | None:
     status = "wal_status" if connection.info.server_version >= 130000 else "NULL"
     row = connection.execute(
         "SELECT plugin, slot_type, database, active_pid, confirmed_flush_lsn::text,"
-        f" restart_lsn::text, {status} FROM pg_replication_slots WHERE slot_name = %s".encode(),
+        f" {status} FROM pg_replication_slots WHERE slot_name = %s".encode(),
         (name,),
     ).fetchone()
     if row is None:
         return None
-    plugin, kind, database, pid, confirmed, restart, wal_status = row
+    plugin, kind, database, pid, confirmed, wal_status = row
     return SlotState(
         plugin,
         kind,
         database,
         pid,
         None if confirmed is None else parse_lsn(confirmed),
-        None if restart is None else parse_lsn(restart),
         wal_status,
     )
 

@@ -1,5 +1,5 @@
 """The initial snapshot: existing rows as chunks that tasks read in parallel, all on the snapshot
-of the slot's consistent point; resumed by the rules of docs/decisions (architecture section 7)."""
+of the slot's consistent point; resumed by the rules of decision 2."""
 
 from __future__ import annotations
 

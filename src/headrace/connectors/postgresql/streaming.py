@@ -32,7 +32,6 @@ from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.slices import FactsPacker
 from headrace.connectors.transaction_counts import TransactionCounts
-from headrace.errors import HeadraceError
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 from headrace.spool.spool import Spool
 
@@ -399,13 +398,3 @@ def position_text(offset: Offset) -> str:
     if offset.txn is not None:
         return f"{format_lsn(offset.txn)} message {offset.txn_index}"
     return format_lsn(offset.lsn_commit)
-
-
-def lost_range(start: Offset) -> HeadraceError:
-    """The log before `start` was forgotten."""
-    return HeadraceError(
-        "postgresql.slot_moved",
-        f"The slot does not hold the log from {format_lsn(start.lsn_commit)} on any more",
-        "Another consumer used the slot, or an older checkpoint was restored. Use another slot, "
-        "or start with a new checkpoint and snapshot.",
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
@@ -129,11 +128,6 @@ class Column:
 
     def __str__(self) -> str:
         return f"column {self.name} of {self.table}"
-
-    @property
-    def exclusion(self) -> str:
-        """The entry of `column.exclude.list` that names this column alone."""
-        return re.escape(f"{self.table}.{self.name}")
 
 
 DEFAULT_OPTIONS = TypeOptions()

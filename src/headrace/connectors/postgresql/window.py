@@ -20,7 +20,7 @@ from headrace.signals.progress import Key, Pending
 
 
 class Snapshot8:
-    """A `pg_current_snapshot()`, and 32-bit ids of the log compared with it."""
+    """A `txid_current_snapshot()`, and 32-bit ids of the log compared with it."""
 
     def __init__(self, text: str) -> None:
         self.xmin, self.xmax, self.running = parse_xids(text)

@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from headrace.connect.disk import force_to_disk
 from headrace.errors import HeadraceError
 from headrace.sinks.file.parts import Part, write_all
 
@@ -106,10 +107,6 @@ class Output:
 
     def _note(self, batch: int) -> Path:
         return self.parts / f"{batch}-tasks"
-
-    def part_path(self, name: str) -> Path:
-        """Where a task writes the part `name`."""
-        return self.parts / name
 
     def commit(self, parts: Sequence[Part], batch: int, query: str) -> None:
         """Append a micro-batch in total order, unless it is there already. The last micro-batch is
@@ -214,7 +211,7 @@ class Output:
             )
         if length < 0:
             self.path.touch()
-            _sync_folder(self.path.parent)
+            force_to_disk(self.path.parent)
         return state
 
     def _read(self) -> State | None:
@@ -273,7 +270,7 @@ class Output:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(target)
-        _sync_folder(self.folder)
+        force_to_disk(self.folder)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -300,14 +297,6 @@ def _append(output: int, path: Path, length: int) -> None:
                 raise OSError(f"part {path.name} is shorter than it was")
             write_all(output, buffer[:count])
             left -= count
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _not_writable(error: OSError) -> HeadraceError:
