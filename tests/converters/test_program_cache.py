@@ -8,7 +8,6 @@ from unittest import mock
 
 import pytest
 
-from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable
 from headrace.connect.sized_cache import SizedCache
 from headrace.connectors.postgresql import events
@@ -16,13 +15,14 @@ from headrace.connectors.postgresql.events import (
     ColumnFacts,
     EventSettings,
     RelationFacts,
-    shape_of,
 )
+from headrace.connectors.postgresql.slices import FactsPacker, LogSlice
 from headrace.connectors.postgresql.type_facts import TypeFacts
 from headrace.converters import json as json_converter
 from headrace.converters.json import JsonConverter
 from headrace.converters.json_values import JsonOptions
 from headrace.converters.program import Program
+from headrace.spool.extract import pack_inline
 from tests.connectors.postgresql.pgoutput import Index, begin, cell, commit, image, insert
 
 SETTINGS = EventSettings("server", "shop", run="a-run")
@@ -44,16 +44,19 @@ def facts(number: int, columns: int, length: int = 8) -> RelationFacts:
 
 
 def convert(converter: JsonConverter, relations: dict[int, RelationFacts]) -> None:
-    """One row of each relation."""
+    """A slice with one row of each relation, as the source process sends it and a task reads it."""
     columns = [len(relation.columns) for relation in relations.values()]
     rows = [
         insert(n, image(cell(b"1"), *[cell(None)] * (count - 1))) for n, count in enumerate(columns)
     ]
     index = Index(begin(10) + b"".join(rows) + commit(10, 20), columns)
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
-    shapes = {n: shape_of(relation, SETTINGS) for n, relation in relations.items()}
-    for _batch in converter.convert(group_by_shape(table, shapes), 1):
-        pass
+    pack = FactsPacker([])  # packs the facts anew, as a source process that was started again does
+    packed = {n: pack(relation) for n, relation in relations.items()}
+    rows_and_images = pack_inline(table.rows, table.transactions)
+    for records in LogSlice(rows_and_images, 0, len(table), 1, packed, SETTINGS).read():
+        for _batch in converter.convert(records, 1):
+            pass
 
 
 @pytest.fixture

@@ -23,7 +23,12 @@ def tables_to_read(
         names.update(dict.fromkeys(found or [unquoted(expression)]))
     filters: dict[str, str] = {}
     for entry in reversed(action.conditions):
-        filters |= dict.fromkeys(named(entry.collection, list(names)), entry.filter)
+        filtered = named(entry.collection, list(names))
+        if not filtered:
+            log.warning(
+                "signal %s: its filter for %s is for none of its tables", identity, entry.collection
+            )
+        filters |= dict.fromkeys(filtered, entry.filter)
     return [
         Pending(name, identity, filters.get(name, action.condition), action.surrogate_key)
         for name in names

@@ -82,5 +82,7 @@ def test_a_query_that_waits_for_a_lock_is_ended_and_named(database: Database) ->
     with locked(database, "pg_publication"):
         found = check(parse_configuration(given))
     (error,) = [finding for finding in found if finding.level == "error"]
-    assert error.code == "postgresql.query_failed"
+    assert error.code == "postgresql.query_timeout"
     assert "statement timeout" in error.message
+    assert "connection.validation.timeout.ms" in error.remedy
+    assert "database.query.timeout.ms" not in error.remedy

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import psycopg
 import pytest
 
 from headrace.connectors.postgresql import slot_xmin
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.slot_xmin import SlotXmin
+from headrace.connectors.registry import parse_configuration
+from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
 
@@ -108,3 +114,42 @@ def test_without_interval_there_is_no_xmin(tables: Database) -> None:
     reader.stop()
     assert [source(record)["xmin"] for record in reader.records] == [None, None]
     assert all("xmin" not in offset for offset in reader.offsets)
+
+
+def slot_xmin_of(given: dict[str, str]) -> SlotXmin:
+    config = parse_configuration(given)
+    assert isinstance(config, PostgresConfig)
+    return SlotXmin(config)
+
+
+START, END = Offset("s", lsn=1, xmin=7), Offset("s", lsn=2)
+
+
+def test_a_server_that_refuses_is_not_asked_again_at_every_range(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    def refuse(*_: object, **__: object) -> psycopg.Connection:
+        attempts.append(1)
+        raise HeadraceError("postgresql.unreachable", "it is gone", "wait")
+
+    monkeypatch.setattr(slot_xmin, "connect", refuse)
+    xmin = slot_xmin_of(properties(database, "1"))
+    assert [xmin.shown(START, END).xmin for _ in range(5)] == [7] * 5
+    assert len(attempts) == 1
+
+
+def test_a_query_of_the_xmin_that_waits_is_ended(database: Database) -> None:
+    given = properties(database, "1") | {"database.query.timeout.ms": "300"}
+    xmin = slot_xmin_of(given)
+    assert xmin.shown(START, END).xmin is None  # there is no slot
+    with database.connect() as blocker:
+        blocker.execute("BEGIN; LOCK pg_catalog.pg_database IN ACCESS EXCLUSIVE MODE")
+        # A query without a limit waits until then, and finds no slot.
+        release = threading.Timer(20, blocker.execute, [b"ROLLBACK"])
+        release.start()
+        assert xmin.shown(START, END).xmin == 7
+        release.cancel()
+        release.join()
+    xmin.close()

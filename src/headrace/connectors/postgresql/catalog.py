@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
 from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
 from headrace.connectors.postgresql.type_facts import NO_TYPMOD, TypeFacts
 
@@ -179,10 +179,12 @@ class CatalogReading:
 
 @dataclass
 class Catalog:
-    """The catalogue over one connection, opened when it is first asked."""
+    """The catalogue over one connection, opened when it is first asked. `limit` is the property
+    that limits the queries of a connection that is given."""
 
     config: PostgresConfig
     connection: psycopg.Connection | None = None
+    limit: str = QUERY_LIMIT
 
     def _rows(
         self, query: str, values: Sequence[object] | Mapping[str, object] | None = None
@@ -200,7 +202,8 @@ class Catalog:
             except psycopg.Error as error:
                 dead = self.connection.closed or self.connection.broken
                 if not dead or attempt == 2:
-                    raise translate(error, self.config, "Reading the catalogue") from None
+                    doing = "Reading the catalogue"
+                    raise translate(error, self.config, doing, self.limit) from None
                 self.connection = None
         raise AssertionError
 

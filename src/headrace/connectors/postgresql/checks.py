@@ -13,7 +13,7 @@ from headrace.connectors.postgresql.catalog import (
     message_of,
 )
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.findings import Finding, Rights
 from headrace.connectors.postgresql.log_checks import LogChecks
 from headrace.connectors.postgresql.overrides import Overrides
@@ -58,7 +58,7 @@ class _Checks(LogChecks):
             connection = connect(
                 self._config,
                 application="headrace check",
-                limit_ms=self._config.connection_validation_timeout_ms,
+                limit=CHECK_LIMIT,
             )
         except HeadraceError as error:
             self._error(error)
@@ -73,7 +73,7 @@ class _Checks(LogChecks):
                 )
                 return
             self._add("postgresql.version", "ok", f"{name} answers")
-            self._catalog = Catalog(self._config, connection)
+            self._catalog = Catalog(self._config, connection, CHECK_LIMIT)
             try:
                 self._capture = Capture(self._config)
             except HeadraceError as error:

@@ -24,6 +24,8 @@ _SETTINGS = {
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
+QUERY_LIMIT = "database.query.timeout.ms"
+CHECK_LIMIT = "connection.validation.timeout.ms"
 # Since 14 and 17; set after the login because older servers refuse unknown ones.
 _LATER_SETTINGS = ((140000, "idle_session_timeout"), (170000, "transaction_timeout"))
 
@@ -74,18 +76,25 @@ def connect(
     *,
     replication: bool = False,
     application: str = "headrace",
-    limit_ms: int | None = None,
+    limit: str | None = None,
     limited: bool = False,
     users_sql: bool = False,
 ) -> psycopg.Connection:
-    """An open connection in autocommit mode. Logging in, and every statement, may take `limit_ms`
-    (0: no limit); without it a login may take 30 s. `limited`: database.query.timeout.ms holds
-    for its statements. `users_sql`: it runs statements that users wrote, under the settings of
-    their database; on the others, `settings_of_users` does so for a while.
+    """An open connection in autocommit mode. The property `limit` (QUERY_LIMIT or CHECK_LIMIT)
+    says how long logging in, and every statement, may take (0: no limit); without it a login may
+    take 30 s. `limited`: database.query.timeout.ms holds for its statements. `users_sql`: it runs
+    statements that users wrote, under the settings of their database; on the others,
+    `settings_of_users` does so for a while.
 
     Raises HeadraceError with a code of `translate`.
     """
     given = parameters(config, replication=replication, application=application)
+    limit_ms = None
+    if limit is not None:
+        checks = limit == CHECK_LIMIT
+        limit_ms = (
+            config.connection_validation_timeout_ms if checks else config.database_query_timeout_ms
+        )
     if limit_ms is not None and "connect_timeout" not in config.driver:
         given["connect_timeout"] = -(-limit_ms // 1000)
     try:
@@ -109,7 +118,7 @@ def connect(
             connection.execute(f"SET statement_timeout = {milliseconds}".encode())
     except psycopg.Error as error:
         connection.close()
-        raise translate(error, config) from None
+        raise translate(error, config, limit=limit or QUERY_LIMIT) from None
     return connection
 
 
@@ -166,7 +175,7 @@ _BY_STATE = {
     ),
     "57014": (
         "query_timeout",
-        "Raise database.query.timeout.ms, or end what holds locks on the catalogue (SELECT pid, "
+        "Raise {limit}, or end what holds locks on the catalogue (SELECT pid, "
         "query FROM pg_stat_activity WHERE wait_event_type = 'Lock').",
         True,
     ),
@@ -192,8 +201,11 @@ _BY_TEXT = (
 )
 
 
-def translate(error: psycopg.Error, config: PostgresConfig, doing: str = "") -> HeadraceError:
-    """An error of the driver in our words; never holds the password."""
+def translate(
+    error: psycopg.Error, config: PostgresConfig, doing: str = "", limit: str = QUERY_LIMIT
+) -> HeadraceError:
+    """An error of the driver in our words; never holds the password. `limit` is the property that
+    limits the connection's statements."""
     text = " ".join((error.diag.message_primary or str(error)).split())
     secret = config.database_password
     if secret is not None and secret.reveal():
@@ -213,6 +225,7 @@ def translate(error: psycopg.Error, config: PostgresConfig, doing: str = "") -> 
         )
     if state in _BY_STATE:
         code, remedy, retriable = _BY_STATE[state]
+        remedy = remedy.replace("{limit}", limit)
         what = f"{doing}: {text}" if doing else f"PostgreSQL at {place} refused: {text}"
         return HeadraceError(f"postgresql.{code}", what, remedy, retriable=retriable)
     if isinstance(error, psycopg.OperationalError) and (state is None or state[:2] == "08"):

@@ -6,6 +6,7 @@ Facts are small and picklable; a task makes the shape once and keeps it.
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -221,8 +222,21 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
     return Constant(schema, None)
 
 
+PackedFacts = bytes
+"""Facts of a relation version, pickled once by the source process, however many slices and
+ranges show it: a task that has its shape already does not unpack them."""
+
+
+def unpack(packed: PackedFacts) -> RelationFacts:
+    """The facts that a FactsPacker packed."""
+    facts: RelationFacts = pickle.loads(packed)  # noqa: S301 - of the source process
+    return facts
+
+
 _SHAPE_BYTES = 256 << 20
-_shapes: SizedCache[tuple[RelationFacts, EventSettings], Shape] = SizedCache(_SHAPE_BYTES)
+_shapes: SizedCache[tuple[RelationFacts | PackedFacts, EventSettings], Shape] = SizedCache(
+    _SHAPE_BYTES
+)
 
 
 def nbytes_of(facts: RelationFacts) -> int:
@@ -237,14 +251,15 @@ def nbytes_of(facts: RelationFacts) -> int:
     return 40_000 + 3_000 * len(facts.columns) + 20 * (texts + labels)
 
 
-def shape_of(facts: RelationFacts, settings: EventSettings) -> Shape:
+def shape_of(facts: RelationFacts | PackedFacts, settings: EventSettings) -> Shape:
     """The shape of a relation's events: the same one while it is kept, so that converters, which
     keep its programs as long as it lives, compile it once."""
     key = (facts, settings)
     shape = _shapes.get(key)
     if shape is None:
-        shape = _make_shape(facts, settings)
-        _shapes.put(key, shape, nbytes_of(facts))
+        unpacked = unpack(facts) if isinstance(facts, bytes) else facts
+        shape = _make_shape(unpacked, settings)
+        _shapes.put(key, shape, nbytes_of(unpacked))
     return shape
 
 

@@ -12,7 +12,7 @@ from psycopg import sql
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.errors import HeadraceError
 
@@ -76,7 +76,7 @@ class Checks:
         try:
             return self._connection.execute(query.encode(), values).fetchall()
         except psycopg.Error as error:
-            raise translate(error, self._config, "Checking the database") from None
+            raise translate(error, self._config, "Checking the database", CHECK_LIMIT) from None
 
     def _quoted(self, *names: str) -> str:
         return sql.Identifier(*names).as_string(self._connection)

@@ -6,7 +6,6 @@ import ctypes
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -134,12 +133,6 @@ class KeyColumns:
             else:
                 shown.append(self.text(place, raw))
         return tuple(shown)
-
-
-@lru_cache(maxsize=256)
-def key_columns(facts: RelationFacts, rendering: KeyRendering) -> KeyColumns:
-    """The key columns of a relation."""
-    return KeyColumns(facts, rendering)
 
 
 class KeyScratch:

@@ -9,7 +9,7 @@ import numpy as np
 from headrace.connect.memory import address_of, kernel, load64, store64
 from headrace.connectors.postgresql import decoder, key_kernel
 from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.key_columns import KeyRendering, KeyScratch, key_columns
+from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.connectors.postgresql.relations import topic_hash
 
 
@@ -37,7 +37,7 @@ def key_hashes(
     """uint64 per row of `images` (PADDING readable bytes behind them)."""
     count = len(offsets) - 1
     hashes = np.zeros(max(count, 1), np.uint64)
-    keys = key_columns(facts, rendering)
+    keys = KeyColumns(facts, rendering)
     scratch = KeyScratch()
     scratch.know(keys)
     done = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translate
 from headrace.connectors.postgresql.findings import Checks
 from headrace.connectors.postgresql.publication import (
     add_tables,
@@ -89,12 +89,13 @@ class LogChecks(Checks):
             self._config,
             replication=True,
             application="headrace check",
-            limit_ms=self._config.connection_validation_timeout_ms,
+            limit=CHECK_LIMIT,
         ) as connection:
             try:
                 system_identifier(connection)
             except psycopg.Error as error:
-                raise translate(error, self._config, "Opening a replication connection") from None
+                doing = "Opening a replication connection"
+                raise translate(error, self._config, doing, CHECK_LIMIT) from None
         user = self._config.database_user
         self._add("postgresql.replication", "ok", f"The role {user} may replicate")
 
@@ -120,7 +121,7 @@ class LogChecks(Checks):
         try:
             state = find_slot(self._connection, name)
         except psycopg.Error as error:
-            raise translate(error, self._config, "Looking at the slot") from None
+            raise translate(error, self._config, "Looking at the slot", CHECK_LIMIT) from None
         if state is None:
             most = int(self._catalog.setting("max_replication_slots") or 0)
             used = int(self._rows("SELECT count(*) FROM pg_replication_slots")[0][0])

@@ -16,7 +16,7 @@ from headrace.connectors.postgresql.events import (
     EventSettings,
     RelationFacts,
 )
-from headrace.connectors.postgresql.key_columns import KeyScratch, key_columns
+from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
 from headrace.connectors.postgresql.messages import RelationMessage
 from headrace.connectors.postgresql.type_facts import TypeFacts
 from headrace.connectors.postgresql.unchanged import compared_columns
@@ -187,7 +187,7 @@ class Relations:
             self.table = larger
         keys = None
         if captured and facts.kind == "table":
-            keys = key_columns(facts, self._capture.key_rendering)
+            keys = KeyColumns(facts, self._capture.key_rendering)
             self.key_texts.know(keys)
         compared = np.zeros((0, 3), np.int64)
         if self._settings is not None and captured and facts.kind == "table":

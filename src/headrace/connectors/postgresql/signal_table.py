@@ -9,7 +9,7 @@ from psycopg import sql
 
 from headrace.connectors.postgresql.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
 from headrace.errors import HeadraceError
 from headrace.signals.signal import Signal
 
@@ -39,7 +39,7 @@ def insert_signal(config: PostgresConfig, table: str, signal: Signal) -> None:
         with connect(
             config,
             application="headrace signal",
-            limit_ms=config.database_query_timeout_ms,
+            limit=QUERY_LIMIT,
             users_sql=True,
         ) as connection:
             connection.execute(

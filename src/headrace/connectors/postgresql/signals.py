@@ -327,6 +327,9 @@ class Signals:
         idle = not self.progress.running
         known = {table.name for table in self.progress.tables}
         more = tuple(table for table in wanted if table.name not in known)
+        for table in wanted:
+            if table.name in known:
+                log.warning("signal %s: %s is being read already", signal.id, table.name)
         self.progress = replace(self.progress, tables=self.progress.tables + more)
         if idle and self.progress.running:
             self.progress = replace(self.progress, paused=False)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
-from headrace.connect.records import Records, Shape, group_by_shape
+from headrace.connect.records import Records, group_by_shape
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
+from headrace.connectors.postgresql.events import (
+    EventSettings,
+    PackedFacts,
+    RelationFacts,
+    shape_of,
+    unpack,
+)
 from headrace.connectors.postgresql.row_lookup import read_again
 from headrace.spool.extract import Inline, InMemory
-
-PackedFacts = bytes
-"""Facts of a relation version, pickled once by the source process, however many slices and
-ranges show it: a task that has its shape already does not unpack them."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class LogSlice:
             facts = {index: unpack(packed) for index, packed in self.relations.items()}
             table = read_again(table, facts, self.lookups)
         shapes = {
-            index: _packed_shape(packed, self.settings) for index, packed in self.relations.items()
+            index: shape_of(packed, self.settings) for index, packed in self.relations.items()
         }
         yield group_by_shape(table, shapes)
 
@@ -77,17 +78,6 @@ class FactsPacker:
         if not known[1]:
             known = self._packed[id(facts)] = (facts, pickle.dumps(facts))
         return known[1]
-
-
-def unpack(packed: PackedFacts) -> RelationFacts:
-    """The reverse of a FactsPacker."""
-    facts: RelationFacts = pickle.loads(packed)  # noqa: S301 - of the source process
-    return facts
-
-
-@lru_cache(maxsize=4096)
-def _packed_shape(packed: PackedFacts, settings: EventSettings) -> Shape:
-    return shape_of(unpack(packed), settings)
 
 
 def relations_in(

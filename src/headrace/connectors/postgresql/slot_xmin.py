@@ -16,6 +16,7 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _QUERY = b"SELECT catalog_xmin::text::bigint FROM pg_replication_slots WHERE slot_name = %s"
+_PAUSE_SECONDS = 10.0  # after a failure, which may take as long as a login may: 30 s
 
 
 class SlotXmin:
@@ -44,11 +45,12 @@ class SlotXmin:
             return known
         try:
             if self._connection is None:
-                self._connection = connect(self._config, application="headrace xmin")
+                self._connection = connect(self._config, application="headrace xmin", limited=True)
             row = self._connection.execute(_QUERY, (self._config.slot_name,)).fetchone()
         except (HeadraceError, psycopg.Error) as error:
             log.warning("the xmin of the slot %s is not read: %s", self._config.slot_name, error)
             self.close()
+            self._due = time.monotonic() + max(self._seconds, _PAUSE_SECONDS)
             return known
         self._due = time.monotonic() + self._seconds
         return None if row is None else row[0]

@@ -15,7 +15,7 @@ from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.images import UNAVAILABLE, Buffer, cells, is_whole
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.keeper import parse_xids
-from headrace.connectors.postgresql.key_columns import KeyColumns, Text, key_columns
+from headrace.connectors.postgresql.key_columns import KeyColumns, Text
 from headrace.signals.progress import Key, Pending
 
 
@@ -64,6 +64,10 @@ class Window:
         self.lacking = False
         """A row was dropped for an event that lacks values (unchanged TOAST) and is newer."""
         self._dropped = np.zeros(len(rows), bool)
+        self._columns = KeyColumns(rows.facts, rows.rendering)
+        self._columns_of: dict[int, tuple[RelationFacts, KeyColumns]] = {}
+        """By relation version of the log. They are asked for per row: facts of many columns take
+        too long to hash."""
         self._order = np.argsort(rows.hashes, kind="stable")
         self._sorted = rows.hashes[self._order]
 
@@ -101,7 +105,7 @@ class Window:
             if found.name != self.rows.facts.name or found.kind != "table":
                 continue
             # A hash says where to look; the key itself decides.
-            wanted = _event_key(row, key_columns(found, self.rows.rendering), image)
+            wanted = _event_key(row, self._columns_in(int(row["relation"]), found), image)
             whole = not row["new"] or is_whole(image(int(row["new"])))
             first = int(np.searchsorted(self._sorted, row["hash"], "left"))
             last = int(np.searchsorted(self._sorted, row["hash"], "right"))
@@ -115,12 +119,18 @@ class Window:
                     # The row is as new as the event, and has the values that the event lacks.
                     self._dropped[place] = False
 
+    def _columns_in(self, relation: int, facts: RelationFacts) -> KeyColumns:
+        known = self._columns_of.get(relation)
+        if known is None or known[0] is not facts:
+            known = facts, KeyColumns(facts, self.rows.rendering)
+            self._columns_of[relation] = known
+        return known[1]
+
     def _key(self, row: int) -> tuple[Text, ...]:
         """What the key of a row of the chunk shows."""
         rows = self.rows
         start, end = int(rows.offsets[row]), int(rows.offsets[row + 1])
-        columns = key_columns(rows.facts, rows.rendering)
-        return columns.key(cells(rows.images[start:end].data), UNAVAILABLE)
+        return self._columns.key(cells(rows.images[start:end].data), UNAVAILABLE)
 
 
 def row_key(rows: ChunkRows, row: int, columns: Sequence[str]) -> list[bytes | None]:

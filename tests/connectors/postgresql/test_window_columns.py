@@ -1,0 +1,59 @@
+"""The key columns that a window compares are made once, whatever comes of its keys."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from headrace.connect.rows import ROW
+from headrace.connectors.postgresql import window as windows
+from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
+from headrace.connectors.postgresql.images import make_image
+from headrace.connectors.postgresql.inserts import ChunkRows
+from headrace.connectors.postgresql.type_facts import TypeFacts
+from headrace.connectors.postgresql.window import Chunk, Snapshot8, Window
+from headrace.signals.progress import Pending
+
+COLUMNS = 100
+
+
+def facts() -> RelationFacts:
+    names = [f"c{number}" for number in range(COLUMNS)]
+    columns = tuple(ColumnFacts(n, TypeFacts(25, "text"), -1, True, None) for n in names)
+    return RelationFacts("public", "t", "s.public.t", columns, ("c0",))
+
+
+def image(key: int) -> bytes:
+    return make_image([str(key), *[None] * (COLUMNS - 1)])
+
+
+def test_facts_are_not_hashed_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = range(1, 51)
+    images = [image(key) for key in keys]
+    rows = ChunkRows(
+        facts(),
+        np.frombuffer(b"".join(images), np.uint8),
+        np.cumsum([0, *map(len, images)], dtype=np.int64),
+        np.array(keys, np.uint64),
+    )
+    window = Window(Chunk(Pending("public.t", "s1"), rows, Snapshot8("10:10:"), 0), rows)
+    events = np.zeros(len(images), ROW)
+    events["hash"] = list(keys)
+    events["new"] = list(keys)
+    version = facts()
+    hashed = mock.Mock(side_effect=lambda _: 0)
+    monkeypatch.setattr(RelationFacts, "__hash__", lambda self: hashed(self))
+    with mock.patch.object(windows, "KeyColumns", wraps=windows.KeyColumns) as made:
+        for row in events:
+            window.events(
+                row.reshape(1),
+                np.array([20]),
+                lambda _: version,
+                lambda address: memoryview(images[address - 1]),
+                opened=True,
+            )
+    assert len(window.kept()) == 0
+    assert hashed.call_count == 0
+    assert made.call_count == 1
