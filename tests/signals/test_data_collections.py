@@ -91,3 +91,11 @@ def test_a_stop_names_tables_as_the_start_did() -> None:
     assert tables_to_stop(['public."My.Table"'], pending) == pending[:1]
     assert tables_to_stop([], pending) == pending
     assert tables_to_stop(["("], pending) == []
+
+
+def test_a_filter_that_is_for_none_of_the_tables_is_named_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    action = ExecuteSnapshot(("public.orders",), conditions=(Condition("public.oders", "id = 1"),))
+    assert conditions(action)["public.orders"] is None
+    assert "its filter for public.oders is for none of its tables" in caplog.text
