@@ -23,12 +23,7 @@ settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
 
 
-_COMPILE = """
-from headrace.connectors.postgresql import decoder
-from headrace.converters.warm_up import load_kernels
-load_kernels()
-decoder.load_kernel()
-"""
+_COMPILE = "from headrace.spark.kernels import load_kernels; load_kernels()"
 
 
 @pytest.hookimpl(optionalhook=True)

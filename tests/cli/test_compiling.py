@@ -3,13 +3,13 @@
 import numba
 
 from headrace.cli.pipeline import compile_kernels
-from headrace.converters import warm_up
+from headrace.spark import kernels
 
 
 def test_the_first_start_of_an_installation_says_that_it_compiles(tmp_path, monkeypatch, capsys):
     compiled = []
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(warm_up, "load_kernels", lambda: compiled.append(True))
+    monkeypatch.setattr(kernels, "load_kernels", lambda: compiled.append(True))
     thread = compile_kernels()
     assert thread is not None
     thread.join()
@@ -18,8 +18,8 @@ def test_the_first_start_of_an_installation_says_that_it_compiles(tmp_path, monk
 
 
 def test_later_starts_say_and_compile_nothing(tmp_path, monkeypatch, capsys):
-    (tmp_path / "json_kernel").mkdir()
-    (tmp_path / "json_kernel" / "kernel-1.py311.nbi").touch()
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernels, "KERNELS", {})
+    kernels.load_kernels()
     assert compile_kernels() is None
     assert capsys.readouterr().err == ""

@@ -169,7 +169,7 @@ def open_session(
 
 def compile_kernels() -> threading.Thread | None:
     """Compiles the kernels in the background, and says so, where none are compiled yet."""
-    from headrace.converters.warm_up import kernels_are_compiled, load_kernels
+    from headrace.spark.kernels import kernels_are_compiled, load_kernels
 
     if kernels_are_compiled():
         return None

@@ -10,7 +10,6 @@ from headrace.config.references import resolve
 from headrace.config.source import Properties, read_mapping, restore_case, unpack
 from headrace.connectors.connector import Connector
 from headrace.errors import HeadraceError
-from headrace.signals.sending import make_signal, send
 
 _CONNECTORS = {
     "postgresql": (
@@ -83,6 +82,8 @@ def send_signal(
 
     `channel` is source, kafka or file; None takes the first that there is. Raises HeadraceError.
     """
+    from headrace.signals.sending import make_signal, send
+
     signal = make_signal(kind, data, name)
     folder = f"headrace.connectors.{short_name(type(config))}"
     insert = import_module(f"{folder}.signal_table").insert_signal

@@ -14,13 +14,14 @@ def preload() -> None:
     import numpy  # noqa: F401, ICN001
     import pyarrow  # noqa: F401, ICN001
 
-    import headrace.connectors.postgresql.snapshot
+    import headrace.connectors.postgresql.chunk_slices
+    import headrace.connectors.postgresql.slices
     import headrace.sinks.file.lines
     import headrace.sinks.file.sink
     import headrace.spark.parts_source
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401
-    from headrace.converters.warm_up import load_kernels
+    from headrace.spark.kernels import load_kernels
 
     load_kernels()
     # Collecting would touch, and so copy, every page that the workers share.

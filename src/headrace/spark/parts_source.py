@@ -119,9 +119,8 @@ def _load_kernels() -> None:
     """Once, while the connector connects and waits for its slot."""
 
     def run() -> None:
-        import headrace.sinks.file.lines
         import headrace.spark.task  # noqa: F401
-        from headrace.converters.warm_up import load_kernels
+        from headrace.spark.kernels import load_kernels
 
         load_kernels()
 

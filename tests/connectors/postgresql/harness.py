@@ -13,7 +13,7 @@ import psycopg
 
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector, parse_configuration
-from headrace.converters.warm_up import load_kernels
+from headrace.spark.kernels import load_kernels
 from headrace.spark.task import read_slice
 
 INITIAL = {"v": 1, "server": "headrace"}

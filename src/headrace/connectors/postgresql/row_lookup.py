@@ -17,7 +17,16 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from headrace.connect.memory import PADDING, address_of, kernel, load8, load16_be, load32_be
+from headrace.connect.memory import (
+    PADDING,
+    address_of,
+    kernel,
+    load8,
+    load16_be,
+    load32_be,
+    load64,
+    store8,
+)
 from headrace.connect.rows import Flag, RowTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, find_operators_in
@@ -48,10 +57,11 @@ def _wants(image, wanted, unavailable, null):
 
 @kernel
 def _wanting(images, count, has_old, wanted, unavailable, null, found):
-    """Mark the rows (uint8) whose image wants something; images are int64 addresses."""
+    """Mark the rows (uint8) whose image (int64, its address) wants something; `has_old` is uint8
+    per row."""
     for i in range(count):
-        image = images[i]
-        found[i] = 1 if _wants(image, wanted, unavailable and not has_old[i], null) else 0
+        lacks = unavailable and not load8(has_old + i)
+        store8(found + i, 1 if _wants(load64(images + 8 * i), wanted, lacks, null) else 0)
 
 
 Cell = bytes | None
@@ -122,7 +132,13 @@ def _places(rows: np.ndarray, places: np.ndarray, facts: RelationFacts) -> np.nd
     has_old = (rows["flags"][places] & int(Flag.FULL_OLD)) != 0
     images = np.ascontiguousarray(rows["new"][places])
     _wanting(
-        images, len(places), has_old, address_of(wanted), lookup.unavailable, lookup.null, found
+        address_of(images),
+        len(places),
+        address_of(has_old),
+        address_of(wanted),
+        int(lookup.unavailable),
+        int(lookup.null),
+        address_of(found),
     )
     return np.asarray(places[found != 0])
 

@@ -1,0 +1,49 @@
+"""The kernels that Python calls: compiled once per installation (a minute), loaded ever after."""
+
+from __future__ import annotations
+
+import platform
+from importlib import import_module
+from pathlib import Path
+
+import numba
+from llvmlite import binding
+
+import headrace.connect.memory  # noqa: F401 - names the folder of compiled kernels
+
+_POSTGRESQL = "headrace.connectors.postgresql"
+KERNELS = {
+    "headrace.connectors.transaction_counts": ("count_rows", "endings_size", "write_endings"),
+    f"{_POSTGRESQL}.copy_text": ("image_bound", "transcode_rows"),
+    f"{_POSTGRESQL}.decoder": ("find_relation", "index_frames", "open_transaction"),
+    f"{_POSTGRESQL}.key_hashes": ("_hash_rows",),
+    f"{_POSTGRESQL}.row_lookup": ("_wanting",),
+    "headrace.converters.json_kernel": ("emit", "emit_one"),
+    "headrace.converters.patches": ("_insert",),
+    "headrace.sinks.file.lines": ("_write_lines",),
+    "headrace.sinks.file.merge": ("_gather",),
+    "headrace.spool.extract": ("_gather",),
+}
+"""By module. All arguments are int64; what these kernels call is compiled into them."""
+
+
+def _stamp() -> Path:
+    """Is there when all kernels are: a process that is killed leaves some of them."""
+    made_for = (platform.python_version(), numba.__version__, binding.get_host_cpu_name())
+    return Path(numba.config.CACHE_DIR) / "-".join(("compiled", *made_for))
+
+
+def kernels_are_compiled() -> bool:
+    """Whether this installation compiled all kernels before."""
+    return _stamp().exists()
+
+
+def load_kernels() -> None:
+    """Load every kernel, and compile those that are not compiled yet."""
+    for module, names in KERNELS.items():
+        for name in names:
+            kernel = getattr(import_module(module), name)
+            kernel.compile((numba.int64,) * kernel.py_func.__code__.co_argcount)
+    stamp = _stamp()
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.touch()

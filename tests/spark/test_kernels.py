@@ -1,0 +1,81 @@
+"""The list of kernels that a start compiles."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numba
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import headrace
+from headrace.spark import kernels
+
+
+def modules() -> list[ModuleType]:
+    names = (m.name for m in pkgutil.walk_packages(headrace.__path__, "headrace."))
+    return [import_module(n) for n in names if not n.endswith(("__main__", "spark.daemon"))]
+
+
+def called_in(module: ModuleType) -> set[Dispatcher]:
+    """Kernels that the module's Python calls."""
+    tree = ast.parse(Path(module.__file__ or "").read_text())
+    compiled = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(d, ast.Name) and d.id == "kernel" for d in node.decorator_list)
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or node in compiled:
+            continue
+        match node.func:
+            case ast.Name(id=name):
+                called = getattr(module, name, None)
+            case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                called = getattr(getattr(module, owner, None), name, None)
+            case _:
+                continue
+        if isinstance(called, Dispatcher):
+            found.add(called)
+    return found
+
+
+def listed() -> set[Dispatcher]:
+    return {
+        getattr(import_module(m), name) for m, names in kernels.KERNELS.items() for name in names
+    }
+
+
+def test_every_kernel_that_python_calls_is_listed() -> None:
+    called = set().union(*(called_in(module) for module in modules()))
+    assert called == listed()
+
+
+def test_a_compilation_that_was_killed_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    (tmp_path / "json_kernel").mkdir()
+    (tmp_path / "json_kernel" / "kernel-1.py311.nbi").touch()
+    assert not kernels.kernels_are_compiled()
+    monkeypatch.setattr(kernels, "KERNELS", {})
+    kernels.load_kernels()
+    assert kernels.kernels_are_compiled()
+
+
+def test_the_daemon_of_workers_loads_what_tasks_run_and_not_the_planner() -> None:
+    script = "from headrace.spark import daemon; daemon.preload(); import sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    modules = "chunk_slices", "slices", "snapshot_notifications"
+    assert {f"headrace.connectors.postgresql.{name}" for name in modules} <= loaded
+    assert "headrace.connectors.postgresql.snapshot" not in loaded
