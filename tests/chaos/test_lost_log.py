@@ -52,12 +52,13 @@ def kill(run: Run) -> None:
 
 
 def lose(run: Run, *logs: str) -> None:
-    """The end of Spark's log, from the micro-batch that the output ends with."""
+    """The end of Spark's log: of `logs` the micro-batch that the output ends with, and of both what
+    lies behind it, which Spark would go on from."""
     last = int(str(state(run)["batchId"]))
-    for log in logs:
+    for log in ("offsets", "commits"):
         for file in (run.checkpoint / log).iterdir():
             number = file.name.strip(".").removesuffix(".crc")
-            if number.isdigit() and int(number) >= last:
+            if number.isdigit() and int(number) >= last + (log not in logs):
                 file.unlink()
 
 
