@@ -57,6 +57,8 @@ class CellTexts:
             expected = b"wrong"
         elif column.encoding in _FLOATS and not _is_shortest(column, text):
             return  # the kernels show the digits that they get
+        elif column.encoding is Encoding.HEX and text != text.lower():
+            return  # likewise; the server prints small letters
         if expected is None:
             # Bytes that are no UTF-8 are the server's to refuse: nothing looks at every text.
             assert _is_no_text(text), (column.type_name, text, found)

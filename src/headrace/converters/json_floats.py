@@ -120,8 +120,8 @@ def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
         position += 1
     if seen == 0:
         return _put_special(address, length, out)
-    if point == 0 or (point == seen and digits == 15):
-        return np.int64(-1)  # a numeric has digits on both sides of its point
+    if point in (0, seen):
+        return np.int64(-1)  # a number has digits on both sides of its point
     exponent = (seen if point < 0 else point) - 1 - leading
     if position < end:
         if load8(position) | 32 != _SMALL_E or digits == 15 or end - position > 5:
