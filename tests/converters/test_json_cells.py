@@ -390,6 +390,7 @@ def encoded_fast(text: str, code: Encoding) -> bytes | None:
         ("1e99999", None),
         ("1e400", None),
         ("0.E1", None),
+        ("1.5E3", None),
         ("1.", None),
         (".5", None),
         ("1.2.3", None),

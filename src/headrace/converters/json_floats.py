@@ -124,7 +124,7 @@ def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
         return np.int64(-1)  # a number has digits on both sides of its point
     exponent = (seen if point < 0 else point) - 1 - leading
     if position < end:
-        if load8(position) | 32 != _SMALL_E or digits == 15 or end - position > 5:
+        if load8(position) != _SMALL_E or digits == 15 or end - position > 5:
             return np.int64(-1)
         position += 1
         sign = load8(position)
