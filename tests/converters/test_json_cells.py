@@ -18,7 +18,7 @@ from hypothesis import example, settings
 from hypothesis import strategies as st
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.converters import json_cells
 from headrace.debezium.column_rules import truncated
 

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.memory import PADDING
+from headrace.connect.kernels.memory import PADDING
 from headrace.connectors.postgresql.types import ColumnType, resolve
 from headrace.converters.json_cells import encode
 from headrace.converters.json_values import render_cell

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql import decoder, key_kernel
 from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts

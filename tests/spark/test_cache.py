@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.connect import memory
+from headrace.connect.kernels import memory
 from headrace.spark.cache import cache_folder
 
 Folder = Callable[[Path], Path]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import ROW, TRANSACTION
 from headrace.connectors.postgresql import decoder
 from headrace.errors import HeadraceError

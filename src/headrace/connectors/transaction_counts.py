@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from headrace.connect.memory import (
+from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     copy,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Records, Shape
 from headrace.connect.rows import ROW, RowTable
 from headrace.converters import json_kernel as code

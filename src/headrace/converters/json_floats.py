@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.memory import (
+from headrace.connect.kernels.memory import (
     copy,
     kernel,
     load8,

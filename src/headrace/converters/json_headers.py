@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Constant, Shape
 from headrace.connect.rows import Flag, RowTable
 from headrace.connect.sized_cache import SizedCache

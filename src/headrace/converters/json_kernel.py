@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.memory import (
+from headrace.connect.kernels.memory import (
     copy,
     kernel,
     load8,

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from headrace.connect.memory import (
+from headrace.connect.kernels.memory import (
     copy,
     count_trailing_zeros,
     kernel,

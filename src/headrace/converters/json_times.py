@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.memory import (
+from headrace.connect.kernels.memory import (
     copy16,
     kernel,
     load8,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from headrace.connect.memory import PADDING, address_of, kernel, load64, store64
+from headrace.connect.kernels.memory import PADDING, address_of, kernel, load64, store64
 from headrace.connect.records import Cell
 from headrace.converters import json_kernel as code
 from headrace.converters.json_values import JsonOptions, render_cell

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import (
     Cell,
     Constant,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numba
 from llvmlite import binding
 
-import headrace.connect.memory  # noqa: F401 - names the folder of compiled kernels
+import headrace.connect.kernels.memory  # noqa: F401 - names the folder of compiled kernels
 
 _POSTGRESQL = "headrace.connectors.postgresql"
 KERNELS = {

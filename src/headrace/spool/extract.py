@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connect.memory import PADDING, address_of, copy, kernel, load64, store64
+from headrace.connect.kernels.memory import PADDING, address_of, copy, kernel, load64, store64
 from headrace.connect.rows import ORDER, ROW, TRANSACTION, RowTable, offset_in_row
 from headrace.spool.segment import MappedSegment
 

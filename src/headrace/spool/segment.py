@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.errors import HeadraceError
 
 SEGMENT_BYTES = 16 << 20

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql import decoder, key_kernel
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.replica_identity import IdentityRule, parse_identity_rules
 from headrace.errors import HeadraceError

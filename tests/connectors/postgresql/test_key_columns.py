@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.connect.memory import PADDING
+from headrace.connect.kernels.memory import PADDING
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable
 from headrace.connectors.postgresql import decoder

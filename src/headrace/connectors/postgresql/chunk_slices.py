@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import psycopg
 
-from headrace.connect.memory import address_of
+from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable
 from headrace.connectors.postgresql.chunks import Chunk

@@ -18,7 +18,7 @@ import numpy as np
 from psycopg import pq
 from psycopg.pq.abc import PGconn, PGresult
 
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.postgresql.copy_text import Status, image_bound, transcode_rows
 from headrace.connectors.postgresql.messages import MOST_COLUMNS
 from headrace.connectors.postgresql.plain_socket import is_plain

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from headrace.connect.memory import (
+from headrace.connect.kernels.memory import (
     copy16,
     copy_text_mask16,
     count_trailing_zeros,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.memory import (
+from headrace.connect.kernels.memory import (
     address_of,
     kernel,
     load8,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from headrace.connect.memory import PADDING
+from headrace.connect.kernels.memory import PADDING
 from headrace.spool.spool import Piece
 
 Buffer = memoryview

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.memory import PADDING, address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
 from headrace.connectors.postgresql import key_kernel
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, column_cell

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.memory import PADDING, kernel, load8, load64, store64
+from headrace.connect.kernels.memory import PADDING, kernel, load8, load64, store64
 from headrace.connectors.postgresql.messages import MOST_COLUMNS
 from headrace.converters.json_cells import encode
 from headrace.converters.json_numbers import wrapping_multiply

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from headrace.connect.memory import address_of
+from headrace.connect.kernels.memory import address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.log import Stream, server_error

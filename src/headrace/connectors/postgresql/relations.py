@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from headrace.connect.memory import address_of
+from headrace.connect.kernels.memory import address_of
 from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.events import (
     ColumnFacts,

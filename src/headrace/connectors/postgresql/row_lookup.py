@@ -17,7 +17,7 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from headrace.connect.memory import (
+from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     kernel,

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from headrace.connect.memory import address_of
+from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import RowTable
 from headrace.connectors.postgresql.chunks import Chunk

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.memory import (
+from headrace.connect.kernels.memory import (
     address_of,
     copy16,
     kernel,

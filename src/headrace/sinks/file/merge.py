@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headrace.connect.memory import address_of, copy16, kernel, load8, load64, store8
+from headrace.connect.kernels.memory import address_of, copy16, kernel, load8, load64, store8
 from headrace.sinks.file.parts import Part, write_all
 
 _CHUNK = 16 << 20

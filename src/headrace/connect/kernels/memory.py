@@ -30,8 +30,7 @@ def _kernel_sources(package: Path) -> list[Path]:
     """The modules below `package` that compile kernels, and the modules that these import names
     from at the beginning of a line, near and far. What is imported from a package (`from
     headrace.debezium import decimals`) is not followed."""
-    folders = ("connect", "spool", "converters", "connectors", "sinks")
-    texts = {source: source.read_text() for f in folders for source in (package / f).rglob("*.py")}
+    texts = {source: source.read_text() for source in package.rglob("*.py")}
     waiting = [source for source, text in texts.items() if "@kernel" in text or "@intr" in text]
     sources = set(waiting)
     while waiting:
@@ -48,7 +47,7 @@ def _kernel_sources(package: Path) -> list[Path]:
 def _cache_folder() -> str:
     """Where compiled kernels are kept: one folder per content of the sources that make them,
     because Numba's cache does not notice changes in the modules that a kernel calls."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     state = hashlib.sha256()
     for source in _kernel_sources(package):
         state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())
