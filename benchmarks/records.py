@@ -19,8 +19,8 @@ from headrace.connectors.postgresql.events import (
     shape_of,
 )
 from headrace.connectors.postgresql.type_facts import TypeFacts
-from headrace.converters.json import JsonConverter
-from headrace.converters.json_values import JsonOptions
+from headrace.converters.json.values import JsonOptions
+from headrace.converters.rows import JsonConverter
 from tests.connectors.postgresql.pgoutput import Index, begin, cell, commit, image, insert
 
 EVENTS = 100_000

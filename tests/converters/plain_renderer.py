@@ -24,7 +24,7 @@ from headrace.connect.records import (
 )
 from headrace.connect.rows import MARKERS, NULL, RowTable
 from headrace.connect.schema import Schema
-from headrace.converters.json_values import JsonOptions, quote, render, render_cell
+from headrace.converters.json.values import JsonOptions, quote, render, render_cell
 
 NOW = 1_790_000_000_123_456_789
 """Nanoseconds: the processing time of tests that freeze the clock."""

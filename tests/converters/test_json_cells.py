@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.converters import json_cells
+from headrace.converters.json import cells as json_cells
 from headrace.debezium.column_rules import truncated
 
 CANARY = 0xA5

@@ -18,9 +18,9 @@ from headrace.connectors.postgresql.events import (
     shape_of,
 )
 from headrace.connectors.postgresql.type_facts import TypeFacts
-from headrace.converters import json as json_converter
-from headrace.converters.json import JsonConverter
-from headrace.converters.json_values import JsonOptions
+from headrace.converters import rows as json_converter
+from headrace.converters.json.values import JsonOptions
+from headrace.converters.rows import JsonConverter
 from headrace.debezium.column_rules import Hash
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.pgoutput import (
@@ -64,7 +64,7 @@ def convert(index: Index, shapes: dict[int, Any]) -> tuple[RowTable, list[dict[s
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
     records = group_by_shape(table, shapes)
     found: list[dict[str, Any]] = []
-    with mock.patch("headrace.converters.json.time.time_ns", return_value=NOW):
+    with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
         for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, 1):
             # The batch's memory is used again: copy it.
             found += pa.RecordBatch.from_pylist(batch.to_pylist(), schema=batch.schema).to_pylist()

@@ -35,8 +35,8 @@ from headrace.connect.records import (
 )
 from headrace.connect.rows import MARKERS, NULL, ORDER, ROW, TRANSACTION, RowTable
 from headrace.connect.schema import Schema, Type
-from headrace.converters.json import JsonConverter
-from headrace.converters.json_values import JsonOptions
+from headrace.converters.json.values import JsonOptions
+from headrace.converters.rows import JsonConverter
 from headrace.debezium.decimals import decimal_schema
 from headrace.debezium.event_format import CURRENT
 from headrace.debezium.source_info import snapshot_schema
@@ -213,7 +213,7 @@ def converted(
 ) -> list[dict[str, object]]:
     converter = JsonConverter(key, value or key, key)
     records: list[dict[str, object]] = []
-    with mock.patch("headrace.converters.json.time.time_ns", return_value=NOW):
+    with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
         for batch in converter.convert(group_by_shape(table, shapes), 1):
             records += json.loads(json.dumps(batch.to_pylist(), default=bytes.decode))
     return records

@@ -18,10 +18,10 @@ from headrace.connectors.postgresql.events import (
 )
 from headrace.connectors.postgresql.slices import FactsPacker, LogSlice
 from headrace.connectors.postgresql.type_facts import TypeFacts
-from headrace.converters import json as json_converter
-from headrace.converters.json import JsonConverter
-from headrace.converters.json_values import JsonOptions
+from headrace.converters import rows as json_converter
+from headrace.converters.json.values import JsonOptions
 from headrace.converters.program import Program
+from headrace.converters.rows import JsonConverter
 from headrace.spool.extract import pack_inline
 from tests.connectors.postgresql.pgoutput import Index, begin, cell, commit, image, insert
 

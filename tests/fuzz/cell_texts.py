@@ -10,8 +10,8 @@ import numpy as np
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING
 from headrace.connectors.postgresql.types import ColumnType, resolve
-from headrace.converters.json_cells import encode
-from headrace.converters.json_values import render_cell
+from headrace.converters.json.cells import encode
+from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.test_key_columns import KINDS
 from tests.fuzz.guarded import Guarded, read

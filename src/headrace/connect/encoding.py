@@ -8,9 +8,9 @@ from enum import IntEnum
 class Encoding(IntEnum):
     """What a compiled cell encoder writes for a non-null text cell.
 
-    A column type chooses a code and an int64 parameter; `headrace.converters.json_cells` has the
+    A column type chooses a code and an int64 parameter; `headrace.converters.json.cells` has the
     kernel of each code. A kernel that meets a value outside its common case leaves the cell to
-    `headrace.converters.json_values.render_cell`, which is exact for every value.
+    `headrace.converters.json.values.render_cell`, which is exact for every value.
     """
 
     RAW = 0

@@ -26,8 +26,8 @@ from headrace.connect.kernels.memory import (
     store64,
 )
 from headrace.connect.rows import BEGIN, ENDING, ORDER, ROW, offset_in_row
-from headrace.converters.json_numbers import put_int
-from headrace.converters.json_values import quote
+from headrace.converters.json.numbers import put_int
+from headrace.converters.json.values import quote
 from headrace.debezium.transactions import java_hash
 from headrace.spool.index import SegmentIndex
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of, kernel, load64, store64
 from headrace.connect.records import Cell
-from headrace.converters import json_kernel as code
-from headrace.converters.json_values import JsonOptions, render_cell
+from headrace.converters import kernel as code
+from headrace.converters.json.values import JsonOptions, render_cell
 from headrace.errors import HeadraceError
 
 MOST_MISSES = 4096

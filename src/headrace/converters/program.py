@@ -25,8 +25,8 @@ from headrace.connect.records import (
 )
 from headrace.connect.rows import MARKERS, ORDER, ROW, offset_in_row, offset_in_transaction
 from headrace.connect.schema import Schema
-from headrace.converters import json_kernel as code
-from headrace.converters.json_values import JsonOptions, quote, render
+from headrace.converters import kernel as code
+from headrace.converters.json.values import JsonOptions, quote, render
 from headrace.debezium.event_format import SnapshotMarker
 from headrace.errors import HeadraceError
 

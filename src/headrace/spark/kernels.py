@@ -18,7 +18,7 @@ KERNELS = {
     f"{_POSTGRESQL}.decoder": ("find_relation", "index_frames", "open_transaction"),
     f"{_POSTGRESQL}.key_hashes": ("_hash_rows",),
     f"{_POSTGRESQL}.row_lookup": ("_wanting",),
-    "headrace.converters.json_kernel": ("emit", "emit_one"),
+    "headrace.converters.kernel": ("emit", "emit_one"),
     "headrace.converters.patches": ("_insert",),
     "headrace.sinks.file.lines": ("_write_lines",),
     "headrace.sinks.file.merge": ("_gather",),

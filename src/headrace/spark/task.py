@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from headrace.config.connector import ConnectorConfig
 from headrace.connectors.connector import Slice
-from headrace.converters.json import JsonConverter
-from headrace.converters.json_values import JsonOptions
+from headrace.converters.json.values import JsonOptions
+from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)

@@ -25,8 +25,8 @@ from headrace.connectors.postgresql.events import (
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering
 from headrace.connectors.postgresql.key_hashes import key_hashes
 from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
-from headrace.converters.json import JsonConverter
-from headrace.converters.json_values import JsonOptions
+from headrace.converters.json.values import JsonOptions
+from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.pgoutput import Index, begin, cell, image, insert, update
 

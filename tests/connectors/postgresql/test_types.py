@@ -24,7 +24,7 @@ from headrace.connectors.postgresql.types import (
     losses,
     resolve,
 )
-from headrace.converters.json_values import render_cell
+from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError
 
 

@@ -26,7 +26,7 @@ from headrace.connect.kernels.memory import (
 )
 from headrace.connect.rows import BEGIN, ENDING, NULL, ROW, TRANSACTION, offset_in_row
 from headrace.connectors.postgresql import key_kernel
-from headrace.converters.json_numbers import wrapping_multiply
+from headrace.converters.json.numbers import wrapping_multiply
 
 # Words of `state` (int64).
 (

@@ -16,7 +16,7 @@ from headrace.connect.records import Cell
 from headrace.connectors.postgresql import key_kernel
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, column_cell
 from headrace.connectors.postgresql.type_facts import DEFAULT_OPTIONS, TypeOptions
-from headrace.converters.json_values import JsonOptions, render, render_cell
+from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.errors import HeadraceError
 
 _AS_SENT = (Encoding.RAW, Encoding.STRING)

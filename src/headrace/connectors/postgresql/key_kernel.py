@@ -13,8 +13,8 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, kernel, load8, load64, store64
 from headrace.connectors.postgresql.messages import MOST_COLUMNS
-from headrace.converters.json_cells import encode
-from headrace.converters.json_numbers import wrapping_multiply
+from headrace.converters.json.cells import encode
+from headrace.converters.json.numbers import wrapping_multiply
 
 # A key column: eight int64. The texts are what a null and an unavailable cell show.
 (

@@ -5,7 +5,7 @@ other parts of an event. Everything works on addresses (see
 `headrace.connect.kernels.memory`): the input needs `PADDING` readable bytes behind it, the output `6 * length + 64` writable bytes. Any bytes
 are safe: text that does not have the form PostgreSQL gives it is answered with -1, never read or
 written out of bounds. The answer -1 also stands for values outside the common case, which
-`headrace.converters.json_values.render_cell` renders exactly.
+`headrace.converters.json.values.render_cell` renders exactly.
 
 JSON is written as Kafka Connect's JsonConverter (Jackson) writes it.
 """
@@ -27,8 +27,8 @@ from headrace.connect.kernels.memory import (
     store16,
     store64,
 )
-from headrace.converters.json_floats import put_float
-from headrace.converters.json_numbers import (
+from headrace.converters.json.floats import put_float
+from headrace.converters.json.numbers import (
     BASE64_PAIRS,
     HIGH_BITS,
     put_decimal,
@@ -39,7 +39,7 @@ from headrace.converters.json_numbers import (
     put_variable_decimal,
     wrapping_add,
 )
-from headrace.converters.json_times import (
+from headrace.converters.json.times import (
     NO_TIME,
     date_days,
     put_date,

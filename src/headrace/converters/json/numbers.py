@@ -1,6 +1,6 @@
 """Compiled encoders for integers and decimals, from PostgreSQL's text.
 
-Part of `headrace.converters.json_cells`, whose rules on memory hold here too. Eight digits are
+Part of `headrace.converters.json.cells`, whose rules on memory hold here too. Eight digits are
 handled at once in a 64-bit integer, first character in the lowest byte.
 """
 

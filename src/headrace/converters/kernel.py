@@ -26,8 +26,8 @@ from headrace.connect.kernels.memory import (
     store64,
 )
 from headrace.connect.rows import NULL, ROW, TRANSACTION, offset_in_row
-from headrace.converters.json_cells import encode, put_int
-from headrace.converters.json_numbers import wrapping_multiply
+from headrace.converters.json.cells import encode, put_int
+from headrace.converters.json.numbers import wrapping_multiply
 
 # Instructions: ten int64 each.
 WORDS = 10

@@ -1,6 +1,6 @@
 """Compiled encoders for dates and times, from PostgreSQL's ISO text in a session at UTC.
 
-Part of `headrace.converters.json_cells`, whose rules on memory hold here too. BC dates, years of
+Part of `headrace.converters.json.cells`, whose rules on memory hold here too. BC dates, years of
 five digits and infinity have another form and are answered with `NO_TIME`.
 """
 
@@ -19,7 +19,7 @@ from headrace.connect.kernels.memory import (
     store32,
     store64,
 )
-from headrace.converters.json_numbers import (
+from headrace.converters.json.numbers import (
     DIGIT_ZEROS,
     HIGH_BITS,
     divide,

@@ -12,8 +12,8 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Constant, Shape
 from headrace.connect.rows import Flag, RowTable
 from headrace.connect.sized_cache import SizedCache
-from headrace.converters import json_kernel as code
-from headrace.converters.json_values import JsonOptions, render
+from headrace.converters import kernel as code
+from headrace.converters.json.values import JsonOptions, render
 from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.program import Program, compile_program
 

@@ -1,6 +1,6 @@
 """Compiled encoders for floating point numbers, from PostgreSQL's text to Java's.
 
-Part of `headrace.converters.json_cells`, whose rules on memory hold here too. PostgreSQL sends the
+Part of `headrace.converters.json.cells`, whose rules on memory hold here too. PostgreSQL sends the
 shortest text that reads back as the number; Java prints the same digits in another notation
 (`Double.toString`), but for a few numbers, which are left to Python.
 """
@@ -20,7 +20,7 @@ from headrace.connect.kernels.memory import (
     store32,
     store64,
 )
-from headrace.converters.json_numbers import (
+from headrace.converters.json.numbers import (
     POWERS_OF_TEN,
     as_word,
     count_leading_zeros,

@@ -13,9 +13,9 @@ import pyarrow as pa
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Records, Shape
 from headrace.connect.rows import ROW, RowTable
-from headrace.converters import json_kernel as code
-from headrace.converters.json_headers import ConvertedHeaders, HeaderColumn
-from headrace.converters.json_values import JsonOptions
+from headrace.converters import kernel as code
+from headrace.converters.headers import ConvertedHeaders, HeaderColumn
+from headrace.converters.json.values import JsonOptions
 from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.program import compile_program
 from headrace.errors import HeadraceError
