@@ -1,4 +1,4 @@
-"""Node trees compiled to the instruction lists that `json_kernel` runs."""
+"""Node trees compiled to the instruction lists that `headrace.converters.kernel` runs."""
 
 from __future__ import annotations
 
