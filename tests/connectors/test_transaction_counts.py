@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connect.rows import BEGIN, ENDING, ROW
-from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.debezium.transactions import java_hash
 from headrace.spool.index import SegmentIndex

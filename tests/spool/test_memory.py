@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import ROW, TRANSACTION
-from headrace.connectors.postgresql import decoder
+from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.errors import HeadraceError
 from headrace.spool.extract import pack_inline
 from headrace.spool.segment import SEGMENT_BYTES, TOKEN_BYTES, MappedSegment

@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.postgresql import decoder
-from headrace.connectors.postgresql.replica_identity import IdentityRule, parse_identity_rules
+from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.replica_identity import (
+    IdentityRule,
+    parse_identity_rules,
+)
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.connectors.postgresql import decoder
-from headrace.connectors.postgresql.messages import parse_origin
+from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.pgoutput_messages import parse_origin
 from headrace.debezium.column_rules import truncated
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.pgoutput import (

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog import CatalogReading, CatalogTable
 from headrace.connectors.postgresql.known_tables import KnownTables, sees
-from headrace.connectors.postgresql.look_ahead import relations_ahead
-from headrace.connectors.postgresql.messages import RelationColumn, RelationMessage
+from headrace.connectors.postgresql.replication.look_ahead import relations_ahead
+from headrace.connectors.postgresql.replication.pgoutput_messages import (
+    RelationColumn,
+    RelationMessage,
+)
 from headrace.connectors.postgresql.type_facts import TypeFacts
 
 MESSAGE = RelationMessage(7, "public", "t", "d", (RelationColumn("id", 23, -1, True),))

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from headrace.connectors.postgresql.copy_reader import read_copy
-from headrace.connectors.postgresql.messages import parse_relation
+from headrace.connectors.postgresql.replication.pgoutput_messages import parse_relation
 from headrace.errors import HeadraceError
 
 

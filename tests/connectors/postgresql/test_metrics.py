@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from headrace.connectors.postgresql.slot_watch import SlotMetrics, read_slot
+from headrace.connectors.postgresql.replication.slot_watch import SlotMetrics, read_slot
 from tests.connectors.postgresql.harness import Reader, wait_for
 from tests.servers.postgresql import Database
 

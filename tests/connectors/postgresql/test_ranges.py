@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.rows import ROW
-from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.ranges import (
     Backlog,
@@ -22,6 +21,7 @@ from headrace.connectors.postgresql.ranges import (
     is_delivered,
     rows_until,
 )
+from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.spool.index import SegmentIndex
 from headrace.spool.spool import Piece
 

@@ -7,10 +7,10 @@ from typing import NoReturn
 
 import numpy as np
 
-from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.key_columns import KeyScratch
 from headrace.connectors.postgresql.offset import Offset
-from headrace.connectors.postgresql.receiver import Receiver
+from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.receiver import Receiver
 from headrace.spool.spool import Spool
 from tests.connectors.postgresql.pgoutput import begin, commit, insert
 from tests.connectors.postgresql.test_decoder import ROW_1

@@ -7,10 +7,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from headrace.connectors.postgresql import slot_xmin
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.offset import Offset
-from headrace.connectors.postgresql.slot_xmin import SlotXmin
+from headrace.connectors.postgresql.replication import slot_xmin
+from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader

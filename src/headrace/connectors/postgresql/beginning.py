@@ -16,9 +16,12 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.keeper import Keeper
 from headrace.connectors.postgresql.offset import Offset
-from headrace.connectors.postgresql.publication import drop_publication, ensure_publication
 from headrace.connectors.postgresql.readiness import Readiness
-from headrace.connectors.postgresql.slot import (
+from headrace.connectors.postgresql.replication.publication import (
+    drop_publication,
+    ensure_publication,
+)
+from headrace.connectors.postgresql.replication.slot import (
     check_slot,
     create_slot,
     drop_slot,

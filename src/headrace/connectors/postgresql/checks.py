@@ -17,8 +17,8 @@ from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.findings import Finding, Rights
 from headrace.connectors.postgresql.log_checks import LogChecks
 from headrace.connectors.postgresql.overrides import Overrides
-from headrace.connectors.postgresql.publication import named
-from headrace.connectors.postgresql.replica_identity import wanted_rules
+from headrace.connectors.postgresql.replication.publication import named
+from headrace.connectors.postgresql.replication.replica_identity import wanted_rules
 from headrace.connectors.postgresql.type_facts import Column
 from headrace.connectors.postgresql.types import resolve
 from headrace.debezium.name_clashes import name_clashes

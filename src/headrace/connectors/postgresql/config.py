@@ -37,7 +37,10 @@ from headrace.config.property import (
     not_needed,
     refused,
 )
-from headrace.connectors.postgresql.replica_identity import IdentityRule, parse_identity_rules
+from headrace.connectors.postgresql.replication.replica_identity import (
+    IdentityRule,
+    parse_identity_rules,
+)
 
 
 class SnapshotMode(StrEnum):

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import psycopg
 
 from headrace.connectors.connector import OffsetObject, Plan, Slice, Status
-from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.beginning import Beginning
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog import Catalog
@@ -23,22 +22,23 @@ from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.heartbeats import Heartbeats, heartbeat_slice
 from headrace.connectors.postgresql.known_tables import KnownTables
-from headrace.connectors.postgresql.log import Stream, open_stream, start_command
 from headrace.connectors.postgresql.metrics import PostgresMetrics
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
-from headrace.connectors.postgresql.publication import ensure_publication
 from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.relations import Relations
-from headrace.connectors.postgresql.signals import Signals
-from headrace.connectors.postgresql.slot import (
+from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.publication import ensure_publication
+from headrace.connectors.postgresql.replication.slot import (
     LOST,
     check_slot,
     drop_when_free,
     find_slot,
     wait_until_free,
 )
-from headrace.connectors.postgresql.slot_xmin import SlotXmin
+from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
+from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
+from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.snapshot import AttemptOver, Snapshot
 from headrace.connectors.postgresql.stored_position import StoredPosition
 from headrace.connectors.postgresql.streaming import Streaming, position_text

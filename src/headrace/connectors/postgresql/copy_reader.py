@@ -20,8 +20,8 @@ from psycopg.pq.abc import PGconn, PGresult
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.postgresql.copy_text import Status, image_bound, transcode_rows
-from headrace.connectors.postgresql.messages import MOST_COLUMNS
-from headrace.connectors.postgresql.plain_socket import is_plain
+from headrace.connectors.postgresql.replication.pgoutput_messages import MOST_COLUMNS
+from headrace.connectors.postgresql.replication.sockets import is_plain
 from headrace.errors import HeadraceError
 
 BLOCK_BYTES = 4 << 20

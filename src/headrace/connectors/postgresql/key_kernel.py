@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, kernel, load8, load64, store64
-from headrace.connectors.postgresql.messages import MOST_COLUMNS
+from headrace.connectors.postgresql.replication.pgoutput_messages import MOST_COLUMNS
 from headrace.converters.json.cells import encode
 from headrace.converters.json.numbers import wrapping_multiply
 

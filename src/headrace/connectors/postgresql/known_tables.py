@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from headrace.connectors.postgresql.catalog import Catalog, CatalogReading
 from headrace.connectors.postgresql.keeper import parse_xids
-from headrace.connectors.postgresql.messages import RelationMessage
+from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.errors import HeadraceError
 
 VISIBLE_SECONDS = 1.0

@@ -6,14 +6,19 @@ import psycopg
 
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translate
 from headrace.connectors.postgresql.findings import Checks
-from headrace.connectors.postgresql.publication import (
+from headrace.connectors.postgresql.replication.publication import (
     add_tables,
     misnamed,
     named,
     published_oids,
     unpublished,
 )
-from headrace.connectors.postgresql.slot import LOST, check_slot, find_slot, system_identifier
+from headrace.connectors.postgresql.replication.slot import (
+    LOST,
+    check_slot,
+    find_slot,
+    system_identifier,
+)
 from headrace.errors import HeadraceError
 from headrace.signals.kafka import check_topic
 

@@ -10,7 +10,7 @@ from headrace.connectors.postgresql.chunks import Chunk
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
-from headrace.connectors.postgresql.slot_watch import SlotWatch
+from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable
 from headrace.connectors.postgresql.streaming import Streaming
 

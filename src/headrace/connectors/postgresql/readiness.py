@@ -17,10 +17,10 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.overrides import Overrides
-from headrace.connectors.postgresql.publication import check_published
-from headrace.connectors.postgresql.replica_identity import set_identities
+from headrace.connectors.postgresql.replication.publication import check_published
+from headrace.connectors.postgresql.replication.replica_identity import set_identities
+from headrace.connectors.postgresql.replication.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.signal_table import check_signal_table
-from headrace.connectors.postgresql.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.debezium.name_clashes import name_clashes
 from headrace.errors import HeadraceError

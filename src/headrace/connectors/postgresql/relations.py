@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
-from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
     EventSettings,
     RelationFacts,
 )
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
-from headrace.connectors.postgresql.messages import RelationMessage
+from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.connectors.postgresql.type_facts import TypeFacts
 from headrace.connectors.postgresql.unchanged import compared_columns
 from headrace.debezium.column_rules import NO_RULES, ColumnRules

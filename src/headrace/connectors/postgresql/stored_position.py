@@ -10,9 +10,14 @@ import psycopg
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.offset import Offset
-from headrace.connectors.postgresql.publication import ensure_publication
 from headrace.connectors.postgresql.readiness import Readiness, check_system
-from headrace.connectors.postgresql.slot import SlotState, advance_slot, find_slot, lost_position
+from headrace.connectors.postgresql.replication.publication import ensure_publication
+from headrace.connectors.postgresql.replication.slot import (
+    SlotState,
+    advance_slot,
+    find_slot,
+    lost_position,
+)
 from headrace.errors import HeadraceError
 
 _BACKWARD = ("trust_offset", "trust_greater_lsn")

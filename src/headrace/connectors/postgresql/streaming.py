@@ -12,11 +12,9 @@ import numpy as np
 from headrace.connect.rows import NULL
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
-from headrace.connectors.postgresql import decoder
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.images import image_in
-from headrace.connectors.postgresql.log import Stream
 from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.places import Stretch
 from headrace.connectors.postgresql.range_rows import Cutter, PieceRows, RangeRows
@@ -27,8 +25,10 @@ from headrace.connectors.postgresql.ranges import (
     is_delivered,
     rows_until,
 )
-from headrace.connectors.postgresql.receiver import Receiver
 from headrace.connectors.postgresql.relations import Relations
+from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.receiver import Receiver
+from headrace.connectors.postgresql.replication.stream import Stream
 from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.slices import FactsPacker
 from headrace.connectors.transaction_counts import TransactionCounts

@@ -12,13 +12,13 @@ import numpy as np
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import Cell
 from headrace.connectors.postgresql.column_rendering import under_rule
-from headrace.connectors.postgresql.decoder import (
+from headrace.connectors.postgresql.events import EventSettings, RelationFacts, column_cell
+from headrace.connectors.postgresql.replication.pgoutput import (
     BYTES_BEGINNING,
     EXACT,
     NUMERIC,
     TEXT_BEGINNING,
 )
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts, column_cell
 
 _NO_ZEROS = (Encoding.VARIABLE_DECIMAL, Encoding.NUMERIC_DOUBLE)
 

@@ -10,7 +10,7 @@ from psycopg import sql
 from headrace.connectors.postgresql.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
-from headrace.connectors.postgresql.slot import is_standby
+from headrace.connectors.postgresql.replication.slot import is_standby
 from headrace.errors import HeadraceError
 
 _NAMED = 5

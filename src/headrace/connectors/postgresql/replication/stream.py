@@ -18,7 +18,7 @@ from psycopg import pq
 from psycopg.pq.abc import PGconn
 
 from headrace.connectors.postgresql.offset import format_lsn
-from headrace.connectors.postgresql.plain_socket import is_plain
+from headrace.connectors.postgresql.replication.sockets import is_plain
 from headrace.errors import HeadraceError
 
 _STATUS = struct.Struct("!cQQQqB")

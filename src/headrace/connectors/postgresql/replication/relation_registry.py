@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from headrace.connectors.postgresql.key_columns import KeyScratch
-from headrace.connectors.postgresql.messages import RelationMessage
+from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 
 
 class RelationRegistry(Protocol):

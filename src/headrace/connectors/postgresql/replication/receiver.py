@@ -15,18 +15,18 @@ import numpy as np
 
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
-from headrace.connectors.postgresql import decoder
-from headrace.connectors.postgresql.log import Stream, server_error
-from headrace.connectors.postgresql.look_ahead import relations_ahead
-from headrace.connectors.postgresql.messages import (
+from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.look_ahead import relations_ahead
+from headrace.connectors.postgresql.replication.pgoutput_messages import (
     LogicalMessage,
     parse_message,
     parse_origin,
     parse_relation,
     parse_truncate,
 )
-from headrace.connectors.postgresql.offset import Offset
-from headrace.connectors.postgresql.relation_registry import RelationRegistry
+from headrace.connectors.postgresql.replication.relation_registry import RelationRegistry
+from headrace.connectors.postgresql.replication.stream import Stream, server_error
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.errors import HeadraceError
 from headrace.spool.backpressure import Backpressure

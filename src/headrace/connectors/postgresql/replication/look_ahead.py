@@ -5,7 +5,10 @@ from __future__ import annotations
 import struct
 from mmap import mmap
 
-from headrace.connectors.postgresql.messages import RelationMessage, parse_relation
+from headrace.connectors.postgresql.replication.pgoutput_messages import (
+    RelationMessage,
+    parse_relation,
+)
 
 _XLOG_DATA, _RELATION = ord("w"), ord("R")
 _LENGTH = struct.Struct("!I")
