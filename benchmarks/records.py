@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable
+from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
     EventSettings,
     RelationFacts,
     shape_of,
 )
-from headrace.connectors.postgresql.type_facts import TypeFacts
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from tests.connectors.postgresql.pgoutput import Index, begin, cell, commit, image, insert

@@ -11,13 +11,13 @@ import pytest
 from headrace.connect.rows import RowTable
 from headrace.connect.sized_cache import SizedCache
 from headrace.connectors.postgresql import events
+from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
     EventSettings,
     RelationFacts,
 )
 from headrace.connectors.postgresql.slices import FactsPacker, LogSlice
-from headrace.connectors.postgresql.type_facts import TypeFacts
 from headrace.converters import rows as json_converter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.program import Program

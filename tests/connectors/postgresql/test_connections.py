@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from headrace.connectors.postgresql import keeper
-from headrace.connectors.postgresql.catalog import Catalog
+from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.registry import parse_configuration

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from headrace.connect.kernels.memory import PADDING
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable
+from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
     EventSettings,
@@ -24,7 +25,6 @@ from headrace.connectors.postgresql.events import (
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering
 from headrace.connectors.postgresql.key_hashes import key_hashes
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError

@@ -7,14 +7,14 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.postgresql.catalog import CatalogReading, CatalogTable
-from headrace.connectors.postgresql.known_tables import KnownTables, sees
+from headrace.connectors.postgresql.catalog.catalog import CatalogReading, CatalogTable
+from headrace.connectors.postgresql.catalog.known_tables import KnownTables, sees
+from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.replication.look_ahead import relations_ahead
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
     RelationColumn,
     RelationMessage,
 )
-from headrace.connectors.postgresql.type_facts import TypeFacts
 
 MESSAGE = RelationMessage(7, "public", "t", "d", (RelationColumn("id", 23, -1, True),))
 

@@ -313,7 +313,7 @@ def test_what_the_log_does_not_tell_is_asked_for_again_after_a_change(database: 
 
 
 def test_a_limit_on_catalogue_queries_ends_them(database: Database) -> None:
-    from headrace.connectors.postgresql.catalog import Catalog
+    from headrace.connectors.postgresql.catalog.catalog import Catalog
     from headrace.errors import HeadraceError
 
     make_tables(database, range(1))

@@ -7,17 +7,17 @@ from dataclasses import replace
 from headrace.config.filters import NameFilter
 from headrace.connectors.column_rules import column_rules
 from headrace.connectors.naming import name_adjustment, topic_names
-from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.key_columns import KeyRendering
-from headrace.connectors.postgresql.relations import (
+from headrace.connectors.postgresql.catalog.relations import (
     TableCatalog,
     TableDescription,
     relation_facts,
 )
+from headrace.connectors.postgresql.catalog.type_facts import TypeOptions
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.connectors.postgresql.reselection import reselections
-from headrace.connectors.postgresql.type_facts import TypeOptions
 from headrace.debezium.events import field_names
 from headrace.debezium.keys import KeyRules
 from headrace.errors import HeadraceError

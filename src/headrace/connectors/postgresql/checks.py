@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from headrace.config.filters import NameFilter
 from headrace.connectors.postgresql.capture import Capture, too_many_tables
-from headrace.connectors.postgresql.catalog import (
+from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
     CatalogReading,
     CatalogTable,
     message_of,
 )
+from headrace.connectors.postgresql.catalog.type_facts import Column
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.findings import Finding, Rights
@@ -19,7 +20,6 @@ from headrace.connectors.postgresql.log_checks import LogChecks
 from headrace.connectors.postgresql.overrides import Overrides
 from headrace.connectors.postgresql.replication.publication import named
 from headrace.connectors.postgresql.replication.replica_identity import wanted_rules
-from headrace.connectors.postgresql.type_facts import Column
 from headrace.connectors.postgresql.types import resolve
 from headrace.debezium.name_clashes import name_clashes
 from headrace.errors import HeadraceError

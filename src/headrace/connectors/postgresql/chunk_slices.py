@@ -12,6 +12,7 @@ import psycopg
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable
+from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.chunks import Chunk
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
@@ -24,7 +25,6 @@ from headrace.connectors.postgresql.events import EventSettings, RelationFacts, 
 from headrace.connectors.postgresql.filtered_rows import read_rows
 from headrace.connectors.postgresql.keeper import lost_snapshot
 from headrace.connectors.postgresql.snapshot_notifications import Told, records_of
-from headrace.connectors.postgresql.type_facts import operator_schemas
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from headrace.connectors.postgresql.catalog import CatalogTable
+from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.overrides import derived
 
 PAGE_BYTES = 8192

@@ -11,7 +11,7 @@ from typing import Final
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql import values
-from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
+from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
 
 
 class _NoPlaceholder:

@@ -17,6 +17,7 @@ from headrace.connectors.postgresql import (
     temporal_types,
     values,
 )
+from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
 from headrace.connectors.postgresql.declaration import (
     Declaration,
     Maker,
@@ -28,7 +29,6 @@ from headrace.connectors.postgresql.declaration import (
     textual,
     uuids_of,
 )
-from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
 
 _BITS = "io.debezium.data.Bits"
 _UNBOUNDED = 2**31 - 1

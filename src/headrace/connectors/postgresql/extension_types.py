@@ -11,8 +11,8 @@ import numpy as np
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Field, Schema, Type
 from headrace.connectors.postgresql import values
+from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
 from headrace.connectors.postgresql.declaration import Declaration, text_of
-from headrace.connectors.postgresql.type_facts import TypeFacts, TypeOptions
 
 _Key = TypeVar("_Key", bound=Hashable)
 

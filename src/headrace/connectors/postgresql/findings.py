@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule

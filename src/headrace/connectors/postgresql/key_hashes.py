@@ -8,9 +8,9 @@ import numpy as np
 
 from headrace.connect.kernels.memory import address_of, kernel, load64, store64
 from headrace.connectors.postgresql import key_kernel
+from headrace.connectors.postgresql.catalog.relations import topic_hash
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering, KeyScratch
-from headrace.connectors.postgresql.relations import topic_hash
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from headrace.connectors.postgresql.catalog import CatalogTable
+from headrace.connectors.postgresql.catalog.catalog import CatalogTable
+from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.chunk_query import (
     bounds_statement,
     chunk_statement,
@@ -25,7 +26,6 @@ from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.key_hashes import key_hashes
-from headrace.connectors.postgresql.type_facts import operator_schemas
 from headrace.errors import HeadraceError
 from headrace.signals.progress import Key
 

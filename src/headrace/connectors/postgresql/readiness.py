@@ -7,7 +7,7 @@ import logging
 import psycopg
 
 from headrace.connectors.postgresql.capture import Capture, too_many_tables
-from headrace.connectors.postgresql.catalog import (
+from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
     CatalogReading,
     CatalogTable,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import psycopg
 from psycopg import sql
 
-from headrace.connectors.postgresql.catalog import CatalogTable
+from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
 from headrace.errors import HeadraceError

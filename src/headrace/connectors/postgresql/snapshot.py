@@ -14,12 +14,13 @@ from psycopg import sql
 
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog import (
+from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
     CatalogReading,
     CatalogTable,
     message_of,
 )
+from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.chunk_slices import ChunkQuery, ChunkSlice
 from headrace.connectors.postgresql.chunks import (
     PAGE_BYTES,
@@ -46,7 +47,6 @@ from headrace.connectors.postgresql.snapshot_notifications import (
     tell,
 )
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
-from headrace.connectors.postgresql.type_facts import operator_schemas
 from headrace.signals.progress import Pending
 
 log = logging.getLogger(__name__)

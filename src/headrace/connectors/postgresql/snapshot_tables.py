@@ -10,7 +10,8 @@ from typing import Any
 import psycopg
 
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog import Catalog, CatalogReading, CatalogTable
+from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading, CatalogTable
+from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.chunks import (
     PAGE_BYTES,
     chunk_kind,
@@ -26,7 +27,6 @@ from headrace.connectors.postgresql.connection import (
 )
 from headrace.connectors.postgresql.filtered_rows import check_filter
 from headrace.connectors.postgresql.overrides import Overrides
-from headrace.connectors.postgresql.type_facts import operator_schemas
 
 log = logging.getLogger(__name__)
 

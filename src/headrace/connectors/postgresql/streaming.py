@@ -12,6 +12,7 @@ import numpy as np
 from headrace.connect.rows import NULL
 from headrace.connectors.connector import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
+from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.images import image_in
@@ -25,7 +26,6 @@ from headrace.connectors.postgresql.ranges import (
     is_delivered,
     rows_until,
 )
-from headrace.connectors.postgresql.relations import Relations
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.receiver import Receiver
 from headrace.connectors.postgresql.replication.stream import Stream

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
 from headrace.connectors.postgresql import binary_types, declarations, values
-from headrace.connectors.postgresql.declaration import NO_PLACEHOLDER, Declaration
-from headrace.connectors.postgresql.defaults import default_value
-from headrace.connectors.postgresql.type_facts import (
+from headrace.connectors.postgresql.catalog.defaults import default_value
+from headrace.connectors.postgresql.catalog.type_facts import (
     DEFAULT_OPTIONS,
     NO_COLUMN,
     NO_TYPMOD,
@@ -25,6 +24,7 @@ from headrace.connectors.postgresql.type_facts import (
     TypeFacts,
     TypeOptions,
 )
+from headrace.connectors.postgresql.declaration import NO_PLACEHOLDER, Declaration
 from headrace.errors import HeadraceError
 
 __all__ = [

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg import sql
 
-    from headrace.connectors.postgresql.catalog import CatalogTable
+    from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 
 LOCK_SECONDS = 5
 """How long a table's lock is waited for: whoever queues behind us waits as well."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
+from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
     EventSettings,
@@ -18,7 +19,6 @@ from headrace.connectors.postgresql.events import (
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
-from headrace.connectors.postgresql.type_facts import TypeFacts
 from headrace.connectors.postgresql.unchanged import compared_columns
 from headrace.debezium.column_rules import NO_RULES, ColumnRules
 from headrace.debezium.keys import KeyRules
@@ -27,7 +27,7 @@ from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from headrace.connectors.postgresql.capture import Capture
-    from headrace.connectors.postgresql.known_tables import KnownTables
+    from headrace.connectors.postgresql.catalog.known_tables import KnownTables
 
 _BY_KEY = ("d", "i")
 """Replica identities whose columns are NOT NULL and name one row."""

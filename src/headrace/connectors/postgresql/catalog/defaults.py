@@ -11,14 +11,14 @@ import math
 import re
 import uuid
 
-from headrace.connectors.postgresql.declaration import Declaration
-from headrace.connectors.postgresql.numeric_types import numeric
-from headrace.connectors.postgresql.type_facts import (
+from headrace.connectors.postgresql.catalog.type_facts import (
     DEFAULT_OPTIONS,
     SYSTEM_SCHEMA,
     TypeFacts,
     TypeOptions,
 )
+from headrace.connectors.postgresql.declaration import Declaration
+from headrace.connectors.postgresql.numeric_types import numeric
 from headrace.errors import HeadraceError
 
 _ANY_QUOTED = re.compile(r"'(.*?)'", re.DOTALL)

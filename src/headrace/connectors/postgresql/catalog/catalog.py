@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import psycopg
 
+from headrace.connectors.postgresql.catalog.type_facts import NO_TYPMOD, TypeFacts
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
     RelationColumn,
     RelationMessage,
 )
-from headrace.connectors.postgresql.type_facts import NO_TYPMOD, TypeFacts
 
 _Answer = TypeVar("_Answer")
 
