@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING
-from headrace.connectors.postgresql.types import ColumnType, resolve
+from headrace.connectors.postgresql.types.resolve import ColumnType, resolve
 from headrace.converters.json.cells import encode
 from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.types import ColumnType, resolve
+from headrace.connectors.postgresql.types.resolve import ColumnType, resolve
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.test_types import render_cell
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Type
-from headrace.connectors.postgresql.declarations import BUILT_IN
-from headrace.connectors.postgresql.types import (
+from headrace.connectors.postgresql.types.declarations import BUILT_IN
+from headrace.connectors.postgresql.types.resolve import (
     NO_PLACEHOLDER,
     Column,
     ColumnType,

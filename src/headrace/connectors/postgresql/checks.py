@@ -20,7 +20,7 @@ from headrace.connectors.postgresql.log_checks import LogChecks
 from headrace.connectors.postgresql.overrides import Overrides
 from headrace.connectors.postgresql.replication.publication import named
 from headrace.connectors.postgresql.replication.replica_identity import wanted_rules
-from headrace.connectors.postgresql.types import resolve
+from headrace.connectors.postgresql.types.resolve import resolve
 from headrace.debezium.name_clashes import name_clashes
 from headrace.errors import HeadraceError
 

@@ -28,11 +28,11 @@ from headrace.connect.records import (
 )
 from headrace.connect.schema import Schema, Type
 from headrace.connect.sized_cache import SizedCache
-from headrace.connectors.postgresql import binary_types
 from headrace.connectors.postgresql.catalog.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.column_rendering import under_rule
 from headrace.connectors.postgresql.reselection import Lookup
-from headrace.connectors.postgresql.types import NO_PLACEHOLDER, ColumnType, resolve
+from headrace.connectors.postgresql.types import binary as binary_types
+from headrace.connectors.postgresql.types.resolve import NO_PLACEHOLDER, ColumnType, resolve
 from headrace.debezium import source_info, transactions
 from headrace.debezium.column_rules import ColumnRule
 from headrace.debezium.event_format import CURRENT, EventFormat

@@ -17,8 +17,8 @@ from headrace.connectors.postgresql.catalog.type_facts import (
     TypeFacts,
     TypeOptions,
 )
-from headrace.connectors.postgresql.declaration import Declaration
-from headrace.connectors.postgresql.numeric_types import numeric
+from headrace.connectors.postgresql.types.declaration import Declaration
+from headrace.connectors.postgresql.types.numeric import numeric
 from headrace.errors import HeadraceError
 
 _ANY_QUOTED = re.compile(r"'(.*?)'", re.DOTALL)

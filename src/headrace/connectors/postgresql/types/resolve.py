@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
-from headrace.connectors.postgresql import binary_types, declarations, values
 from headrace.connectors.postgresql.catalog.defaults import default_value
 from headrace.connectors.postgresql.catalog.type_facts import (
     DEFAULT_OPTIONS,
@@ -24,7 +23,9 @@ from headrace.connectors.postgresql.catalog.type_facts import (
     TypeFacts,
     TypeOptions,
 )
-from headrace.connectors.postgresql.declaration import NO_PLACEHOLDER, Declaration
+from headrace.connectors.postgresql.types import binary as binary_types
+from headrace.connectors.postgresql.types import declarations, values
+from headrace.connectors.postgresql.types.declaration import NO_PLACEHOLDER, Declaration
 from headrace.errors import HeadraceError
 
 __all__ = [

@@ -8,17 +8,14 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql import (
-    binary_types,
-    extension_types,
-    geometry_types,
-    intervals,
-    numeric_types,
-    temporal_types,
-    values,
-)
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.declaration import (
+from headrace.connectors.postgresql.types import binary as binary_types
+from headrace.connectors.postgresql.types import extensions as extension_types
+from headrace.connectors.postgresql.types import geometry as geometry_types
+from headrace.connectors.postgresql.types import intervals, values
+from headrace.connectors.postgresql.types import numeric as numeric_types
+from headrace.connectors.postgresql.types import temporal as temporal_types
+from headrace.connectors.postgresql.types.declaration import (
     Declaration,
     Maker,
     fixed,

@@ -6,8 +6,8 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
-from headrace.connectors.postgresql import temporal_values, values
-from headrace.connectors.postgresql.declaration import Declaration
+from headrace.connectors.postgresql.types import temporal_values, values
+from headrace.connectors.postgresql.types.declaration import Declaration
 from headrace.debezium import structured_time, temporal
 from headrace.debezium.structured_time import clock_parts, day_parts, struct_of
 
