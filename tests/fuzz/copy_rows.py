@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING
-from headrace.connectors.postgresql.copy_text import Status, transcode_rows
+from headrace.connectors.postgresql.reading.copy_text import Status, transcode_rows
 from tests.connectors.postgresql.test_copy_text import copy_row, image
 from tests.fuzz.guarded import Guarded, read
 from tests.fuzz.mutations import mutated

@@ -14,7 +14,7 @@ def preload() -> None:
     import numpy  # noqa: F401, ICN001
     import pyarrow  # noqa: F401, ICN001
 
-    import headrace.connectors.postgresql.chunk_slices
+    import headrace.connectors.postgresql.reading.chunk_slices
     import headrace.connectors.postgresql.slices
     import headrace.sinks.file.lines
     import headrace.sinks.file.sink

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.postgresql import key_ranges, lanes
+from headrace.connectors.postgresql import lanes
 from headrace.connectors.postgresql.inserts import ChunkRows
+from headrace.connectors.postgresql.reading import key_ranges
 from tests.connectors.postgresql.harness import Reader, wait_for
 from tests.servers.postgresql import Database
 

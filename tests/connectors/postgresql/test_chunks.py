@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
-from headrace.connectors.postgresql.chunks import (
+from headrace.connectors.postgresql.reading.chunks import (
     Chunk,
     chunk_kind,
     copy_statement,

@@ -6,9 +6,9 @@ import contextlib
 
 import pytest
 
-from headrace.connectors.postgresql import copy_reader
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, parameters
+from headrace.connectors.postgresql.reading import copy_reader
 from headrace.connectors.postgresql.replication import stream as log
 from headrace.connectors.registry import parse_configuration
 from tests.servers.postgresql import Database

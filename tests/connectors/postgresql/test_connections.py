@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from headrace.connectors.postgresql import keeper
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.reading import keeper
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.signals.conditions import checked_filter

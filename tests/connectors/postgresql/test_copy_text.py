@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.postgresql.copy_text import Status, transcode, transcode_rows
+from headrace.connectors.postgresql.reading.copy_text import Status, transcode, transcode_rows
 
 CANARY = 0xA5
 ESCAPES = {8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 92: b"\\"}

@@ -9,7 +9,7 @@ import threading
 import psycopg
 import pytest
 
-from headrace.connectors.postgresql.copy_reader import read_copy
+from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.connectors.postgresql.replication.pgoutput_messages import parse_relation
 from headrace.errors import HeadraceError
 

@@ -11,7 +11,7 @@ import pytest
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.keeper import Keeper, renew
+from headrace.connectors.postgresql.reading.keeper import Keeper, renew
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
     check_slot,

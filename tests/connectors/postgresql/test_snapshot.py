@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.postgresql.keeper import covers, parse_xids
+from headrace.connectors.postgresql.reading.keeper import covers, parse_xids
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.rows import NULL
-from headrace.connectors.postgresql import delivered
-from headrace.connectors.postgresql.delivered import Delivered
+from headrace.connectors.postgresql.reading import delivered
+from headrace.connectors.postgresql.reading.delivered import Delivered
 from headrace.connectors.postgresql.window import Snapshot8
 
 WRAP = 1 << 32

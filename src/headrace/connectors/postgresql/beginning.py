@@ -14,9 +14,9 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.keeper import Keeper
 from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.readiness import Readiness
+from headrace.connectors.postgresql.reading.keeper import Keeper
 from headrace.connectors.postgresql.replication.publication import (
     drop_publication,
     ensure_publication,

@@ -17,7 +17,7 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.findings import Finding, Rights
 from headrace.connectors.postgresql.log_checks import LogChecks
-from headrace.connectors.postgresql.overrides import Overrides
+from headrace.connectors.postgresql.reading.overrides import Overrides
 from headrace.connectors.postgresql.replication.publication import named
 from headrace.connectors.postgresql.replication.replica_identity import wanted_rules
 from headrace.connectors.postgresql.types.resolve import resolve

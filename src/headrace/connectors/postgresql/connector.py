@@ -18,7 +18,6 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.catalog.known_tables import KnownTables
 from headrace.connectors.postgresql.catalog.relations import Relations
-from headrace.connectors.postgresql.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import EventSettings
@@ -27,6 +26,7 @@ from headrace.connectors.postgresql.metrics import PostgresMetrics
 from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
 from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness, check_system
+from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (

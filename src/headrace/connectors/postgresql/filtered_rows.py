@@ -10,8 +10,8 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from headrace.connectors.postgresql.copy_reader import read_copy
 from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)

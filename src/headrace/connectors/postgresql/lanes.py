@@ -11,7 +11,7 @@ import psycopg
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.key_ranges import (
+from headrace.connectors.postgresql.reading.key_ranges import (
     KeyRange,
     Skipped,
     limit_time,

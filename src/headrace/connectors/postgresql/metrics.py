@@ -6,10 +6,10 @@ import time
 from typing import Any
 
 from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
-from headrace.connectors.postgresql.chunks import Chunk
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
+from headrace.connectors.postgresql.reading.chunks import Chunk
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable
 from headrace.connectors.postgresql.streaming import Streaming

@@ -16,7 +16,7 @@ from headrace.connectors.postgresql.catalog.catalog import (
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.offset import Offset
-from headrace.connectors.postgresql.overrides import Overrides
+from headrace.connectors.postgresql.reading.overrides import Overrides
 from headrace.connectors.postgresql.replication.publication import check_published
 from headrace.connectors.postgresql.replication.replica_identity import set_identities
 from headrace.connectors.postgresql.replication.slot import cluster_identifier, system_identifier

@@ -15,10 +15,8 @@ import numpy as np
 import psycopg
 
 from headrace.connect.rows import NULL
-from headrace.connectors.postgresql.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.delivered import Delivered
 from headrace.connectors.postgresql.images import cells
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.inserts import (
@@ -27,9 +25,11 @@ from headrace.connectors.postgresql.inserts import (
     chunk_block,
     notification_block,
 )
-from headrace.connectors.postgresql.key_ranges import Skipped
 from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.places import INSERT_PARTS, Place, Stretch, ordinals_used
+from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
+from headrace.connectors.postgresql.reading.delivered import Delivered
+from headrace.connectors.postgresql.reading.key_ranges import Skipped
 from headrace.connectors.postgresql.watermarks import Watermarks
 from headrace.connectors.postgresql.window import Chunk, Wave
 from headrace.errors import HeadraceError

@@ -17,7 +17,7 @@ from headrace.connectors.postgresql.events import (
     shape_of,
     unpack,
 )
-from headrace.connectors.postgresql.row_lookup import read_again
+from headrace.connectors.postgresql.reading.row_lookup import read_again
 from headrace.spool.extract import Inline, InMemory
 
 

@@ -21,25 +21,25 @@ from headrace.connectors.postgresql.catalog.catalog import (
     message_of,
 )
 from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
-from headrace.connectors.postgresql.chunk_slices import ChunkQuery, ChunkSlice
-from headrace.connectors.postgresql.chunks import (
-    PAGE_BYTES,
-    Chunk,
-    copy_statement,
-    next_bound,
-    rows_per_chunk,
-)
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     find_operators_in,
     settings_of_users,
 )
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts
-from headrace.connectors.postgresql.keeper import Keeper, position_of, renew
-from headrace.connectors.postgresql.locks import TableLocks
 from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
-from headrace.connectors.postgresql.overrides import Overrides, copy_override
 from headrace.connectors.postgresql.places import ordinals_used
+from headrace.connectors.postgresql.reading.chunk_slices import ChunkQuery, ChunkSlice
+from headrace.connectors.postgresql.reading.chunks import (
+    PAGE_BYTES,
+    Chunk,
+    copy_statement,
+    next_bound,
+    rows_per_chunk,
+)
+from headrace.connectors.postgresql.reading.keeper import Keeper, position_of, renew
+from headrace.connectors.postgresql.reading.locks import TableLocks
+from headrace.connectors.postgresql.reading.overrides import Overrides, copy_override
 from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.postgresql.snapshot_notifications import (
     Told,

@@ -12,13 +12,6 @@ import psycopg
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading, CatalogTable
 from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
-from headrace.connectors.postgresql.chunks import (
-    PAGE_BYTES,
-    chunk_kind,
-    number_of_rows,
-    query_is_empty,
-    tables_with_rows,
-)
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     find_operators_in,
@@ -26,7 +19,14 @@ from headrace.connectors.postgresql.connection import (
     translate,
 )
 from headrace.connectors.postgresql.filtered_rows import check_filter
-from headrace.connectors.postgresql.overrides import Overrides
+from headrace.connectors.postgresql.reading.chunks import (
+    PAGE_BYTES,
+    chunk_kind,
+    number_of_rows,
+    query_is_empty,
+    tables_with_rows,
+)
+from headrace.connectors.postgresql.reading.overrides import Overrides
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ import numpy as np
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.images import UNAVAILABLE, Buffer, cells, is_whole
 from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.keeper import parse_xids
 from headrace.connectors.postgresql.key_columns import KeyColumns, Text
+from headrace.connectors.postgresql.reading.keeper import parse_xids
 from headrace.signals.progress import Key, Pending
 
 

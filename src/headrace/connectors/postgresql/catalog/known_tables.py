@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading
-from headrace.connectors.postgresql.keeper import parse_xids
+from headrace.connectors.postgresql.reading.keeper import parse_xids
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.errors import HeadraceError
 

@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
-from headrace.connectors.postgresql.overrides import derived
+from headrace.connectors.postgresql.reading.overrides import derived
 
 PAGE_BYTES = 8192
 LEAST_ROWS = 1000

@@ -14,9 +14,11 @@ from headrace.connectors.postgresql.catalog.catalog import Catalog, message_of
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.copy_limit import row_bytes
 from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.key_ranges import (
+from headrace.connectors.postgresql.lanes import Lanes
+from headrace.connectors.postgresql.offset import parse_lsn
+from headrace.connectors.postgresql.reading.copy_limit import row_bytes
+from headrace.connectors.postgresql.reading.key_ranges import (
     KeyRange,
     Skipped,
     Target,
@@ -25,8 +27,6 @@ from headrace.connectors.postgresql.key_ranges import (
     problems,
     split,
 )
-from headrace.connectors.postgresql.lanes import Lanes
-from headrace.connectors.postgresql.offset import parse_lsn
 from headrace.connectors.postgresql.window import Chunk, Snapshot8, row_key
 from headrace.errors import HeadraceError
 from headrace.signals.progress import Key, Pending

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import psycopg
 
-from headrace.connectors.postgresql.copy_reader import read_copy
+from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.errors import HeadraceError
 
 _CANCEL_SECONDS = 30.0

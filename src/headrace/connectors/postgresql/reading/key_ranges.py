@@ -12,20 +12,20 @@ from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
-from headrace.connectors.postgresql.chunk_query import (
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import find_operators_in, translate
+from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.inserts import ChunkRows
+from headrace.connectors.postgresql.key_columns import KeyRendering
+from headrace.connectors.postgresql.key_hashes import key_hashes
+from headrace.connectors.postgresql.reading.chunk_query import (
     bounds_statement,
     chunk_statement,
     is_after,
     is_upto,
     maximum_statement,
 )
-from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import find_operators_in, translate
-from headrace.connectors.postgresql.copy_limit import read_blocks
-from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.key_columns import KeyRendering
-from headrace.connectors.postgresql.key_hashes import key_hashes
+from headrace.connectors.postgresql.reading.copy_limit import read_blocks
 from headrace.errors import HeadraceError
 from headrace.signals.progress import Key
 

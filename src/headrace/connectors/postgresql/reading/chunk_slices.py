@@ -13,7 +13,6 @@ from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable
 from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
-from headrace.connectors.postgresql.chunks import Chunk
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     connect,
@@ -23,7 +22,8 @@ from headrace.connectors.postgresql.connection import (
 )
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
 from headrace.connectors.postgresql.filtered_rows import read_rows
-from headrace.connectors.postgresql.keeper import lost_snapshot
+from headrace.connectors.postgresql.reading.chunks import Chunk
+from headrace.connectors.postgresql.reading.keeper import lost_snapshot
 from headrace.connectors.postgresql.snapshot_notifications import Told, records_of
 
 

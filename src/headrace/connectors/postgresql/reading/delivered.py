@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.rows import NULL
-from headrace.connectors.postgresql.chunk_reader import ChunkReader
+from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
 
 _MOST = 1 << 16
 
