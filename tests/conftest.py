@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from headrace.cli.embedded import PostgresServer
 from headrace.errors import HeadraceError
+from headrace.testing.embedded import PostgresServer
 from tests.servers.kafka import KafkaServer, NotFetched
 from tests.servers.postgresql import Database
 

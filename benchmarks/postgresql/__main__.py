@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.postgresql import latency, start, workload
 from benchmarks.postgresql.contenders import Contenders, Run, run, wait_until
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 
 RESULTS = Path(__file__).parent.parent / "results"
 SETTINGS = {

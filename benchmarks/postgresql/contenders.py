@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.processes import PeakMemory, cpu_seconds
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 
 HERE = Path(__file__).parent
 _LIMIT_S = 900

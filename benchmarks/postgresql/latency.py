@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 
 _PER_SECOND = 20
 _KEY = re.compile(rb'"after":\{"id":(\d+)')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 
 DATABASE = "bench"
 PER_TRANSACTION = 100

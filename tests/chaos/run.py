@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import psycopg
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 
 SLOT = "chaos"
 SLOT_FREE_WITHIN_S = 300.0  # the goal is 1 s, and the figure is printed; machines stall

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from benchmarks.processes import PeakMemory
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 from tests.chaos.run import Run, wait_for
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark, pytest.mark.chaos]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.test_kills import Killer
 from tests.chaos.transfers import Tables, Transfers

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, check
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 from tests.chaos.run import Run, wait_for
 
 ROWS = 30_000

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 
 ACCOUNTS = 100
 START_BALANCE = 1000

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli import main
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 from tests.servers.postgresql import await_free_slot
 
 SECRET = "hunter-zwei"

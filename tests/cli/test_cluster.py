@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 
 
 @pytest.mark.postgres

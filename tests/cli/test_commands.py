@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 from headrace.cli import main
-from headrace.cli.embedded import PostgresServer
 from headrace.cli.run import sink_options
 from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.spark.supervisor import Summary
+from headrace.testing.embedded import PostgresServer
 
 
 def properties(server: PostgresServer, **more: str) -> str:

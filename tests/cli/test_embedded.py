@@ -12,8 +12,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from headrace.cli.embedded import PostgresServer
 from headrace.errors import HeadraceError
+from headrace.testing.embedded import PostgresServer
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -77,7 +77,7 @@ def test_dropping_a_database_drops_its_active_slot(postgres: PostgresServer) -> 
 
 def test_the_server_dies_with_the_process_that_started_it() -> None:
     program = (
-        "import time; from headrace.cli.embedded import PostgresServer\n"
+        "import time; from headrace.testing.embedded import PostgresServer\n"
         "s = PostgresServer(); s.start(); print(s.port, s.directory, flush=True); time.sleep(600)"
     )
     owner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)

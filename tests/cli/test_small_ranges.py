@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 from tests.cli.test_commands import command, properties, rows_of
 
 __all__ = ["command"]

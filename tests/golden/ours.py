@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 from tests.connectors.postgresql.harness import Reader
 from tests.golden.record import DATABASE, PREFIX, parse
 from tests.servers.postgresql import await_free_slot

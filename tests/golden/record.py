@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 
 HERE = Path(__file__).parent
 DATABASE = PREFIX = "golden"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 from tests.golden.normalise import compare
 from tests.golden.on_purpose import FOLDER, brief, on_purpose
 from tests.golden.ours import run

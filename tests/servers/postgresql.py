@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 
 _numbers = itertools.count(1)
 _SLOT_SECONDS = 300.0

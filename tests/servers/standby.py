@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from headrace.cli.embedded import PostgresServer, _binaries, _nobody, _unprivileged
+from headrace.testing.embedded import PostgresServer, _binaries, _nobody, _unprivileged
 
 
 @contextlib.contextmanager

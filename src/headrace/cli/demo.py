@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs the demo and checks the tables rebuilt from its events; 1 when they differ."""
     from headrace.cli import demo_workload
-    from headrace.cli.embedded import PostgresServer
+    from headrace.testing.embedded import PostgresServer
 
     console = Console(highlight=False)
     until = f"for {arguments.seconds:g} seconds" if arguments.seconds else "until Ctrl-C"

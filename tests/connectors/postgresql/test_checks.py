@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.cli import main
-from headrace.cli.embedded import PostgresServer
 from headrace.connectors.postgresql.checks import Finding, check
 from headrace.connectors.registry import parse_configuration
+from headrace.testing.embedded import PostgresServer
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
 

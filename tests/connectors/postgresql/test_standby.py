@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.embedded import PostgresServer
 from headrace.connectors.postgresql.checks import check
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
+from headrace.testing.embedded import PostgresServer
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
 from tests.servers.standby import caught_up, running_transactions_told, standby_of
