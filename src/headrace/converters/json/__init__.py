@@ -1,0 +1,1 @@
+"""What JSON writes: numbers, floats, times and other cells."""

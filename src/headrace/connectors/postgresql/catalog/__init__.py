@@ -1,0 +1,1 @@
+"""What PostgreSQL's catalogue says of tables, columns and types."""

@@ -1,0 +1,1 @@
+"""How rows are read by queries: COPY, snapshots that hold, chunks, look-ups."""

@@ -1,0 +1,1 @@
+"""Replication: the protocol's frames, slots, publications and what receives the log."""
