@@ -21,7 +21,14 @@ from headrace.connectors.postgresql.events import (
 )
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
-from tests.connectors.postgresql.pgoutput import Index, begin, cell, commit, image, insert
+from tests.connectors.postgresql.replication.pgoutput import (
+    Index,
+    begin,
+    cell,
+    commit,
+    image,
+    insert,
+)
 
 EVENTS = 100_000
 PASSES = 7

@@ -23,7 +23,7 @@ from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.debezium.column_rules import Hash
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.pgoutput import (
+from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,
     cell,

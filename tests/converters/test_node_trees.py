@@ -41,7 +41,7 @@ from headrace.debezium.decimals import decimal_schema
 from headrace.debezium.event_format import CURRENT
 from headrace.debezium.source_info import snapshot_schema
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.pgoutput import cell, image
+from tests.connectors.postgresql.replication.pgoutput import cell, image
 from tests.converters.plain_renderer import NOW, PlainRenderer
 
 OPTIONS = JsonOptions()

@@ -23,7 +23,14 @@ from headrace.converters.json.values import JsonOptions
 from headrace.converters.program import Program
 from headrace.converters.rows import JsonConverter
 from headrace.spool.extract import pack_inline
-from tests.connectors.postgresql.pgoutput import Index, begin, cell, commit, image, insert
+from tests.connectors.postgresql.replication.pgoutput import (
+    Index,
+    begin,
+    cell,
+    commit,
+    image,
+    insert,
+)
 
 SETTINGS = EventSettings("server", "shop", run="a-run")
 TYPES = ((23, "int4", -1), (25, "text", -1), (1700, "numeric", 655366), (1184, "timestamptz", -1))

@@ -13,7 +13,7 @@ from headrace.connectors.postgresql.types.resolve import ColumnType, resolve
 from headrace.converters.json.cells import encode
 from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.test_key_columns import KINDS
+from tests.connectors.postgresql.catalog.test_key_columns import KINDS
 from tests.fuzz.guarded import Guarded, read
 from tests.fuzz.mutations import mutated
 

@@ -15,7 +15,7 @@ from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from tests.connectors.postgresql.pgoutput import (
+from tests.connectors.postgresql.replication.pgoutput import (
     begin,
     cell,
     commit,

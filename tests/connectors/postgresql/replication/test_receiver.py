@@ -12,8 +12,8 @@ from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.receiver import Receiver
 from headrace.spool.spool import Spool
-from tests.connectors.postgresql.pgoutput import begin, commit, insert
-from tests.connectors.postgresql.test_decoder import ROW_1
+from tests.connectors.postgresql.replication.pgoutput import begin, commit, insert
+from tests.connectors.postgresql.replication.test_pgoutput import ROW_1
 
 
 class Tables:
@@ -88,7 +88,7 @@ class SilentStream:
 def test_a_receiver_without_driver_frees_the_slot_and_ends_alone() -> None:
     """In a process of its own, because it used to end the process."""
     program = (
-        "from tests.connectors.postgresql.test_receiver import orphaned_receiver;"
+        "from tests.connectors.postgresql.replication.test_receiver import orphaned_receiver;"
         "receiver, stream = orphaned_receiver();"
         "receiver.start(); receiver._thread.join(60);"
         "print(receiver.error.code, stream.closed, receiver.connected())"

@@ -28,7 +28,14 @@ from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.pgoutput import Index, begin, cell, image, insert, update
+from tests.connectors.postgresql.replication.pgoutput import (
+    Index,
+    begin,
+    cell,
+    image,
+    insert,
+    update,
+)
 
 DECIMALS = [TypeOptions(decimal_handling_mode=mode) for mode in ("precise", "double", "string")]
 TIMES = [
