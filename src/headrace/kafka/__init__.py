@@ -1,0 +1,1 @@
+"""Kafka's client: its settings, logins and administration."""

@@ -1,0 +1,1 @@
+"""What relational databases share: tables, captured columns, events, checks."""

@@ -1,0 +1,1 @@
+"""Column types: what a mode makes of numbers, bytes and times."""

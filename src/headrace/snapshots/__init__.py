@@ -1,0 +1,1 @@
+"""Existing rows, table by table and chunk by chunk. Knows no database."""

@@ -1,0 +1,1 @@
+"""Chunks between the changes of a running stream, and the windows that deduplicate them."""
