@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming import StreamingQuery
 
 import headrace
-from headrace.cli.embedded import PostgresServer
+from headrace.testing.embedded import PostgresServer
 from headrace.spark.session import build_session
 from headrace.spark.source import COLUMNS
 
