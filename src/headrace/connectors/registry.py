@@ -73,7 +73,12 @@ def definition_of(config: ConnectorConfig) -> ConnectorDefinition:
 
 def has_driver(definition: ConnectorDefinition) -> bool:
     """Whether the database's driver is installed, so that the connector can be opened."""
-    return definition.driver is None or util.find_spec(definition.driver.module) is not None
+    if definition.driver is None:
+        return True
+    try:
+        return util.find_spec(definition.driver.module) is not None
+    except ModuleNotFoundError:  # the package around the module is missing
+        return False
 
 
 def require_driver(definition: ConnectorDefinition) -> None:
