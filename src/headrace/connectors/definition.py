@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from headrace.config.connector import ConnectorConfig
-    from headrace.connectors.connector import Connector, OffsetObject
+    from headrace.connectors.connector import Connector
+    from headrace.offsets.offset import OffsetObject
     from headrace.signals.signal import Signal
 
 GROUP = "headrace.connectors"

@@ -9,9 +9,10 @@ from headrace.connectors.definition import ConnectorDefinition, Demo, Driver
 
 if TYPE_CHECKING:
     from headrace.config.connector import ConnectorConfig
-    from headrace.connectors.connector import Connector, OffsetObject
+    from headrace.connectors.connector import Connector
     from headrace.connectors.definition import CheckResult
     from headrace.connectors.postgresql.config import PostgresConfig
+    from headrace.offsets.offset import OffsetObject
     from headrace.signals.signal import Signal
 
 # Log bytes between the last record and the head of the log that need not hold a record: what
