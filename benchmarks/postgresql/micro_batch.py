@@ -20,9 +20,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming import StreamingQuery
 
 import headrace
-from headrace.testing.embedded import PostgresServer
 from headrace.spark.session import build_session
 from headrace.spark.source import COLUMNS
+from headrace.testing.embedded import PostgresServer
 
 _BATCHES, _WARM_UP = 80, 15
 _PARTS = ("addBatch", "queryPlanning", "walCommit", "commitOffsets", "latestOffset")
