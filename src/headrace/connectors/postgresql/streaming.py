@@ -14,7 +14,6 @@ from headrace.connect.slices import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.images import image_in
 from headrace.connectors.postgresql.places import Stretch
 from headrace.connectors.postgresql.position import PostgresOffset
@@ -34,6 +33,7 @@ from headrace.connectors.postgresql.slices import FactsPacker
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 from headrace.spool.spool import Spool
+from headrace.streaming.facts import EventSettings
 
 SLICE_BYTES = 2 << 20
 """Log bytes that are worth a task of their own."""
