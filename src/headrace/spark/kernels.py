@@ -11,13 +11,16 @@ from llvmlite import binding
 
 import headrace.connect.kernels.memory  # noqa: F401 - names the folder of compiled kernels
 
-_POSTGRESQL = "headrace.connectors.postgresql"
 KERNELS = {
-    "headrace.connectors.transaction_counts": ("count_rows", "endings_size", "write_endings"),
-    f"{_POSTGRESQL}.copy_text": ("image_bound", "transcode_rows"),
-    f"{_POSTGRESQL}.decoder": ("find_relation", "index_frames", "open_transaction"),
-    f"{_POSTGRESQL}.key_hashes": ("_hash_rows",),
-    f"{_POSTGRESQL}.row_lookup": ("_wanting",),
+    "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
+    "headrace.connectors.postgresql.reading.copy_text": ("image_bound", "transcode_rows"),
+    "headrace.connectors.postgresql.replication.pgoutput": (
+        "find_relation",
+        "index_frames",
+        "open_transaction",
+    ),
+    "headrace.connectors.postgresql.key_hashes": ("_hash_rows",),
+    "headrace.connectors.postgresql.reading.row_lookup": ("_wanting",),
     "headrace.converters.kernel": ("emit", "emit_one"),
     "headrace.converters.patches": ("_insert",),
     "headrace.sinks.file.lines": ("_write_lines",),
