@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from headrace.connect.rows import NULL
 from headrace.errors import HeadraceError
 from headrace.signals.progress import SignalProgress
 
@@ -213,6 +216,13 @@ class Offset:
             lsn=0,
             snapshot=None,
             slices=1,
+        )
+
+    def behind(self, end: np.void) -> Offset:
+        """The position between transactions, behind an entry of an index's `ends`."""
+        last_commit, commit_us = int(end["last_commit"]), int(end["commit_us"])
+        return self.at_boundary(
+            int(end["end_lsn"]), None if last_commit == NULL else last_commit, commit_us or None
         )
 
     def after_snapshot(self) -> Offset:

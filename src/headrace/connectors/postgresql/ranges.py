@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connect.rows import NULL
 from headrace.connectors.postgresql.offset import Offset
 from headrace.spool.spool import Piece
 
@@ -190,11 +189,7 @@ class Backlog:
             count = part.before + int(end["rows"]) - part.first
             if end["end_lsn"] <= self.after.lsn_commit or count < 0:
                 return None
-            last_commit, commit_us = int(end["last_commit"]), int(end["commit_us"])
-            offset = self.after.at_boundary(
-                int(end["end_lsn"]), None if last_commit == NULL else last_commit, commit_us or None
-            )
-            return count, offset
+            return count, self.after.behind(end)
         return None
 
     def _cut(self, upto: int) -> tuple[int, np.void]:

@@ -140,11 +140,10 @@ class Relations:
             self._truncated[index] = self._append(without, captured=True)
         return self._truncated[index]
 
-    def messages(self, *, transactional: bool) -> tuple[int, int] | None:
+    def messages(self, *, transactional: bool) -> int:
         """The version that logical messages use."""
         kind = "message" if transactional else "message outside"
-        index = self._named(kind, f"{self._server}.message", ("prefix",))
-        return index, int(self.table[index][decoder.TOPIC_HASH])
+        return self._named(kind, f"{self._server}.message", ("prefix",))
 
     def borders(self) -> tuple[int, int]:
         """The versions that BEGIN and END records use."""
