@@ -1,7 +1,6 @@
 """What streaming needs of a database's log: a reader, which the receiver's thread drives.
 
-Places in a log are numbers of up to 128 bits that grow with it: an LSN, an SCN and what parts its
-ties, a cluster time and an ordinal.
+Places in the log are numbers, see headrace.offsets.position.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from headrace.offsets.position import Position
 from headrace.spool.spool import Piece
 
 
@@ -32,14 +32,13 @@ class Received:
     messages: int = 0
     filtered: int = 0
 
-    def reaches(self, committed: int, transaction: int | None, messages: int) -> bool:
-        """Whether everything came up to a position: behind the transactions that end at
-        `committed`, or behind so many messages of `transaction`."""
-        if transaction is None:
-            return self.complete >= committed
-        if self.complete > transaction:
+    def reaches(self, position: Position) -> bool:
+        """Whether everything came that is delivered at `position`."""
+        if position.transaction is None:
+            return self.complete >= position.committed
+        if self.complete > position.transaction:
             return True
-        return self.transaction == transaction and self.messages > messages
+        return self.transaction == position.transaction and self.messages > position.messages
 
 
 class Publish(Protocol):

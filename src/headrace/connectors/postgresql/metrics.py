@@ -8,11 +8,12 @@ from typing import Any
 from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
-from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.chunks import Chunk
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable
 from headrace.connectors.postgresql.streaming import Streaming
+from headrace.offsets.snapshot_progress import SnapshotProgress
 
 
 class PostgresMetrics:
@@ -32,7 +33,7 @@ class PostgresMetrics:
         if self._watch is None and seconds:
             self._watch = SlotWatch(self._config, seconds)
 
-    def planned(self, before: SnapshotProgress, end: Offset) -> None:
+    def planned(self, before: SnapshotProgress, end: PostgresOffset) -> None:
         """A range of the snapshot from `before` to `end` is planned."""
         if end.snapshot is None:
             self.snapshot.completed()

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from headrace.connect.rows import NULL
-from headrace.connectors.connector import Plan, Slice
+from headrace.connect.slices import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.images import image_in
-from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.places import Stretch
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.range_rows import Cutter, PieceRows, RangeRows
 from headrace.connectors.postgresql.ranges import (
     Backlog,
@@ -81,7 +81,7 @@ class Streaming:
         self,
         reader: LogReader,
         relations: Relations,
-        start: Offset,
+        start: PostgresOffset,
         options: StreamOptions,
         *,
         metrics: StreamingMetrics,
@@ -104,7 +104,7 @@ class Streaming:
         self._plans: list[Segment] = []
         self._unacknowledged: deque[tuple[int, int]] = deque()
         self._acknowledged = 0
-        self.acknowledge(start.lsn_commit)
+        self.acknowledge(start.position.committed)
         least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
         self.spool = Spool(reader.end_type, max(options.spool_bytes, least))
         self.receiver = Receiver(
@@ -117,8 +117,8 @@ class Streaming:
         self.receiver.start()
 
     def poll(
-        self, after: Offset, seconds: float, target: int | None, *, moves: bool = False
-    ) -> Offset:
+        self, after: PostgresOffset, seconds: float, target: int | None, *, moves: bool = False
+    ) -> PostgresOffset:
         """The end of the next range, or `after` when nothing comes within `seconds`; then the
         position is moved to where the log is, if it `moves`.
 
@@ -159,7 +159,7 @@ class Streaming:
             self._left = self._limit
         return signals.end(after, self._cut(end, size + signals.size))
 
-    def _pass(self, start: Offset, end: Offset) -> None:
+    def _pass(self, start: PostgresOffset, end: PostgresOffset) -> None:
         """Let the signals see the rows of (start, end]."""
         assert self._signals is not None
         parts = self._parts(start, end)
@@ -177,14 +177,14 @@ class Streaming:
 
     def _poll(
         self,
-        after: Offset,
+        after: PostgresOffset,
         seconds: float,
         target: int | None,
         towards: int | None = None,
         *,
         moves: bool = False,
         waits: bool = True,
-    ) -> Offset:
+    ) -> PostgresOffset:
         """As `poll`. The position also moves `towards` an LSN without any record. Unless it
         `waits`, a `target` is not waited for any longer than `seconds`."""
         deadline = time.monotonic() + seconds
@@ -214,7 +214,7 @@ class Streaming:
                 self._drop_delivered()
                 self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
 
-    def _next_end(self, backlog: Backlog, target: int | None) -> Offset | None:
+    def _next_end(self, backlog: Backlog, target: int | None) -> PostgresOffset | None:
         after, pieces = backlog.after, self.spool.pieces
         found = backlog.end(pieces, cut_open=self.receiver.blocked)
         self._found = (0, 0) if found is None else (found.bytes, found.rows)
@@ -230,22 +230,20 @@ class Streaming:
             return None if moved is after else moved
         return None
 
-    def _moved(self, after: Offset) -> Offset:
+    def _moved(self, after: PostgresOffset) -> PostgresOffset:
         """`after`, behind which no row is, moved to where the log is; itself when it is there."""
-        received = self.receiver.received
-        is_open = received.transaction is not None
-        if after.txn is not None or is_open or received.complete <= after.lsn_commit:
+        received, position = self.receiver.received, after.position
+        is_open = received.transaction is not None or position.transaction is not None
+        if is_open or received.complete <= position.committed:
             return after
-        return self._cut(after.behind(received.end), 0)
+        return self._cut(after.at(position.behind(received.end)), 0)
 
-    def _cut(self, end: Offset, size: int) -> Offset:
+    def _cut(self, end: PostgresOffset, size: int) -> PostgresOffset:
         wanted = -(-size // SLICE_BYTES)
         if self._options.inline:
             wanted = max(wanted, -(-size // INLINE_SLICE_BYTES))
         slices = max(1, min(self._options.plan.slices, wanted))
-        return replace(
-            end, slices=slices, order=self._options.plan.order, consistent=end.consistent
-        )
+        return replace(end, slices=slices, order=self._options.plan.order)
 
     def _raise_error(self) -> None:
         if self.receiver.error is not None:
@@ -256,7 +254,9 @@ class Streaming:
         delivered = self._delivered
         self.spool.drop(lambda piece: is_delivered(piece, delivered))
 
-    def slices(self, start: Offset, end: Offset, settings: EventSettings) -> list[Slice]:
+    def slices(
+        self, start: PostgresOffset, end: PostgresOffset, settings: EventSettings
+    ) -> list[Slice]:
         """Slices of (start, end]; waits until all of it was received (a range that is planned
         again after a restart comes from the server once more)."""
         self._await(start, end)
@@ -265,7 +265,7 @@ class Streaming:
         if not parts and not inserts:
             return []
         range_rows = RangeRows.of(parts, self.relations.facts, counted=self._counts is not None)
-        range_rows.transactions["xmin"] = NULL if end.xmin is None else end.xmin
+        range_rows.transactions["xmin"] = NULL if end.position.xmin is None else end.position.xmin
         if self._counts is not None:
             self._write_endings(self._counts, parts, range_rows)
         if parts:
@@ -286,13 +286,13 @@ class Streaming:
         self._plans.append(segment)
         return segment
 
-    def _planned(self, rows: np.ndarray, transactions: np.ndarray, end: Offset) -> None:
+    def _planned(self, rows: np.ndarray, transactions: np.ndarray, end: PostgresOffset) -> None:
         facts = self.relations.facts
         topics = {int(rows["relation"][-1]): facts[int(rows["relation"][-1])].topic}
-        inside = end.txn is not None
+        inside = end.position.transaction is not None
         self._metrics.saw(rows, transactions, topics, ends_inside=inside)
         begins_us = int(transactions["commit_us"][rows["transaction"][0]])
-        upto = int(rows["position"][-1]) + 1 if inside else end.lsn_commit
+        upto = int(rows["position"][-1]) + 1 if inside else end.position.committed
         if not self._unacknowledged or self._unacknowledged[-1][0] < upto:
             self._unacknowledged.append((upto, begins_us))
 
@@ -321,7 +321,7 @@ class Streaming:
         """Row changes that made no record: of other tables, or of skipped operations."""
         return self.receiver.received.filtered
 
-    def _parts(self, start: Offset, end: Offset) -> list[PieceRows]:
+    def _parts(self, start: PostgresOffset, end: PostgresOffset) -> list[PieceRows]:
         """The rows of (start, end] by piece of the spool."""
         parts = []
         with self.spool.lock:
@@ -352,13 +352,13 @@ class Streaming:
             used = counts.write_endings(index, part, order, segment.array, segment.start, used)
         range_rows.segments.append(segment)
 
-    def _await(self, start: Offset, end: Offset) -> None:
+    def _await(self, start: PostgresOffset, end: PostgresOffset) -> None:
         self._delivered = start
         waited = time.monotonic()
         while True:
             with self.spool.lock:
                 self._raise_error()
-                if self.receiver.received.reaches(end.lsn_commit, end.txn, end.txn_index):
+                if self.receiver.received.reaches(end.position):
                     self.spool.unbounded = False
                     return
                 # A range that is read again may be larger than what may be read ahead.
@@ -389,10 +389,3 @@ class Streaming:
         for plan in self._plans:
             plan.drop()
         self._plans.clear()
-
-
-def position_text(offset: Offset) -> str:
-    """A position for people."""
-    if offset.txn is not None:
-        return f"{format_lsn(offset.txn)} message {offset.txn_index}"
-    return format_lsn(offset.lsn_commit)

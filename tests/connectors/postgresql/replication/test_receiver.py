@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.connectors.postgresql.key_columns import KeyScratch
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
@@ -30,7 +30,7 @@ class Tables:
     key_texts = KeyScratch()
 
 
-START = Offset("headrace", 1, lsn_commit=50)
+START = PostgresPosition(50)
 OPTIONS = ReaderOptions(0, skip_truncate=True, status_seconds=10)
 
 
@@ -85,9 +85,10 @@ def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
     assert spool.pieces[0].index.row_count == 2
     assert (last.complete, last.transaction) == (110, 200)
     assert last.messages > 0
-    assert last.reaches(110, None, 0)
-    assert not last.reaches(110, 200, last.messages)
-    assert START.behind(last.end).lsn_commit == 110
+    assert last.reaches(PostgresPosition(110))
+    assert last.reaches(PostgresPosition(110, txn=200, txn_index=last.messages - 1))
+    assert not last.reaches(PostgresPosition(110, txn=200, txn_index=last.messages))
+    assert START.behind(last.end) == PostgresPosition(110, 110, last.end["commit_us"])
     spool.clear()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.connectors.postgresql.offset import parse_lsn
+from headrace.connectors.postgresql.position import parse_lsn
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader, wait_for
 from tests.servers.postgresql import Database

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.rows import NULL, ROW
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
     LogicalMessage,
@@ -69,7 +69,7 @@ class PgoutputReader:
         self,
         open_stream: Callable[[], Stream],
         relations: RelationRegistry,
-        start: Offset,
+        start: PostgresPosition,
         options: ReaderOptions,
     ) -> None:
         self.truncates: list[tuple[int, int, int]] = []

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.rows import NULL
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput
 from headrace.streaming.reader import Received
 
 
-def state_from(start: Offset, borders: tuple[int, int] | None = None) -> np.ndarray:
+def state_from(start: PostgresPosition, borders: tuple[int, int] | None = None) -> np.ndarray:
     """The state of a stream from `start` on, int64. Inside a transaction, the server sends it again
     from its BEGIN, and the LSN of the last message delivered is compared. `borders`: the relations
     of the records at the borders of transactions, where there are any."""
