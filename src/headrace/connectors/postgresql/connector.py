@@ -21,7 +21,7 @@ from headrace.connectors.postgresql.catalog.known_tables import KnownTables
 from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.events import EventSettings
+from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.heartbeats import Heartbeats, heartbeat_slice
 from headrace.connectors.postgresql.metrics import PostgresMetrics
 from headrace.connectors.postgresql.position import (
@@ -86,16 +86,15 @@ class PostgresConnector:
         self._format = FORMATS[str(config.event_format_version)]
         with_context = config.extended_headers_enabled and self._format.context_headers
         run = str(uuid.uuid4()) if with_context else ""
-        self._settings = EventSettings(
+        self._settings = PostgresSettings(
             config.topic_prefix,
-            config.database_dbname,
-            self._capture.types,
+            PostgresSource(config.database_dbname, config.xmin_fetch_interval_ms > 0),
             run,
             counted=config.provide_transaction_metadata,
             format=self._format,
             names=self._capture.names,
             converting=str(config.event_converting_failure_handling_mode),
-            xmin=config.xmin_fetch_interval_ms > 0,
+            types=self._capture.types,
         )
         self._xmin = SlotXmin(config)
         self._heartbeats = Heartbeats.of(config)

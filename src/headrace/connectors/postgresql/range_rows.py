@@ -9,7 +9,6 @@ import numpy as np
 
 from headrace.connect.rows import ORDER, ROW, TRANSACTION
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts
 from headrace.connectors.postgresql.inserts import Block, merge, merge_orders, places_of
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.slices import FactsPacker, LogSlice, relations_in
@@ -17,6 +16,7 @@ from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, r
 from headrace.spool.plan import by_hash, by_position, write_plan
 from headrace.spool.segment import Segment
 from headrace.spool.spool import Piece
+from headrace.streaming.facts import EventSettings, Facts
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,10 @@ class RangeRows:
     transactions: np.ndarray
     orders: np.ndarray | None
     segments: list[Segment]
-    relations: dict[int, RelationFacts]
+    relations: dict[int, Facts]
 
     @staticmethod
-    def of(
-        parts: Sequence[PieceRows], versions: Sequence[RelationFacts], *, counted: bool
-    ) -> RangeRows:
+    def of(parts: Sequence[PieceRows], versions: Sequence[Facts], *, counted: bool) -> RangeRows:
         """A copy of the rows of several pieces as one table."""
         rows = np.concatenate([np.zeros(0, ROW), *(part.rows for part in parts)])
         at = before = 0
@@ -147,7 +145,7 @@ class Cutter:
         settings: EventSettings,
     ) -> LogSlice:
         relations = range_rows.relations
-        again = any(facts.lookup is not None for facts in relations.values())
+        again = any(facts.wants_lookup for facts in relations.values())
         return LogSlice(
             data,
             *span,

@@ -26,7 +26,7 @@ from headrace.connectors.postgresql.connection import (
     find_operators_in,
     settings_of_users,
 )
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts
+from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.places import ordinals_used
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkQuery, ChunkSlice
@@ -49,6 +49,7 @@ from headrace.connectors.postgresql.snapshot_notifications import (
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import Pending
+from headrace.streaming.facts import EventSettings
 
 log = logging.getLogger(__name__)
 

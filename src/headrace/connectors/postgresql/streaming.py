@@ -14,7 +14,6 @@ from headrace.connect.slices import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.images import image_in
 from headrace.connectors.postgresql.places import Stretch
 from headrace.connectors.postgresql.position import PostgresOffset
@@ -31,6 +30,7 @@ from headrace.connectors.postgresql.slices import FactsPacker
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 from headrace.spool.spool import Spool
 from headrace.streaming.counts import TransactionCounts
+from headrace.streaming.facts import EventSettings
 from headrace.streaming.reader import LogReader
 from headrace.streaming.receiver import Receiver
 
