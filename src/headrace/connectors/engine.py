@@ -12,12 +12,12 @@ from typing import Any, Generic, TypeVar
 from headrace.connect.deadline import Deadline
 from headrace.connect.slices import Slice
 from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice
+from headrace.connectors.postgresql.snapshot import AttemptOver
 from headrace.connectors.source import Lost, OpenSnapshot, OpenStream, Source
 from headrace.connectors.states import TRANSITIONS, Event, State
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
-from headrace.snapshots.snapshot import AttemptOver
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Engine(Generic[P]):
 
     def metrics(self) -> Mapping[str, Any]:
         """See the contract."""
-        return self._metrics.to_json(self._stream)
+        return self._metrics.to_json(None if self._stream is None else self._stream.state())
 
     def close(self) -> None:
         """Close everything, in whatever state; never raises. Only an orderly stop gives up the
@@ -182,7 +182,7 @@ class Engine(Generic[P]):
         """The log from `after` on is gone."""
         self._close_stream()
         if lost.is_followed:
-            log.warning("%s; its position is followed (offset.mismatch.strategy)", lost.error.message)
+            log.warning("%s; it is followed (offset.mismatch.strategy)", lost.error.message)
             return self._source.follow(after)
         log.warning("%s; a new snapshot begins (snapshot.mode)", lost.error.message)
         self._close_snapshot()

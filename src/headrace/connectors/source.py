@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from headrace.connect.slices import Slice
+from headrace.connectors.metrics import StreamState
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
 from headrace.offsets.snapshot_progress import SnapshotProgress
@@ -66,6 +67,10 @@ class OpenStream(Protocol[P]):
         """The place at which the log ended when the database last told; 0: it did not yet."""
         ...
 
+    def state(self) -> StreamState:
+        """For metrics."""
+        ...
+
     def close(self) -> None:
         """Free the log for the next reader; never raises."""
         ...
@@ -99,8 +104,8 @@ class SourceMetrics(Protocol[P]):
         """An error ended whatever was read."""
         ...
 
-    def to_json(self, stream: OpenStream[P] | None) -> Mapping[str, Any]:
-        """See Connector.metrics; `stream` is the open one."""
+    def to_json(self, stream: StreamState | None) -> Mapping[str, Any]:
+        """See Connector.metrics; `stream` is the state of the open one."""
         ...
 
 

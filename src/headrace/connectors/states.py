@@ -72,8 +72,7 @@ _SOMEWHERE = {
     },
 }
 TRANSITIONS: dict[State, dict[Event, State]] = {
-    state: {**events, Event.INTERRUPTED: state, **_ANYWHERE}
-    for state, events in _SOMEWHERE.items()
+    state: {**events, Event.INTERRUPTED: state, **_ANYWHERE} for state, events in _SOMEWHERE.items()
 }
 """Where every event leads from every state; what is not here cannot happen.
 

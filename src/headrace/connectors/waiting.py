@@ -17,11 +17,11 @@ class Waiting:
     """`orphaned` tells whether the process that this one works for is gone."""
 
     def __init__(self, orphaned: Callable[[], bool]) -> None:
-        self._orphaned = orphaned
+        self.orphaned = orphaned
 
     def check(self) -> None:
         """Raises HeadraceError("spark.driver_gone") when nobody reads on."""
-        if self._orphaned():
+        if self.orphaned():
             raise HeadraceError(
                 DRIVER_GONE, "The driver of this query ended", "Start the query again."
             )

@@ -73,12 +73,14 @@ class Snapshot:
         plan: Plan,
         keeper: Keeper | None,
         check: Callable[[], None],
+        settings: EventSettings,
     ) -> None:
         self._config, self._capture, self._catalog = config, capture, catalog
         self._plan = _limited(plan, config)
         self._keeper = keeper
         self._locks: TableLocks | None = None
         self._check = check
+        self._settings = settings
         self._overrides = Overrides.of(config)
         self._renewed = False
         self._consistent: int | None = None
@@ -312,9 +314,7 @@ class Snapshot:
         assert self._keeper is not None
         return self._keeper.connection
 
-    def slices(
-        self, start: PostgresOffset, end: PostgresOffset, settings: EventSettings
-    ) -> list[Slice]:
+    def slices(self, start: PostgresOffset, end: PostgresOffset) -> list[Slice]:
         """Slices of the chunks that `end` carries, in order."""
         progress = end.snapshot
         assert progress is not None
@@ -349,7 +349,7 @@ class Snapshot:
                 progress.taken_us,
                 progress.txid,
                 end.epoch,
-                replace(settings, counted=False),
+                replace(self._settings, counted=False),
                 self._config,
                 end.position.last_commit,
                 1 if progress.blocking else 0,

@@ -223,7 +223,7 @@ def test_no_session_is_left_when_the_connector_closes(database: Database) -> Non
         insert_everywhere(database, range(3))
         while len(reader.records) < 3:
             reader.step(5)
-        kept = vars(reader.open())["_streaming"]  # as something in a cycle would
+        kept = vars(reader.open())["_stream"]  # as something in a cycle would
         reader.stop()
         wait_for(lambda: not sessions(database), 30)
         del kept
