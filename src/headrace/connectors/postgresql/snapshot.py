@@ -27,7 +27,7 @@ from headrace.connectors.postgresql.connection import (
     settings_of_users,
 )
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts
-from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
+from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.places import ordinals_used
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkQuery, ChunkSlice
 from headrace.connectors.postgresql.reading.chunks import (
@@ -40,7 +40,6 @@ from headrace.connectors.postgresql.reading.chunks import (
 from headrace.connectors.postgresql.reading.keeper import Keeper, position_of, renew
 from headrace.connectors.postgresql.reading.locks import TableLocks
 from headrace.connectors.postgresql.reading.overrides import Overrides, copy_override
-from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.postgresql.snapshot_notifications import (
     Told,
     count_statement,
@@ -48,6 +47,8 @@ from headrace.connectors.postgresql.snapshot_notifications import (
 )
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
 from headrace.signals.progress import Pending
+from headrace.snapshots.modes import SnapshotRule
+from headrace.snapshots.progress import SnapshotProgress
 
 log = logging.getLogger(__name__)
 
@@ -111,12 +112,11 @@ class Snapshot:
         tables = tuple(table.to_json() for table in self._listed())
         progress = SnapshotProgress(
             taken_us=keeper.taken_us,
-            txid=keeper.txid,
-            xids=keeper.xids,
+            transaction=keeper.txid,
+            visible=keeper.xids,
             table=0,
             after=None,
             chunks=(),
-            state=None,
             tables=tables,
             done=not tables,
         )
@@ -132,12 +132,11 @@ class Snapshot:
         tables = tuple(table.to_json() for table in self._listed(names))
         progress = SnapshotProgress(
             taken_us=self._keeper.taken_us,
-            txid=self._keeper.txid if start.signals.xid is None else start.signals.xid,
-            xids=self._keeper.xids,
+            transaction=self._keeper.txid if start.signals.xid is None else start.signals.xid,
+            visible=self._keeper.xids,
             table=0,
             after={"leaf": 0, "lower": None, "ordinal": used + 1},
             chunks=(),
-            state=None,
             tables=tables,
             done=not tables,
             blocking=True,
@@ -200,9 +199,9 @@ class Snapshot:
             chunks=tuple(c.to_json() for c in chunks),
             done=walker.finished(),
             reread=False,
-            told=tell(
+            notifications=tell(
                 self._config,
-                [".".join(table[1:3]) for table in progress.tables or ()],
+                [".".join(table[1:3]) for table in progress.tables],
                 chunks,
                 begins=not progress.chunks and progress.table == 0,
             ),
@@ -220,7 +219,7 @@ class Snapshot:
         if self._keeper is not None:
             self._keeper.close()
         self.lock()
-        self._keeper = renew(self._config, after.snapshot.xids, self._check, log.warning)
+        self._keeper = renew(self._config, after.snapshot.visible, self._check, log.warning)
         self._renewed = True
         self._consistent = position_of(self._keeper)
         log.info("the snapshot goes on with a new one, consistent from %d", self._consistent)
@@ -236,7 +235,7 @@ class Snapshot:
             # No stream will bring what happened between the two snapshots.
             raise AttemptOver
         self._list(progress)
-        tables = [SnapshotTable.from_json(data) for data in progress.tables or ()]
+        tables = [SnapshotTable.from_json(data) for data in progress.tables]
         first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
         self.read([table.oid for table in tables[first:]])
         if any(t.kind != "key" and not self._has_key(t) for t in tables[first:]):
@@ -278,7 +277,7 @@ class Snapshot:
         return self._read[oid]
 
     def _list(self, progress: SnapshotProgress) -> None:
-        self._listing = [SnapshotTable.from_json(data).oid for data in progress.tables or ()]
+        self._listing = [SnapshotTable.from_json(data).oid for data in progress.tables]
         self._places = {oid: place for place, oid in enumerate(self._listing)}
 
     def _facts(self, table: CatalogTable, reading: CatalogReading) -> RelationFacts:
@@ -322,7 +321,7 @@ class Snapshot:
         chunks = []
         for number, data in enumerate(progress.chunks):
             chunk = Chunk.from_json(data)
-            table = SnapshotTable.from_json((progress.tables or ())[chunk.table])
+            table = SnapshotTable.from_json(progress.tables[chunk.table])
             found = self.describe(table)
             if found is None:
                 log.warning("%s.%s is gone; its rows are left out", table.schema, table.table)
@@ -343,7 +342,7 @@ class Snapshot:
                 self._keeper.snapshot_id,
                 end.lsn_commit,
                 progress.taken_us,
-                progress.txid,
+                progress.transaction,
                 end.epoch,
                 replace(settings, counted=False),
                 self._config,
@@ -385,7 +384,7 @@ class Snapshot:
         chunk: Chunk,
         condition: str | None,
     ) -> Told | None:
-        mine = [told for told in progress.told if told["chunk"] == number]
+        mine = [told for told in progress.notifications if told["chunk"] == number]
         if not mine:
             return None
         count = None
@@ -421,7 +420,7 @@ class _Walker:
 
     def __init__(self, owner: Snapshot, progress: SnapshotProgress) -> None:
         self._owner = owner
-        self._tables = [SnapshotTable.from_json(t) for t in progress.tables or ()]
+        self._tables = [SnapshotTable.from_json(t) for t in progress.tables]
         self.table = progress.table
         place = progress.after or {"leaf": 0, "lower": None, "ordinal": 0}
         self.leaf = place["leaf"]

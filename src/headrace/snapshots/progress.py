@@ -1,0 +1,72 @@
+"""What an offset says of a running snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class SnapshotProgress:
+    """The part of an offset that a running snapshot adds. Progress is a prefix.
+
+    `taken_us` is when the snapshot was taken (microseconds since 1970), `transaction` an id of that
+    moment for `source` (None: there is none), `visible` what the snapshot sees, in the words of
+    its database. `table` and `after` name the last chunk handed out: the table's number in
+    `tables`, and the chunk's partition (`leaf`), upper bound (`lower` of the next one; None: to the
+    end) and the next chunk's `ordinal`. `chunks` are the chunks of the range that ends here, as
+    JSON objects, so that planning it again asks nobody; `notifications` are those of this range.
+    `done`: every chunk was handed out. `reread`: chunks are handed out again. `blocking`: a signal
+    asked for it, and its chunks stand between transactions as other inserts do.
+    """
+
+    taken_us: int
+    transaction: int | None
+    visible: str
+    table: int
+    after: Mapping[str, Any] | None
+    chunks: tuple[dict[str, Any], ...]
+    tables: tuple[Any, ...]
+    done: bool = False
+    reread: bool = False
+    blocking: bool = False
+    notifications: tuple[dict[str, Any], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A canonical JSON object (fixed key order)."""
+        out: dict[str, Any] = {
+            "taken_us": self.taken_us,
+            "txid": self.transaction,
+            "xids": self.visible,
+            "table": self.table,
+            "after": self.after,
+            "chunks": list(self.chunks),
+            "tables": list(self.tables),
+        }
+        if self.done:
+            out["done"] = True
+        if self.reread:
+            out["reread"] = True
+        if self.blocking:
+            out["blocking"] = True
+        if self.notifications:
+            out["told"] = list(self.notifications)
+        return out
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> SnapshotProgress:
+        """The reverse of `to_json`."""
+        return SnapshotProgress(
+            taken_us=data["taken_us"],
+            transaction=data["txid"],
+            visible=data["xids"],
+            table=data["table"],
+            after=data["after"],
+            chunks=tuple(data["chunks"]),
+            tables=tuple(data.get("tables") or ()),
+            done=bool(data.get("done")),
+            reread=bool(data.get("reread")),
+            blocking=bool(data.get("blocking")),
+            notifications=tuple(data.get("told", ())),
+        )
