@@ -14,10 +14,10 @@ import headrace.connect.kernels.memory  # noqa: F401 - names the folder of compi
 _POSTGRESQL = "headrace.connectors.postgresql"
 KERNELS = {
     "headrace.connectors.transaction_counts": ("count_rows", "endings_size", "write_endings"),
-    f"{_POSTGRESQL}.copy_text": ("image_bound", "transcode_rows"),
-    f"{_POSTGRESQL}.decoder": ("find_relation", "index_frames", "open_transaction"),
+    f"{_POSTGRESQL}.reading.copy_text": ("image_bound", "transcode_rows"),
+    f"{_POSTGRESQL}.replication.pgoutput": ("find_relation", "index_frames", "open_transaction"),
     f"{_POSTGRESQL}.key_hashes": ("_hash_rows",),
-    f"{_POSTGRESQL}.row_lookup": ("_wanting",),
+    f"{_POSTGRESQL}.reading.row_lookup": ("_wanting",),
     "headrace.converters.kernel": ("emit", "emit_one"),
     "headrace.converters.patches": ("_insert",),
     "headrace.sinks.file.lines": ("_write_lines",),
