@@ -12,12 +12,12 @@ from typing import Any, Generic, TypeVar
 from headrace.connect.deadline import Deadline
 from headrace.connect.slices import Slice
 from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice
-from headrace.connectors.postgresql.snapshot import AttemptOver
 from headrace.connectors.source import Lost, OpenSnapshot, OpenStream, Source
 from headrace.connectors.states import TRANSITIONS, Event, State
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
+from headrace.snapshots.snapshot import AttemptOver
 
 log = logging.getLogger(__name__)
 
