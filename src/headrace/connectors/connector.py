@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from headrace.connect.records import Records
+    from headrace.connect.rows import Sequences
 
 OffsetObject = Mapping[str, Any]
 """An offset as JSON: canonical key order, no clocks."""
@@ -43,8 +44,8 @@ class Slice(Protocol):
     slices (snapshot chunks) open a connection."""
 
     @property
-    def epoch(self) -> int:
-        """First part of the records' `sequence`."""
+    def sequences(self) -> Sequences:
+        """How the records are numbered."""
         ...
 
     @property

@@ -16,30 +16,33 @@ from headrace.connect.records import (
     Constant,
     Header,
     Image,
-    LsnPair,
-    Marker,
     Node,
     ProcessingTime,
     RowField,
     Shape,
     Struct,
     TransactionField,
-    TransactionLsn,
 )
 from headrace.connect.schema import Schema, Type
 from headrace.connect.sized_cache import SizedCache
 from headrace.connectors.postgresql.catalog.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.column_rendering import under_rule
+from headrace.connectors.postgresql.messages import MESSAGE_KEY, message_value_schema
 from headrace.connectors.postgresql.reselection import Lookup
+from headrace.connectors.postgresql.source import (
+    lsn_pair,
+    postgresql_source,
+    transaction_identifier,
+)
 from headrace.connectors.postgresql.types import binary as binary_types
 from headrace.connectors.postgresql.types.resolve import NO_PLACEHOLDER, ColumnType, resolve
-from headrace.debezium import source_info, transactions
+from headrace.debezium import transactions
 from headrace.debezium.column_rules import ColumnRule
 from headrace.debezium.event_format import CURRENT, EventFormat
 from headrace.debezium.events import ColumnCells, change_event, context_headers
-from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
 from headrace.debezium.names import AS_NAMED, NameAdjustment
 from headrace.debezium.notifications import NOTIFICATION_KEY, NOTIFICATION_VALUE
+from headrace.debezium.source_info import snapshot_marker
 from headrace.errors import HeadraceError
 
 CONNECTOR = "postgresql"
@@ -179,7 +182,7 @@ def column_cell(facts: RelationFacts, index: int, settings: EventSettings) -> Ce
 
 
 def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
-    schema = source_info.postgresql_source(settings.format)
+    schema = postgresql_source(settings.format)
     by_name: dict[str, Node] = {}
     for described in schema.fields:
         if facts.kind == "incremental" and described.name in ("lsn", "txId"):
@@ -204,9 +207,9 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
         case "table":
             return Constant(schema, facts.table)
         case "snapshot":
-            return Marker(schema)
+            return snapshot_marker(schema)
         case "sequence":
-            return LsnPair(schema)
+            return lsn_pair(schema)
         case "txId":
             return TransactionField(schema, "xid")
         case "lsn":
@@ -266,7 +269,7 @@ def shape_of(facts: RelationFacts | PackedFacts, settings: EventSettings) -> Sha
 def _make_shape(facts: RelationFacts, settings: EventSettings) -> Shape:
     if facts.kind == "notification":
         return _notification_shape(facts)
-    identifier = TransactionLsn(Schema(Type.STRING))
+    identifier = transaction_identifier()
     if facts.kind in ("begin", "end"):
         return transactions.border(facts.topic, identifier, begins=facts.kind == "begin")
     block: Node = transactions.no_block()

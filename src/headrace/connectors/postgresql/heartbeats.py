@@ -57,7 +57,7 @@ def heartbeat_slice(end: Offset, topic: str) -> HeartbeatSlice:
     place = (end.lsn_commit, 1, ordinals_used(end.heartbeat, inserts), 0)
     if end.txn is not None:
         place = (end.txn, 2, end.txn_index, heartbeat_part(end.heartbeat))
-    return HeartbeatSlice(topic, end.server, end.epoch, *place)
+    return HeartbeatSlice(topic, end.server, end.sequences, *place)
 
 
 class HeartbeatQuery:

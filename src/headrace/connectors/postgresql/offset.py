@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headrace.connect.rows import SEQUENCE_LENGTH, SHORT_SEQUENCE_LENGTH, Sequences
 from headrace.errors import HeadraceError
 from headrace.signals.progress import SignalProgress
 
-VERSION = 1
+VERSION = 2
+"""Of the offsets that are written. Version 1 had sequences of 41 characters."""
+
 LARGEST_EPOCH = 0xFFFF
 """`sequence` has four hexadecimal digits for it."""
 
@@ -92,7 +95,8 @@ class Offset:
     `lsn` the LSN of the last of them. `slices` and `order` say how the range that ends here is
     cut. `consistent` is snapshot.consistent.lsn. `heartbeat` counts heartbeats: a range whose end
     has one more than its start has one as its last record. `signals` is there once a signal was
-    heeded. `xmin` is the slot's, which the range that ends here shows.
+    heeded. `xmin` is the slot's, which the range that ends here shows. `version` says which
+    sequences the records of that range have.
     """
 
     server: str
@@ -111,6 +115,7 @@ class Offset:
     snapshot: SnapshotProgress | None = None
     signals: SignalProgress | None = None
     xmin: int | None = None
+    version: int = VERSION
 
     def __post_init__(self) -> None:
         if not 0 <= self.epoch <= LARGEST_EPOCH:
@@ -126,9 +131,25 @@ class Offset:
         """The constant that Spark is given before anything was opened."""
         return self.epoch == 0
 
+    @property
+    def sequences(self) -> Sequences:
+        """How the records of the range that ends here are numbered."""
+        short = self.version == 1
+        return Sequences(self.epoch, SHORT_SEQUENCE_LENGTH if short else SEQUENCE_LENGTH)
+
+    @property
+    def is_old(self) -> bool:
+        """Whether an older headrace wrote it."""
+        return self.version < VERSION
+
+    def upgraded(self) -> Offset:
+        """The end of an empty range behind an offset of an older version: the same position in
+        the next epoch, so that longer sequences sort behind shorter ones."""
+        return replace(self, version=VERSION, epoch=self.epoch + 1, slices=1)
+
     def to_json(self) -> dict[str, Any]:
         """The JSON object, always with the same keys in the same order."""
-        out: dict[str, Any] = {"v": VERSION, "server": self.server}
+        out: dict[str, Any] = {"v": self.version, "server": self.server}
         if self.is_initial:
             return out
         out |= {
@@ -199,6 +220,7 @@ class Offset:
             snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
             signals=None if signals is None else SignalProgress.from_json(signals),
             xmin=data.get("xmin"),
+            version=version,
         )
 
     def at_boundary(self, lsn_commit: int, last_commit: int | None, ts_usec: int | None) -> Offset:

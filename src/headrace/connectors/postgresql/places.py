@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.connect.images import Buffer
 from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.images import Buffer
 
 _HEARTBEAT_PARTS = 1 << 31
 _HEARTBEATS = 1 << 30

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.records import Records, group_by_shape
+from headrace.connect.rows import Sequences
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import (
     EventSettings,
@@ -29,7 +30,7 @@ class LogSlice:
     rows: InMemory | Inline
     first: int
     last: int
-    epoch: int
+    sequences: Sequences
     relations: Mapping[int, PackedFacts]
     settings: EventSettings
     lookups: PostgresConfig | None = None

@@ -344,7 +344,7 @@ class Snapshot:
                 end.lsn_commit,
                 progress.taken_us,
                 progress.txid,
-                end.epoch,
+                end.sequences,
                 replace(settings, counted=False),
                 self._config,
                 end.last_commit,

@@ -15,7 +15,6 @@ from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import EventSettings
-from headrace.connectors.postgresql.images import image_in
 from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.places import Stretch
 from headrace.connectors.postgresql.range_rows import Cutter, PieceRows, RangeRows
@@ -33,7 +32,7 @@ from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.slices import FactsPacker
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.spool.segment import SEGMENT_BYTES, Segment
-from headrace.spool.spool import Spool
+from headrace.spool.spool import Spool, memory_at
 
 SLICE_BYTES = 2 << 20
 """Log bytes that are worth a task of their own."""
@@ -165,7 +164,7 @@ class Streaming:
                     part.rows,
                     part.transactions,
                     lambda index: self.relations.facts[index],
-                    lambda address: image_in(pieces, address),
+                    lambda address: memory_at(pieces, address),
                 )
             )
         self._signals.reached(end)

@@ -13,7 +13,7 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.records import Cell
 from headrace.connectors.postgresql.column_rendering import under_rule
 from headrace.connectors.postgresql.events import EventSettings, RelationFacts, column_cell
-from headrace.connectors.postgresql.replication.pgoutput import (
+from headrace.streaming.row_kernel import (
     BYTES_BEGINNING,
     EXACT,
     NUMERIC,

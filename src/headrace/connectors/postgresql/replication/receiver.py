@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from headrace.connect.images import make_image
 from headrace.connect.kernels.memory import address_of
-from headrace.connect.rows import NULL, ROW, TRANSACTION
+from headrace.connect.rows import NULL, ROW
 from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.look_ahead import relations_ahead
@@ -386,7 +387,7 @@ class Receiver:
         known = self.relations.messages(transactional=message.transactional)
         captured = known is not None and self.relations.captures_message(message.prefix)
         if captured and known is not None:
-            image = _message_image(message)
+            image = make_image([message.prefix, message.content])
             start = position + 30  # the image is shorter than the message it replaces
             piece.segment.map[start : start + len(image)] = image
             address = piece.segment.start + start
@@ -461,22 +462,9 @@ LARGEST_FRAME = (1 << 30) + (1 << 24)
 _OF_TRANSACTION = (decoder.XID, decoder.FINAL_LSN, decoder.ORDINAL, decoder.TRANSACTION_ROW)
 
 
-def _message_image(message: LogicalMessage) -> bytes:
-    prefix = message.prefix.encode()
-    return (
-        struct.pack("!hcI", 2, b"t", len(prefix))
-        + prefix
-        + struct.pack("!cI", b"t", len(message.content))
-        + message.content
-    )
-
-
 def _broken(what: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.broken_message",
         f"The server sent something that is not the replication protocol: {what}",
         "Check what stands between headrace and PostgreSQL (a proxy?) and the server's version.",
     )
-
-
-assert TRANSACTION.itemsize == 64
