@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from headrace.connectors.connector import Plan, Slice
+from headrace.connect.slices import Plan, Slice
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
@@ -26,9 +26,9 @@ from headrace.connectors.postgresql.connection import (
     find_operators_in,
     settings_of_users,
 )
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts
-from headrace.connectors.postgresql.offset import Offset, SnapshotProgress
+from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.places import ordinals_used
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkQuery, ChunkSlice
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
@@ -47,7 +47,9 @@ from headrace.connectors.postgresql.snapshot_notifications import (
     tell,
 )
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
+from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import Pending
+from headrace.streaming.facts import EventSettings
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +95,7 @@ class Snapshot:
             names = snapshot_tables(self._config, self._capture, self._catalog)
             self._locks = TableLocks(self._config, names)
 
-    def begin(self, start: Offset, keeper: Keeper | None) -> Offset:
+    def begin(self, start: PostgresOffset, keeper: Keeper | None) -> PostgresOffset:
         """The offset before the first chunk: table list, snapshot and time are written down.
 
         `keeper`: of the snapshot of `start`; without it, a present one is taken.
@@ -106,7 +108,7 @@ class Snapshot:
             start = replace(start, consistent=position_of(keeper))
         elif keeper is None:
             keeper = renew(self._config, "", self._check, log.warning)
-            start = replace(start, lsn_commit=position_of(keeper))
+            start = replace(start, position=replace(start.position, lsn_commit=position_of(keeper)))
         self._keeper = keeper
         tables = tuple(table.to_json() for table in self._listed())
         progress = SnapshotProgress(
@@ -122,7 +124,7 @@ class Snapshot:
         )
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
 
-    def begin_blocking(self, start: Offset, wanted: Sequence[Pending]) -> Offset:
+    def begin_blocking(self, start: PostgresOffset, wanted: Sequence[Pending]) -> PostgresOffset:
         """As `begin`, for the tables that signals ask for while the stream waits."""
         self._keeper = renew(self._config, None, self._check, log.warning)
         assert start.signals is not None
@@ -168,7 +170,7 @@ class Snapshot:
         found = reading.describe(table.oid)
         return found is not None and bool(self._facts(found, reading).key)
 
-    def poll(self, after: Offset) -> Offset:
+    def poll(self, after: PostgresOffset) -> PostgresOffset:
         """The end of the next range of chunks; behind the last one, the position without snapshot,
         which says that all of it was read. Raises AttemptOver."""
         progress = after.snapshot
@@ -213,7 +215,7 @@ class Snapshot:
     def _chunk_bytes(self) -> int:
         return int(self._config.headrace_snapshot_chunk_bytes)
 
-    def _ensure_keeper(self, after: Offset) -> None:
+    def _ensure_keeper(self, after: PostgresOffset) -> None:
         assert after.snapshot is not None
         if self._keeper is not None and self._keeper.alive():
             return
@@ -310,7 +312,9 @@ class Snapshot:
         assert self._keeper is not None
         return self._keeper.connection
 
-    def slices(self, start: Offset, end: Offset, settings: EventSettings) -> list[Slice]:
+    def slices(
+        self, start: PostgresOffset, end: PostgresOffset, settings: EventSettings
+    ) -> list[Slice]:
         """Slices of the chunks that `end` carries, in order."""
         progress = end.snapshot
         assert progress is not None
@@ -341,13 +345,13 @@ class Snapshot:
             ChunkSlice(
                 tuple(group),
                 self._keeper.snapshot_id,
-                end.lsn_commit,
+                end.position.lsn_commit,
                 progress.taken_us,
                 progress.txid,
                 end.sequences,
                 replace(settings, counted=False),
                 self._config,
-                end.last_commit,
+                end.position.last_commit,
                 1 if progress.blocking else 0,
             )
             for group in groups

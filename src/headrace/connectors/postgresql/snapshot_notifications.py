@@ -15,11 +15,11 @@ from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import RowTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import EventSettings, shape_of
 from headrace.connectors.postgresql.inserts import notification_block, transaction_of
 from headrace.connectors.postgresql.reading.chunks import Chunk
 from headrace.signals.notifications import INITIAL, Notification, write_to_log
 from headrace.signals.progress import Insert
+from headrace.streaming.facts import EventSettings, shape_of
 
 
 def tell(

@@ -20,11 +20,12 @@ from headrace.connectors.postgresql.connection import (
     settings_of_users,
     translate,
 )
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts, shape_of
+from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.filtered_rows import read_rows
 from headrace.connectors.postgresql.reading.chunks import Chunk
 from headrace.connectors.postgresql.reading.keeper import lost_snapshot
 from headrace.connectors.postgresql.snapshot_notifications import Told, records_of
+from headrace.streaming.facts import EventSettings, shape_of
 
 
 @dataclass(frozen=True)

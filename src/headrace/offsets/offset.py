@@ -1,0 +1,164 @@
+"""Where a query is: the JSON object that is also Spark's offset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from headrace.connect.rows import SEQUENCE_LENGTH, SHORT_SEQUENCE_LENGTH, Sequences
+from headrace.errors import HeadraceError
+from headrace.offsets.position import Position
+from headrace.offsets.snapshot_progress import SnapshotProgress
+from headrace.signals.progress import SignalProgress
+
+VERSION = 2
+"""Of the offsets that are written. Version 1 had sequences of 41 characters."""
+
+LARGEST_EPOCH = 0xFFFF
+"""`sequence` has four hexadecimal digits for it."""
+
+OffsetObject = Mapping[str, Any]
+"""An offset as JSON: canonical key order, no clocks."""
+P = TypeVar("P", bound=Position)
+
+
+@dataclass(frozen=True)
+class Offset(Generic[P]):
+    """A position of the log, and what is to be known beside it (architecture, Positions).
+
+    `epoch` counts the beginnings; 0 is the constant that Spark is given before anything was opened.
+    `system` identifies the database's cluster. `slices` and `order` say how the range that ends
+    here is cut. `consistent` is the place of the log at which the snapshot was taken. `heartbeat`
+    counts heartbeats: a range whose end has one more than its start has one as its last record.
+    `snapshot` is there while one is read, `signals` once a signal was heeded. `version`
+    says which sequences the records of the range have.
+    """
+
+    server: str
+    position: P
+    epoch: int = 0
+    system: str = ""
+    slices: int = 1
+    order: str = "key"
+    consistent: int | None = None
+    heartbeat: int = 0
+    snapshot: SnapshotProgress | None = None
+    signals: SignalProgress | None = None
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epoch <= LARGEST_EPOCH:
+            raise HeadraceError(
+                "offset.epochs_used_up",
+                f"The query has begun anew {LARGEST_EPOCH} times, and `sequence` has room for no "
+                "more: further records would sort before the first ones",
+                "Start with a new checkpoint, and let what compares `sequence` start over too.",
+            )
+
+    @property
+    def is_initial(self) -> bool:
+        """The constant that Spark is given before anything was opened."""
+        return self.epoch == 0
+
+    @property
+    def sequences(self) -> Sequences:
+        """How the records of the range that ends here are numbered."""
+        short = self.version == 1
+        return Sequences(self.epoch, SHORT_SEQUENCE_LENGTH if short else SEQUENCE_LENGTH)
+
+    @property
+    def is_old(self) -> bool:
+        """Whether an older headrace wrote it."""
+        return self.version < VERSION
+
+    def upgraded(self) -> Offset[P]:
+        """The end of an empty range behind an offset of an older version: the same position in
+        the next epoch, so that longer sequences sort behind shorter ones."""
+        return replace(self, version=VERSION, epoch=self.epoch + 1, slices=1)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object, always with the same keys in the same order."""
+        out: dict[str, Any] = {"v": self.version, "server": self.server}
+        if self.is_initial:
+            return out
+        out |= {"epoch": self.epoch, "system": self.system}
+        out |= self.position.to_json()
+        out |= {"slices": self.slices, "order": self.order}
+        if self.consistent is not None:
+            out["consistent"] = self.consistent
+        if self.heartbeat:
+            out["heartbeat"] = self.heartbeat
+        if self.snapshot is not None:
+            out["snapshot"] = self.snapshot.to_json()
+        if self.signals is not None and (signals := self.signals.to_json()):
+            out["signals"] = signals
+        return out
+
+    @staticmethod
+    def from_json(
+        data: Mapping[str, Any], server: str, read_position: Callable[[Mapping[str, Any]], P]
+    ) -> Offset[P]:
+        """Reads an offset of this or an older version. `read_position` takes the position's members
+        out of it; the initial offset has none of them.
+
+        Raises HeadraceError: "offset.newer" for one written by a newer headrace,
+        "offset.other_server" for another topic.prefix, "offset.broken".
+        """
+        version = data.get("v")
+        if not isinstance(version, int) or version < 1:
+            raise HeadraceError(
+                "offset.broken",
+                f"The checkpoint holds no headrace offset: {str(data)[:200]}",
+                "Use a checkpoint folder that this source wrote, or an empty one.",
+            )
+        if version > VERSION:
+            raise HeadraceError(
+                "offset.newer",
+                f"The checkpoint was written by a newer headrace (offset version {version}, this "
+                f"one reads up to {VERSION})",
+                "Install that version of headrace, or start with a new checkpoint.",
+            )
+        if data.get("server") != server:
+            raise HeadraceError(
+                "offset.other_server",
+                f"The checkpoint belongs to topic.prefix {data.get('server')!r}, the "
+                f"configuration says {server!r}",
+                "Use one checkpoint per topic.prefix; changing the prefix starts over.",
+            )
+        snapshot, signals = data.get("snapshot"), data.get("signals")
+        return Offset(
+            server=server,
+            position=read_position(data),
+            epoch=data.get("epoch", 0),
+            system=data.get("system", ""),
+            slices=data.get("slices", 1),
+            order=data.get("order", "key"),
+            consistent=data.get("consistent"),
+            heartbeat=data.get("heartbeat", 0),
+            snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
+            signals=None if signals is None else SignalProgress.from_json(signals),
+            version=version,
+        )
+
+    def at(self, position: P) -> Offset[P]:
+        """The offset at another position of the log, outside of a snapshot, in one slice."""
+        return replace(self, position=position, snapshot=None, slices=1)
+
+    def after_snapshot(self) -> Offset[P]:
+        """The same position without its snapshot, whose last chunk was handed out. The ordinals
+        that a blocking one gave to its chunks count as used (see `places`)."""
+        snapshot, signals = self.snapshot, self.signals
+        if snapshot is not None and snapshot.blocking:
+            signals = signals or SignalProgress()
+            ordinal = max(signals.ordinal, snapshot.after["ordinal"])
+            signals = replace(signals, ordinal=ordinal)
+        return replace(self, snapshot=None, signals=signals, slices=1)
+
+    def same_position(self, other: Offset[P]) -> bool:
+        """Whether both name the same place, however their ranges are cut."""
+
+        def place(offset: Offset[P]) -> Offset[P]:
+            return replace(offset, position=self.position, slices=1, order="", heartbeat=0)
+
+        return self.position.is_at(other.position) and place(self) == place(other)
