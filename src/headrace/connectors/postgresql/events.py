@@ -29,6 +29,7 @@ from headrace.connectors.postgresql.reselection import Lookup
 from headrace.connectors.postgresql.source import (
     lsn_pair,
     postgresql_source,
+    transaction_identifier,
 )
 from headrace.connectors.postgresql.types import binary as binary_types
 from headrace.connectors.postgresql.types.resolve import NO_PLACEHOLDER, ColumnType, resolve
