@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from headrace.connect.rows import Sequences
 from headrace.connect.slices import Slice
 from headrace.connectors.engine import Engine, EngineOptions
 from headrace.connectors.heartbeats import Heartbeats, HeartbeatSlice
@@ -72,8 +73,8 @@ class SliceOf(str):
     """A slice, by what it is of."""
 
     @property
-    def epoch(self) -> int:
-        return 1
+    def sequences(self) -> Sequences:
+        return Sequences(1)
 
     log_bytes = 0
 

@@ -9,6 +9,7 @@ import pytest
 
 from headrace.connectors.states import TRANSITIONS, Event, State
 from headrace.errors import HeadraceError
+from headrace.offsets.offset import VERSION
 from headrace.signals.progress import Pending, SignalProgress
 from headrace.snapshots.snapshot import AttemptOver
 from tests.connectors.lines import (
@@ -186,6 +187,16 @@ def test_what_follows_an_offset_in_a_snapshot_may_be_asked_again() -> None:
         assert query.engine.state is behind
         query.offsets.append(inside)
         query.polls(state)
+
+
+def test_behind_an_offset_of_an_older_version_the_next_epoch_begins() -> None:
+    query = streaming()
+    query.source.lines = 1
+    query.offsets[-1] = {**query.offsets[-1], "v": 1}
+    query.poll()
+    assert (query.offsets[-1]["v"], query.offsets[-1]["epoch"]) == (VERSION, 2)
+    assert query.sliced() == []
+    assert query.poll().position == Line(1)
 
 
 # -- a position that is gone ----------------------------------------------------------------------

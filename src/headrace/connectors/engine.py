@@ -140,6 +140,9 @@ class Engine(Generic[P]):
         if after.is_initial:
             self._take(Event.POSITION_UNKNOWN)
             return self._begin(1)
+        if after.is_old:
+            self._close_stream()  # it acknowledges positions of its own epoch only
+            return after.upgraded()
         if self.state is not State.STARTING:
             self._go_back(after)
         while True:

@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace.connect.deadline import Deadline
 from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import ROW, TRANSACTION, RowTable
+from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
 from headrace.connectors.postgresql.places import heartbeat_part, ordinals_used
 from headrace.debezium.heartbeats import heartbeat
 from headrace.offsets.offset import Offset, P
@@ -53,7 +53,7 @@ class HeartbeatSlice:
 
     topic: str
     server: str
-    epoch: int
+    sequences: Sequences
     position: int
     kind: int
     ordinal: int
@@ -82,4 +82,4 @@ def heartbeat_slice(end: Offset[Any], topic: str) -> HeartbeatSlice:
     if end.position.transaction is not None:
         part = heartbeat_part(end.heartbeat)
         place = (end.position.transaction, 2, end.position.messages, part)
-    return HeartbeatSlice(topic, end.server, end.epoch, *place)
+    return HeartbeatSlice(topic, end.server, end.sequences, *place)
