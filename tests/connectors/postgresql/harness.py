@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
@@ -11,8 +12,9 @@ from typing import Any, Self
 import psycopg
 
 from tests.connectors.harness import PATIENCE_SECONDS, ConnectorReader, wait_for
+from tests.servers.postgresql import Database
 
-__all__ = ["Reader", "log_end_of", "wait_for"]
+__all__ = ["Reader", "log_end_of", "properties_with", "wait_for"]
 
 _CHANNEL_SECONDS = 0.7  # how long signals of files and topics are given to arrive
 _LOG_END = """
@@ -95,6 +97,17 @@ class Reader(ConnectorReader):
                     for name, value in event["after"].items()
                 }
         return rows
+
+
+def properties_with(own: Mapping[str, str]) -> Callable[..., dict[str, str]]:
+    """A module's function from a database, and further properties with `__` for `.`, to a
+    configuration: what reaches the database, the module's `own` and the further ones."""
+
+    def properties(database: Database, **more: str) -> dict[str, str]:
+        further = {name.replace("__", "."): value for name, value in more.items()}
+        return database.properties() | dict(own) | further
+
+    return properties
 
 
 def log_end_of(config: Any) -> int:

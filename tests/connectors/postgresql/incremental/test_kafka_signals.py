@@ -22,13 +22,10 @@ pytestmark = pytest.mark.postgres
 READ_T = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, v text);"
-        "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, v text);"
+    "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i"
+)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import headrace
-from tests.connectors.postgresql.harness import Reader, wait_for
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.kafka import KafkaServer
 from tests.servers.postgresql import Database
 
@@ -68,14 +68,14 @@ def tables(database: Database) -> Iterator[Database]:
     database.execute("DROP SCHEMA schema1, schema2, myschema CASCADE")
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "topic.prefix": "test_connector",
         "schema.include.list": "public,schema1,schema2",
         "snapshot.mode": "no_data",
         "signal.data.collection": "myschema.debezium_signal",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 @pytest.fixture

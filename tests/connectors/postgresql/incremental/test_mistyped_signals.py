@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.connectors.postgresql.harness import Reader, wait_for
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -21,35 +21,24 @@ SLOW = "(([a-z_.]+)+)+!"
 DEEP = "[" * 100_000
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE u (id int PRIMARY KEY);"
-        f"CREATE TABLE {LONG_NAME} (id int PRIMARY KEY);"
-        "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
-        "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i;"
-        "INSERT INTO u SELECT generate_series(1, 3)"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE u (id int PRIMARY KEY);"
+    f"CREATE TABLE {LONG_NAME} (id int PRIMARY KEY);"
+    "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
+    "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i;"
+    "INSERT INTO u SELECT generate_series(1, 3)"
+)
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "table.include.list": f"public\\.(t|u|{LONG_NAME})",
         "snapshot.mode": "no_data",
         "signal.data.collection": "public.signals",
         "notification.enabled.channels": "sink",
         "notification.sink.topic.name": "notifications",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
-
-
-@pytest.fixture
-def reader(tables: Database) -> Iterator[Reader]:
-    found = Reader(properties(tables))
-    found.step()
-    yield found
-    found.stop()
+)
 
 
 def ask(database: Database, kind: str, data: Any) -> None:

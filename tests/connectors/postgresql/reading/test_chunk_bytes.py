@@ -10,23 +10,20 @@ import pytest
 from headrace.connectors.postgresql import lanes
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.reading import key_ranges
-from tests.connectors.postgresql.harness import Reader, wait_for
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
 WIDE = 250_000
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE wide (id int PRIMARY KEY, v text);"
-        "ALTER TABLE wide ALTER v SET STORAGE EXTERNAL;"
-        "CREATE TABLE behind (id int PRIMARY KEY);"
-        "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
-        "INSERT INTO behind SELECT generate_series(1, 5)"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE wide (id int PRIMARY KEY, v text);"
+    "ALTER TABLE wide ALTER v SET STORAGE EXTERNAL;"
+    "CREATE TABLE behind (id int PRIMARY KEY);"
+    "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
+    "INSERT INTO behind SELECT generate_series(1, 5)"
+)
 
 
 @pytest.fixture
@@ -43,14 +40,14 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[ChunkRows]:
     return found
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "table.include.list": "public\\.(wide|behind)",
         "snapshot.mode": "no_data",
         "signal.data.collection": "public.signals",
         "headrace.range.max.bytes": "16MB",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 def fill(database: Database, first: int, last: int, size: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.connectors.postgresql.streaming import Streaming
 from headrace.spool import backpressure
-from tests.connectors.postgresql.harness import Reader, wait_for
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -19,22 +19,19 @@ GENEROUS = 240.0
 """Seconds after which something that should end is called hanging."""
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE other (id int, v text);"
-        "CREATE TABLE documents (id int PRIMARY KEY, content bytea);"
-        "CREATE TABLE narrow (id int PRIMARY KEY)"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE other (id int, v text);"
+    "CREATE TABLE documents (id int PRIMARY KEY, content bytea);"
+    "CREATE TABLE narrow (id int PRIMARY KEY)"
+)
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "table.include.list": "public\\.(t|documents|narrow)",
         "snapshot.mode": "no_data",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 def write_filtered(database: Database, megabytes: int, transactions: int = 1) -> None:
