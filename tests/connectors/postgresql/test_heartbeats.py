@@ -99,7 +99,7 @@ def test_a_bounded_run_ends_whatever_the_interval(tables: Database) -> None:
     reader.step()
     tables.execute("INSERT INTO t VALUES (1)")
     reader.restart()
-    reader.drain(quiet=0.0, most=50)
+    reader.drain(most=50)
     assert len(reader.offsets) < 50
     reader.stop()
     assert sum(record["topic"] != TOPIC for record in reader.records) == 1

@@ -71,7 +71,7 @@ def read_all(given: dict[str, str], database: Database) -> list[int]:
         ]
 
     try:
-        wait_for(lambda: (reader.step(), len(read("behind")) == 5)[1], 120)
+        wait_for(lambda: (reader.step(), len(read("behind")) == 5)[1])
     finally:
         reader.stop()
     sizes = dict(database.execute("SELECT id, length(v) FROM wide"))
@@ -155,14 +155,14 @@ def test_a_chunk_that_was_cut_is_read_again_after_a_restart(
     def inserts() -> list[dict[str, Any]]:
         return reader.offsets[-1].get("signals", {}).get("inserts", [])
 
-    wait_for(lambda: (reader.step(), inserts())[1], 60)
+    wait_for(lambda: (reader.step(), inserts())[1])
     first = keys()
     end = reader.offsets.pop()
     reader.restart()
     again = reader.read(end)
     assert [json.loads(r["key"])["id"] for r in again if '"op":"r"' in r["value"]] == first
     reader.offsets.append(end)
-    wait_for(lambda: (reader.restart().step(), len(keys()) >= 60)[1], 120)
+    wait_for(lambda: (reader.restart().step(), len(keys()) >= 60)[1])
     reader.stop()
     assert keys() == list(range(1, 61))
     assert any(rows.cut for rows in chunks)

@@ -174,7 +174,7 @@ def test_a_row_that_is_larger_than_the_spool_passes(
             "INSERT INTO documents VALUES (%s, convert_to(repeat('x', %s), 'UTF8'))",
             (number, size << 19),
         )
-    wait_for(lambda: reader.step() and len(reader.records) == len(sizes), 60)
+    wait_for(lambda: reader.step() and len(reader.records) == len(sizes))
     reader.stop()
     assert [event["after"]["id"] for event in reader.events()] == list(range(len(sizes)))
 
@@ -192,7 +192,7 @@ def test_a_receiver_that_waits_for_the_sink_says_so(
         reader.plan()  # and it is not delivered
         return any("headrace.spool.max.bytes" in record.message for record in caplog.records)
 
-    wait_for(warned, 60)
+    wait_for(warned)
     reader.stop()
 
 
@@ -206,7 +206,7 @@ def test_limits_and_barriers_hold_behind_segments_without_rows(tables: Database)
     write_filtered(tables, 80)
     head = int(tables.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")[0][0])
     receiver = streaming_of(reader).receiver
-    wait_for(lambda: receiver.received.complete >= head, 60)
+    wait_for(lambda: receiver.received.complete >= head)
     sizes, operations = [], []
     while reader.step():
         sizes.append(len(reader.records))
@@ -242,7 +242,7 @@ def test_the_spool_counts_its_index(tables: Database) -> None:
     tables.execute("DELETE FROM narrow")
     reader.plan(30.0)
     streaming = streaming_of(reader)
-    wait_for(lambda: streaming.receiver.blocked, 60)
+    wait_for(lambda: streaming.receiver.blocked)
     resident = sum(
         piece.segment.size
         + sum(table.nbytes for table in (piece.index.rows_now(), piece.index.ends_now()))
