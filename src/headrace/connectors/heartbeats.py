@@ -16,9 +16,9 @@ import numpy as np
 from headrace.connect.deadline import Deadline
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
-from headrace.connectors.postgresql.places import heartbeat_part, ordinals_used
 from headrace.debezium.heartbeats import heartbeat
 from headrace.offsets.offset import Offset, P
+from headrace.offsets.ordinals import heartbeat_part, ordinals_used
 
 
 class Heartbeats:
@@ -75,7 +75,7 @@ class HeartbeatSlice:
 
 
 def heartbeat_slice(end: Offset[Any], topic: str) -> HeartbeatSlice:
-    """The heartbeat before `end`, behind the last row (see `places`). A message outside of a
+    """The heartbeat before `end`, behind the last row (see headrace.offsets.ordinals). A message outside of a
     transaction has the ordinal 0 at its position, so no heartbeat has its place."""
     inserts = 0 if end.signals is None else end.signals.ordinal
     place = (end.position.committed, 1, ordinals_used(end.heartbeat, inserts), 0)

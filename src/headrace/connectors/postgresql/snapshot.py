@@ -10,11 +10,11 @@ from headrace.connect.slices import Plan, Slice
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.places import ordinals_used
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkSlice
 from headrace.connectors.postgresql.reading.keeper import Keeper
 from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshotSource
+from headrace.offsets.ordinals import ordinals_used
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
 from headrace.signals.progress import Pending
