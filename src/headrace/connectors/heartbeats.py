@@ -75,8 +75,9 @@ class HeartbeatSlice:
 
 
 def heartbeat_slice(end: Offset[Any], topic: str) -> HeartbeatSlice:
-    """The heartbeat before `end`, behind the last row (see headrace.offsets.ordinals). A message outside of a
-    transaction has the ordinal 0 at its position, so no heartbeat has its place."""
+    """The heartbeat before `end`, behind the last row (numbers: headrace.offsets.ordinals). A
+    message outside of a transaction has the ordinal 0 at its position, so no heartbeat has its
+    place."""
     inserts = 0 if end.signals is None else end.signals.ordinal
     place = (end.position.committed, 1, ordinals_used(end.heartbeat, inserts), 0)
     if end.position.transaction is not None:
