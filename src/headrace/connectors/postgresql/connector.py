@@ -7,11 +7,14 @@ import logging
 import uuid
 from collections.abc import Callable
 
+import numpy as np
 import psycopg
 
 from headrace.connect.slices import Plan
+from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.engine import Engine, EngineOptions
 from headrace.connectors.heartbeats import Heartbeats
+from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql.beginning import Beginning
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
@@ -19,8 +22,8 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.heartbeats import HeartbeatQuery
+from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.log_stream import Log, LogStream
-from headrace.connectors.postgresql.metrics import PostgresMetrics
 from headrace.connectors.postgresql.position import (
     PostgresOffset,
     PostgresPosition,
@@ -35,6 +38,7 @@ from headrace.connectors.postgresql.replication.slot import (
     drop_when_free,
     find_slot,
 )
+from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.snapshot import Snapshot
 from headrace.connectors.postgresql.stored_position import StoredPosition
@@ -66,7 +70,13 @@ class PostgresDatabase:
         self._xmin = SlotXmin(config)
         query = config.heartbeat_action_query
         self.heartbeat_query = HeartbeatQuery(config, query) if query else None
-        self.metrics = PostgresMetrics(config, self._readiness)
+        incremental = IncrementalMetrics()
+        self.metrics = ConnectorMetrics(
+            StreamingMetrics(_source_position),
+            incremental,
+            lambda: self._readiness.captured,
+            lambda: SlotWatch.of(config),
+        )
         self._log = Log(
             config,
             self._capture,
@@ -74,7 +84,8 @@ class PostgresDatabase:
             self._readiness,
             self._position,
             plan,
-            self.metrics,
+            self.metrics.streaming,
+            incremental,
             self._xmin,
             waiting.orphaned,
             inline,
@@ -129,7 +140,7 @@ class PostgresDatabase:
 
     def begin(self, epoch: int) -> tuple[PostgresOffset, Snapshot | None]:
         """Publication and slot are made or found."""
-        self._position.known = False
+        self._position.is_known = False
         start, snapshot = self._beginning.begin(epoch)
         self._position.believe(start)
         return start, snapshot
@@ -170,7 +181,7 @@ class PostgresDatabase:
 
     def forget_position(self) -> None:
         """See Source."""
-        self._position.known = False
+        self._position.is_known = False
 
     # -- snapshot and stream --------------------------------------------------------------------
 
@@ -222,6 +233,11 @@ class PostgresDatabase:
                     log.warning("the slot %s is in use and stays", self._config.slot_name)
         except (HeadraceError, psycopg.Error) as error:
             log.warning("the slot %s could not be dropped: %s", self._config.slot_name, error)
+
+
+def _source_position(row: np.void | None) -> dict[str, int | None]:
+    """SourceEventPosition of the last row."""
+    return {"lsn": None if row is None else int(row["lsn"]), "xmin": None}
 
 
 def _event_settings(config: PostgresConfig, capture: Capture) -> PostgresSettings:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.connect.slices import Plan, Slice
-from headrace.connectors.metrics import StreamState
+from headrace.connectors.metrics import StreamingMetrics, StreamState
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.catalog.known_tables import KnownTables
@@ -15,7 +15,7 @@ from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.events import PostgresSettings
-from headrace.connectors.postgresql.metrics import PostgresMetrics
+from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness
@@ -100,7 +100,8 @@ class Log:
     readiness: Readiness
     position: StoredPosition
     plan: Plan
-    metrics: PostgresMetrics
+    metrics: StreamingMetrics
+    incremental: IncrementalMetrics
     xmin: SlotXmin
     orphaned: Callable[[], bool]
     inline: bool
@@ -133,7 +134,7 @@ class Log:
             relations,
             start,
             self._stream_options(),
-            metrics=self.metrics.streaming,
+            metrics=self.metrics,
             signals=signals,
             counts=counts,
         )
@@ -192,7 +193,7 @@ class Log:
         if table is None and not notifies and not has_channels(self.config):
             return None
         reader = ChunkReader(self.config, self.capture)
-        return Signals(self.config, reader, table, self.metrics.incremental, skips=greets)
+        return Signals(self.config, reader, table, self.incremental, skips=greets)
 
 
 def _row_options(config: PostgresConfig) -> int:
