@@ -28,8 +28,8 @@ from headrace.connectors.postgresql.inserts import (
 from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.places import INSERT_PARTS, Place, Stretch, ordinals_used
 from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
-from headrace.connectors.postgresql.reading.delivered import Delivered
 from headrace.connectors.postgresql.reading.key_ranges import Skipped
+from headrace.connectors.postgresql.visibility import DeliveredTransactions
 from headrace.connectors.postgresql.watermarks import Watermarks
 from headrace.connectors.postgresql.window import Chunk, Wave
 from headrace.errors import HeadraceError
@@ -87,7 +87,7 @@ class Signals:
         self._last: Offset | None = None
         self._wave: Wave | None = None
         self._repeated = 0
-        self._delivered = Delivered(reader)
+        self._delivered = DeliveredTransactions(reader)
         self._inserts: list[Insert] = []
         self._blocks: dict[tuple[int, int, int, int], Block] = {}
         self._before: Place | None = None
@@ -231,10 +231,9 @@ class Signals:
     def _events(self, stretch: Stretch, rows: np.ndarray) -> None:
         if len(rows) == 0:
             return
-        xids = stretch.transactions["xid"][rows["transaction"]]
         if self._wave is not None:
-            self._wave.events(rows, xids, stretch.facts, stretch.image)
-        self._delivered.add(xids)
+            self._wave.events(rows, stretch.transactions, stretch.facts, stretch.image)
+        self._delivered.add(rows, stretch.transactions)
 
     # -- signals --------------------------------------------------------------------------------
 

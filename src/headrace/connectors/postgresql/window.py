@@ -15,28 +15,8 @@ from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.images import UNAVAILABLE, Buffer, cells, is_whole
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.key_columns import KeyColumns, Text
-from headrace.connectors.postgresql.reading.keeper import parse_xids
 from headrace.signals.progress import Key, Pending
-
-
-class Snapshot8:
-    """A `txid_current_snapshot()`, and 32-bit ids of the log compared with it."""
-
-    def __init__(self, text: str) -> None:
-        self.xmin, self.xmax, self.running = parse_xids(text)
-        self._running = np.array(sorted(self.running), np.int64)
-
-    def widen(self, xids: np.ndarray) -> np.ndarray:
-        """64-bit ids of the log's: those nearest to this snapshot."""
-        base = self.xmax & ~0xFFFFFFFF
-        wide = base | (xids & 0xFFFFFFFF)
-        wide = np.where(wide > self.xmax + (1 << 31), wide - (1 << 32), wide)
-        return np.asarray(np.where(wide < self.xmax - (1 << 31), wide + (1 << 32), wide))
-
-    def hides(self, xids: np.ndarray) -> np.ndarray:
-        """Mask of the transactions (ids of the log) that it does not see."""
-        wide = self.widen(xids)
-        return np.asarray((wide >= self.xmax) | np.isin(wide, self._running))
+from headrace.snapshots.incremental.visibility import Visibility
 
 
 @dataclass(frozen=True)
@@ -47,7 +27,7 @@ class Chunk:
 
     table: Pending
     rows: ChunkRows | None
-    seen: Snapshot8
+    seen: Visibility
     taken_us: int
     lower: Key | None = None
     upper: Key | None = None
@@ -82,25 +62,25 @@ class Window:
     def events(
         self,
         rows: np.ndarray,
-        xids: np.ndarray,
+        transactions: np.ndarray,
         facts: Callable[[int], RelationFacts],
         image: Callable[[int], Buffer],
         *,
         opened: bool,
     ) -> None:
-        """The log's rows (of any table) that come next; `xids` are their transactions', `opened`:
-        they are inside the window."""
+        """The log's rows (of any table) that come next; `transactions` are those that they refer
+        to, `opened`: they are inside the window."""
         if not self.rows.facts.key or len(rows) == 0:
             return
         # The chunk may be large and the rows few: no np.isin, which sorts both.
         nearest = np.minimum(np.searchsorted(self._sorted, rows["hash"]), len(self._sorted) - 1)
-        mine = self._sorted[nearest] == rows["hash"]
-        if not mine.any():
+        candidates = rows[self._sorted[nearest] == rows["hash"]]
+        if len(candidates) == 0:
             return
-        hidden = self.chunk.seen.hides(xids)
+        hidden = self.chunk.seen.hides(candidates, transactions)
         if not opened:
-            mine &= hidden
-        for row, unseen in zip(rows[mine], hidden[mine], strict=True):
+            candidates, hidden = candidates[hidden], hidden[hidden]
+        for row, unseen in zip(candidates, hidden, strict=True):
             found = facts(int(row["relation"]))
             if found.name != self.rows.facts.name or found.kind != "table":
                 continue
@@ -174,14 +154,14 @@ class Wave:
     def events(
         self,
         rows: np.ndarray,
-        xids: np.ndarray,
+        transactions: np.ndarray,
         facts: Callable[[int], RelationFacts],
         image: Callable[[int], Buffer],
     ) -> None:
         """The log's rows that come next."""
         for window in self.windows:
             if window is not None:
-                window.events(rows, xids, facts, image, opened=self.opened)
+                window.events(rows, transactions, facts, image, opened=self.opened)
 
     def truncated(self, oids: set[int]) -> None:
         """Tables that were truncated before the window closed."""

@@ -7,13 +7,14 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from headrace.connect.rows import ROW
+from headrace.connect.rows import ROW, TRANSACTION
 from headrace.connectors.postgresql import window as windows
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
 from headrace.connectors.postgresql.images import make_image
 from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.window import Chunk, Snapshot8, Window
+from headrace.connectors.postgresql.visibility import VisibleTransactions
+from headrace.connectors.postgresql.window import Chunk, Window
 from headrace.signals.progress import Pending
 
 COLUMNS = 100
@@ -38,10 +39,12 @@ def test_facts_are_not_hashed_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
         np.cumsum([0, *map(len, images)], dtype=np.int64),
         np.array(keys, np.uint64),
     )
-    window = Window(Chunk(Pending("public.t", "s1"), rows, Snapshot8("10:10:"), 0), rows)
+    window = Window(Chunk(Pending("public.t", "s1"), rows, VisibleTransactions("10:10:"), 0), rows)
     events = np.zeros(len(images), ROW)
     events["hash"] = list(keys)
     events["new"] = list(keys)
+    transactions = np.zeros(1, TRANSACTION)
+    transactions["xid"] = 20
     version = facts()
     hashed = mock.Mock(side_effect=lambda _: 0)
     monkeypatch.setattr(RelationFacts, "__hash__", lambda self: hashed(self))
@@ -49,7 +52,7 @@ def test_facts_are_not_hashed_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
         for row in events:
             window.events(
                 row.reshape(1),
-                np.array([20]),
+                transactions,
                 lambda _: version,
                 lambda address: memoryview(images[address - 1]),
                 opened=True,

@@ -7,7 +7,8 @@ from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.window import Chunk, Snapshot8
+from headrace.connectors.postgresql.visibility import VisibleTransactions
+from headrace.connectors.postgresql.window import Chunk
 from headrace.signals.progress import Pending
 
 ONE, OTHER = Pending("public.one", "1"), Pending("public.other", "1")
@@ -25,7 +26,7 @@ def chunk(
     offsets = np.arange(rows + 1) * width
     images, hashes = np.zeros(rows * width, np.uint8), np.zeros(rows, np.uint64)
     found = ChunkRows(FACTS, images, offsets, hashes, cut=cut)
-    return Chunk(table, found, Snapshot8("1:1:"), 0, done=done)
+    return Chunk(table, found, VisibleTransactions("1:1:"), 0, done=done)
 
 
 def sizes() -> ChunkSizes:

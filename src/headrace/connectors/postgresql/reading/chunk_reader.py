@@ -27,7 +27,8 @@ from headrace.connectors.postgresql.reading.key_ranges import (
     problems,
     split,
 )
-from headrace.connectors.postgresql.window import Chunk, Snapshot8, row_key
+from headrace.connectors.postgresql.visibility import VisibleTransactions
+from headrace.connectors.postgresql.window import Chunk, row_key
 from headrace.errors import HeadraceError
 from headrace.signals.progress import Key, Pending
 
@@ -91,9 +92,9 @@ class ChunkReader:
             )
         )
 
-    def visible(self) -> Snapshot8:
+    def visible(self) -> VisibleTransactions:
         """What a snapshot sees now."""
-        return Snapshot8(self._one("SELECT txid_current_snapshot()::text"))
+        return VisibleTransactions(self._one("SELECT txid_current_snapshot()::text"))
 
     def _one(self, query: str) -> str:
         try:
@@ -176,7 +177,7 @@ class ChunkReader:
             ranges = [part.keys for part in parts if part.keys is not None]
             found = iter(self._lanes.read(lead, name, ranges))
             ends_early = not sizes.as_debezium
-            return _chunks(parts, found, Snapshot8(seen), taken, ends_early=ends_early)
+            return _chunks(parts, found, VisibleTransactions(seen), taken, ends_early=ends_early)
 
         return self._transaction(read, exports=most > 1)
 
@@ -240,7 +241,7 @@ class ChunkReader:
 def _chunks(
     parts: Sequence[_Part],
     found: Iterator[ChunkRows | Skipped],
-    seen: Snapshot8,
+    seen: VisibleTransactions,
     taken: int,
     *,
     ends_early: bool,
