@@ -14,6 +14,7 @@ from headrace.connectors.postgresql.catalog.catalog import Catalog, message_of
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.filtered_rows import DIALECT
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.lanes import Lanes
 from headrace.connectors.postgresql.offset import parse_lsn
@@ -136,7 +137,7 @@ class ChunkReader:
             try:
                 from headrace.signals.conditions import checked_filter  # 0.2 s, seldom needed
 
-                condition = checked_filter(pending.condition, pending.name, names)
+                condition = checked_filter(pending.condition, pending.name, names, dialect=DIALECT)
             except ValueError as error:
                 raise Skipped("SKIPPED", str(error)) from None
         needed = {*facts.key, *key}

@@ -20,6 +20,7 @@ from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, settings_of_users
 from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.filtered_rows import DIALECT
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkQuery
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
@@ -207,7 +208,9 @@ class PostgresSnapshotSource:
             from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
 
             columns = {c.name for c in described[0].columns}
-            condition = selected_filter(table.condition, described[0].name, columns)
+            condition = selected_filter(
+                table.condition, described[0].name, columns, dialect=DIALECT
+            )
         count = None
         counted = announcements is not None and announcements.behind
         if counted and not (chunk.first and len(table.leaves) == 1):

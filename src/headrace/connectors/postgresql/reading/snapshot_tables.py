@@ -16,7 +16,7 @@ from headrace.connectors.postgresql.connection import (
     settings_of_users,
     translate,
 )
-from headrace.connectors.postgresql.filtered_rows import check_filter
+from headrace.connectors.postgresql.filtered_rows import DIALECT, check_filter
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
     cut_of,
@@ -109,7 +109,9 @@ class TableList:
         types = [reading.type_facts(column.type_oid) for column in table.columns]
         find_operators_in(self._connection, operator_schemas(types))
         try:
-            checked = selected_filter(condition, table.name, {c.name for c in table.columns})
+            checked = selected_filter(
+                condition, table.name, {c.name for c in table.columns}, dialect=DIALECT
+            )
             check_filter(self._connection, (table.schema, table.table), checked)
         except ValueError as problem:
             log.warning("%s is not read: %s", table.name, problem)
