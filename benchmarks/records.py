@@ -15,12 +15,13 @@ from headrace.connect.rows import RowTable
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
-    EventSettings,
+    PostgresSettings,
+    PostgresSource,
     RelationFacts,
-    shape_of,
 )
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
+from headrace.streaming.facts import shape_of
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,
@@ -102,7 +103,7 @@ def measure(tables: int) -> tuple[float, float]:
     raw = stream(tables)
     index = Index(raw, [len(TYPES)] * tables)
     assert len(index.rows) == EVENTS, index.status
-    settings = EventSettings("bench", "shop", run="a-run")
+    settings = PostgresSettings("bench", PostgresSource("shop"), run="a-run")
     shapes = {n: shape_of(facts(n), settings) for n in range(tables)}
     converter = JsonConverter(JsonOptions(), JsonOptions(), JsonOptions())
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))

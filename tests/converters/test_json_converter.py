@@ -14,15 +14,16 @@ from headrace.connect.rows import RowTable
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
-    EventSettings,
+    PostgresSettings,
+    PostgresSource,
     RelationFacts,
-    shape_of,
 )
 from headrace.converters import rows as json_converter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.debezium.column_rules import Hash
 from headrace.errors import HeadraceError
+from headrace.streaming.facts import shape_of
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,
@@ -36,7 +37,7 @@ from tests.connectors.postgresql.replication.pgoutput import (
 from tests.converters.plain_renderer import NOW, PlainRenderer
 
 OPTIONS = JsonOptions()
-SETTINGS = EventSettings("server", "shop", run="a-run")
+SETTINGS = PostgresSettings("server", PostgresSource("shop"), run="a-run")
 TYPES = {"int4": 23, "text": 25, "numeric": 1700, "timestamptz": 1184, "bool": 16, "float8": 701}
 COLUMNS = ("int4", "text", "numeric", "timestamptz", "bool", "float8")
 

@@ -10,11 +10,11 @@ import pytest
 
 from headrace.connect.rows import RowTable
 from headrace.connect.sized_cache import SizedCache
-from headrace.connectors.postgresql import events
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
-    EventSettings,
+    PostgresSettings,
+    PostgresSource,
     RelationFacts,
 )
 from headrace.connectors.postgresql.slices import FactsPacker, LogSlice
@@ -23,6 +23,7 @@ from headrace.converters.json.values import JsonOptions
 from headrace.converters.program import Program
 from headrace.converters.rows import JsonConverter
 from headrace.spool.extract import pack_inline
+from headrace.streaming import facts as streamed
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,
@@ -32,7 +33,7 @@ from tests.connectors.postgresql.replication.pgoutput import (
     insert,
 )
 
-SETTINGS = EventSettings("server", "shop", run="a-run")
+SETTINGS = PostgresSettings("server", PostgresSource("shop"), run="a-run")
 TYPES = ((23, "int4", -1), (25, "text", -1), (1700, "numeric", 655366), (1184, "timestamptz", -1))
 
 
@@ -69,8 +70,8 @@ def convert(converter: JsonConverter, relations: dict[int, RelationFacts]) -> No
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch) -> SizedCache:
     """An empty cache of shapes that holds ten tables of 40 columns."""
-    small = SizedCache(10 * events.nbytes_of(facts(0, 40)))
-    monkeypatch.setattr(events, "_shapes", small)
+    small = SizedCache(10 * facts(0, 40).nbytes)
+    monkeypatch.setattr(streamed, "_shapes", small)
     return small
 
 
@@ -120,5 +121,5 @@ def test_what_a_shape_and_its_programs_take_is_not_underestimated(
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    estimate = sum(events.nbytes_of(relation) for relation in relations.values())
+    estimate = sum(relation.nbytes for relation in relations.values())
     assert taken <= estimate <= 5 * taken

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound, grouped
-from headrace.snapshots.progress import SnapshotProgress
 from headrace.snapshots.snapshot import AttemptOver, Snapshot, SnapshotOptions
 from headrace.snapshots.tables import Leaf, SnapshotTable
 

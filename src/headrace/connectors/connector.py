@@ -6,25 +6,13 @@ slices travel to tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from headrace.connect.records import Records
-
-OffsetObject = Mapping[str, Any]
-"""An offset as JSON: canonical key order, no clocks."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How many slices at most, and which kind: `key` (records of one key share a slice), or
-    `position` (contiguous pieces of the log, for sinks that order by `sequence`)."""
-
-    slices: int
-    order: str
+from headrace.connect.slices import Slice
+from headrace.offsets.offset import OffsetObject
 
 
 @dataclass(frozen=True)
@@ -36,25 +24,6 @@ class Status:
     server_position: str
     lag_bytes: int
     details: Mapping[str, Any]
-
-
-class Slice(Protocol):
-    """A part of a range that one task reads. Log slices are pure functions of their rows; query
-    slices (snapshot chunks) open a connection."""
-
-    @property
-    def epoch(self) -> int:
-        """First part of the records' `sequence`."""
-        ...
-
-    @property
-    def log_bytes(self) -> int | None:
-        """Bytes of log that `read` works on; None when it asks a database."""
-        ...
-
-    def read(self) -> Iterator[list[Records]]:
-        """Records in pieces; the pieces follow one another in total order."""
-        ...
 
 
 class Connector(Protocol):

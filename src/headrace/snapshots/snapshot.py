@@ -7,10 +7,10 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
 from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
 from headrace.snapshots.notifications import announcements
-from headrace.snapshots.progress import SnapshotProgress
 from headrace.snapshots.source import SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable
 from headrace.snapshots.walker import Walker

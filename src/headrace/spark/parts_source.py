@@ -20,8 +20,9 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from headrace.config.connector import ConnectorConfig
-from headrace.connectors.connector import OffsetObject, Slice
+from headrace.connect.slices import Slice
 from headrace.connectors.registry import parse_options
+from headrace.offsets.offset import OffsetObject
 from headrace.sinks.file.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, task_part_name, write_part

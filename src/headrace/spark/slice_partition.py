@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql.datasource import InputPartition
 
-from headrace.connectors.connector import Slice
+from headrace.connect.slices import Slice
 from headrace.errors import HeadraceError
 
 _LIMIT = "spark.rpc.message.maxSize"

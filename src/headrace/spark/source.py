@@ -10,8 +10,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAv
 from pyspark.sql.types import StructType
 
 from headrace.config.connector import ConnectorConfig
-from headrace.connectors.connector import OffsetObject
 from headrace.connectors.registry import parse_options
+from headrace.offsets.offset import OffsetObject
 from headrace.spark.slice_partition import SlicePartition
 
 if TYPE_CHECKING:

@@ -14,8 +14,10 @@ from pathlib import Path
 from types import FrameType
 
 from headrace.config.connector import ConnectorConfig
-from headrace.connectors.connector import Connector, OffsetObject, Slice
+from headrace.connect.slices import Slice
+from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector
+from headrace.offsets.offset import OffsetObject
 from headrace.spark.slice_partition import (
     SlicePartition,
     driver_command,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from headrace.config.connector import ConnectorConfig
-from headrace.connectors.connector import Slice
+from headrace.connect.slices import Slice
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError

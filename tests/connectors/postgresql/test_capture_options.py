@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.connectors.postgresql.replication.replica_identity import (
+from headrace.connectors.postgresql.replica_identity_rules import (
     IdentityRule,
     parse_identity_rules,
 )
+from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database

@@ -291,9 +291,9 @@ def test_filters_combine_their_lists() -> None:
     [
         ("", "config.missing"),
         ("${env:HEADRACE_UNSET}", "config.unresolved_reference"),
-        ("io.debezium.connector.mysql.MySqlConnector", "connectors.unknown"),
-        ("io.debezium.connector.oracle.OracleConnector", "connectors.not_available"),
-        ("mongodb", "connectors.not_available"),
+        ("io.debezium.connector.mysql.MySqlConnector", "connectors.not_available"),
+        ("io.debezium.connector.Nothing", "connectors.unknown"),
+        ("nothing", "connectors.unknown"),
     ],
 )
 def test_a_connector_class_that_is_not_there_is_named(name: str, code: str) -> None:

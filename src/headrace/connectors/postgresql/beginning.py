@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
-from headrace.connectors.connector import Plan
+from headrace.connect.slices import Plan
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.readiness import Readiness
 from headrace.connectors.postgresql.reading.keeper import Keeper
 from headrace.connectors.postgresql.replication.publication import (
@@ -65,7 +65,7 @@ class Beginning:
         """A snapshot to begin or to go on with."""
         return Snapshot(self._config, self._capture, self._catalog, self._plan, keeper, self._check)
 
-    def begin(self, epoch: int = 1) -> tuple[Offset, Snapshot | None]:
+    def begin(self, epoch: int = 1) -> tuple[PostgresOffset, Snapshot | None]:
         """Makes or finds the slot. What it makes is undone if it fails."""
         connection, tables = self._readiness.prepare()
         made = _Made()
@@ -81,7 +81,7 @@ class Beginning:
                 return snapshot.begin(start, keeper), snapshot
             assert snapshot is not None
             system = self._readiness.cluster(connection)
-            start = Offset(self._config.topic_prefix, epoch, system, order=self._plan.order)
+            start = self._offset(PostgresPosition(), epoch, system)
             return snapshot.begin(start, None), snapshot
         except BaseException:
             if snapshot is not None:
@@ -91,15 +91,15 @@ class Beginning:
         finally:
             connection.close()
 
-    def again(self, after: Offset) -> tuple[Offset, Snapshot]:
+    def again(self, after: PostgresOffset) -> tuple[PostgresOffset, Snapshot]:
         """A snapshot at a stored position: its rows come before the changes since then."""
         snapshot = self.snapshot()
         try:
             self._pause(self._config.snapshot_delay_ms / 1000)
             start = replace(after, epoch=after.epoch + 1, order=self._plan.order)
-            if start.txn is None:
+            if start.position.transaction is None:
                 # As Debezium: `sequence` knows no commit before the snapshot.
-                start = replace(start, last_commit=None)
+                start = replace(start, position=replace(start.position, last_commit=None))
             return snapshot.begin(start, None), snapshot
         except BaseException:
             snapshot.close()
@@ -117,7 +117,7 @@ class Beginning:
         tables: list[CatalogTable],
         made: _Made,
         epoch: int,
-    ) -> tuple[Offset, Keeper | None]:
+    ) -> tuple[PostgresOffset, Keeper | None]:
         """The position of the slot, and a keeper of its snapshot when it is new."""
         config = self._config
         with connect(config, replication=True, application="headrace") as replication:
@@ -126,17 +126,22 @@ class Beginning:
             self._readiness.set_identities(connection, tables)
             made.publication = ensure_publication(connection, config, names)
             self._readiness.check_published(connection, tables, first=True)
-            start = Offset(config.topic_prefix, epoch, system, order=self._plan.order)
             wait_until_free(lambda: find_slot(connection, config.slot_name), config, log.warning)
             state = find_slot(connection, config.slot_name)
             if state is not None:
                 check_slot(state, config)
-                return replace(start, lsn_commit=state.confirmed_flush_lsn or 0), None
+                position = PostgresPosition(state.confirmed_flush_lsn or 0)
+                return self._offset(position, epoch, system), None
             slot = create_slot(replication, config)
             made.slot = True
-            start = replace(start, lsn_commit=slot.consistent_point)
+            start = self._offset(PostgresPosition(slot.consistent_point), epoch, system)
             keeper = Keeper(config, slot.snapshot) if self._rule.at_first else None
             return start, keeper
+
+    def _offset(self, position: PostgresPosition, epoch: int, system: str) -> PostgresOffset:
+        return PostgresOffset(
+            self._config.topic_prefix, position, epoch, system, order=self._plan.order
+        )
 
     def _undo(self, connection: psycopg.Connection, made: _Made) -> None:
         """Nothing half-created stays behind."""

@@ -18,8 +18,8 @@ from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.findings import Finding, Rights
 from headrace.connectors.postgresql.log_checks import LogChecks
 from headrace.connectors.postgresql.reading.overrides import Overrides
+from headrace.connectors.postgresql.replica_identity_rules import rules_for
 from headrace.connectors.postgresql.replication.publication import named
-from headrace.connectors.postgresql.replication.replica_identity import wanted_rules
 from headrace.connectors.postgresql.types.resolve import resolve
 from headrace.debezium.name_clashes import name_clashes
 from headrace.errors import HeadraceError
@@ -238,7 +238,7 @@ class _Checks(LogChecks):
 
     def _with_identity_set(self, table: CatalogTable) -> CatalogTable:
         """As replica.identity.autoset.values will leave it."""
-        wanted = wanted_rules(self._config.replica_identity_autoset_values, table.name)
+        wanted = rules_for(self._config.replica_identity_autoset_values, table.name)
         if len(wanted) != 1 or wanted[0].letter == table.identity:
             return table
         if wanted[0].index is None and self._rights[table.oid].owned:

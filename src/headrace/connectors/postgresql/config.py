@@ -37,7 +37,7 @@ from headrace.config.property import (
     not_needed,
     refused,
 )
-from headrace.connectors.postgresql.replication.replica_identity import (
+from headrace.connectors.postgresql.replica_identity_rules import (
     IdentityRule,
     parse_identity_rules,
 )

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from headrace.connectors.connector import OffsetObject, Plan, Slice, Status
+from headrace.connect.slices import Plan, Slice
+from headrace.connectors.connector import Status
 from headrace.connectors.postgresql.beginning import Beginning
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
@@ -20,10 +21,16 @@ from headrace.connectors.postgresql.catalog.known_tables import KnownTables
 from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.events import EventSettings
+from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.heartbeats import Heartbeats, heartbeat_slice
 from headrace.connectors.postgresql.metrics import PostgresMetrics
-from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
+from headrace.connectors.postgresql.position import (
+    PostgresOffset,
+    PostgresPosition,
+    format_lsn,
+    parse_lsn,
+    read_offset,
+)
 from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
@@ -41,11 +48,12 @@ from headrace.connectors.postgresql.replication.stream import Stream, open_strea
 from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.snapshot import AttemptOver, Snapshot
 from headrace.connectors.postgresql.stored_position import StoredPosition
-from headrace.connectors.postgresql.streaming import Streaming, position_text
+from headrace.connectors.postgresql.streaming import Streaming
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.debezium.event_format import FORMATS
 from headrace.debezium.transactions import MESSAGES
 from headrace.errors import HeadraceError
+from headrace.offsets.offset import OffsetObject
 from headrace.signals.channels import has_channels
 
 log = logging.getLogger(__name__)
@@ -74,16 +82,15 @@ class PostgresConnector:
         self._format = FORMATS[str(config.event_format_version)]
         with_context = config.extended_headers_enabled and self._format.context_headers
         run = str(uuid.uuid4()) if with_context else ""
-        self._settings = EventSettings(
+        self._settings = PostgresSettings(
             config.topic_prefix,
-            config.database_dbname,
-            self._capture.types,
+            PostgresSource(config.database_dbname, config.xmin_fetch_interval_ms > 0),
             run,
             counted=config.provide_transaction_metadata,
             format=self._format,
             names=self._capture.names,
             converting=str(config.event_converting_failure_handling_mode),
-            xmin=config.xmin_fetch_interval_ms > 0,
+            types=self._capture.types,
         )
         self._xmin = SlotXmin(config)
         self._heartbeats = Heartbeats.of(config)
@@ -109,13 +116,13 @@ class PostgresConnector:
         self._bounded = False
         self._target: int | None = None
         self._attempts = 0
-        self._acknowledged: Offset | None = None
+        self._acknowledged: PostgresOffset | None = None
 
     # -- the contract ---------------------------------------------------------------------------
 
     def validate(self, stored: OffsetObject | None) -> None:
         """Server, role, tables, slot and publication, as far as a look tells; see the contract."""
-        offset = None if stored is None else Offset.from_json(stored, self.config.topic_prefix)
+        offset = None if stored is None else read_offset(stored, self.config.topic_prefix)
         connection, tables = self._readiness.prepare()
         try:
             system = self._readiness.cluster(connection)
@@ -139,14 +146,14 @@ class PostgresConnector:
 
     def poll(self, after: OffsetObject, wait: timedelta) -> OffsetObject:
         """The end of the next range; see the contract."""
-        offset = Offset.from_json(after, self.config.topic_prefix)
+        offset = read_offset(after, self.config.topic_prefix)
         end = self._retried(lambda: self._poll(offset, wait.total_seconds()))
         return after if end == offset else end.to_json()
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> list[Slice]:
         """The slices of (start, end]."""
-        first = Offset.from_json(start, self.config.topic_prefix)
-        last = Offset.from_json(end, self.config.topic_prefix)
+        first = read_offset(start, self.config.topic_prefix)
+        last = read_offset(end, self.config.topic_prefix)
         return self._retried(lambda: self._slices(first, last))
 
     def bounded(self) -> None:
@@ -156,26 +163,27 @@ class PostgresConnector:
     def latest(self) -> OffsetObject:
         """The server's position as last heard, or nothing before streaming; and the metrics."""
         position = self._streaming.server_position() if self._streaming else 0
-        place = Offset(self.config.topic_prefix, 1, self._position.system, lsn_commit=position)
+        system = self._position.system
+        place = PostgresOffset(self.config.topic_prefix, PostgresPosition(position), 1, system)
         return place.to_json() | {"metrics": self.metrics()}
 
     def acknowledge(self, offset: OffsetObject) -> None:
         """Remembered and told to the server by the receiver (Invariant 1)."""
-        done = Offset.from_json(offset, self.config.topic_prefix)
+        done = read_offset(offset, self.config.topic_prefix)
         if done.is_initial:
             return
         self._acknowledged = done
         if self._streaming is not None and done.epoch == self._streaming.start.epoch:
-            self._streaming.acknowledge(done.lsn_commit)
+            self._streaming.acknowledge(done.position.lsn_commit)
 
     def status(self) -> Status:
         """Phase, positions, lag in bytes of WAL."""
         done = self._acknowledged
         head = self._streaming.server_position() if self._streaming else 0
-        lag = max(0, head - done.lsn_commit) if done is not None and head else 0
+        lag = max(0, head - done.position.lsn_commit) if done is not None and head else 0
         phase = "streaming" if self._streaming else "snapshot" if self._snapshot else "starting"
         details = self.metrics()
-        return Status(phase, position_text(done) if done else "", format_lsn(head), lag, details)
+        return Status(phase, str(done.position) if done else "", format_lsn(head), lag, details)
 
     def metrics(self) -> dict[str, Any]:
         """See the contract."""
@@ -259,7 +267,7 @@ class PostgresConnector:
 
     # -- polling --------------------------------------------------------------------------------
 
-    def _poll(self, after: Offset, seconds: float) -> Offset:
+    def _poll(self, after: PostgresOffset, seconds: float) -> PostgresOffset:
         self._check_orphaned()
         if after.is_initial:
             return self._begin()
@@ -272,7 +280,7 @@ class PostgresConnector:
                 end = self._continued().poll(after)
                 self._metrics.planned(after.snapshot, end)
                 return end if end.snapshot is not None else self._beat(end)
-            if after.signals is not None and after.signals.blocking and after.txn is None:
+            if after.signals is not None and after.signals.blocking and after.position.txn is None:
                 log.info("the stream waits for a blocking snapshot")
                 return self._continued().begin_blocking(after, after.signals.blocking)
         except AttemptOver:
@@ -297,7 +305,7 @@ class PostgresConnector:
                 raise
             return begun
 
-    def _poll_stream(self, after: Offset, seconds: float) -> Offset:
+    def _poll_stream(self, after: PostgresOffset, seconds: float) -> PostgresOffset:
         streaming = self._stream(after)
         if self._bounded:
             end = self._xmin.shown(after, streaming.poll(after, seconds, self._bound()))
@@ -311,10 +319,10 @@ class PostgresConnector:
     def _beats(self) -> bool:
         return self._heartbeats is not None and self._heartbeats.remaining() == 0
 
-    def _beat(self, end: Offset) -> Offset:
+    def _beat(self, end: PostgresOffset) -> PostgresOffset:
         return end if self._heartbeats is None else self._heartbeats.beat(end)
 
-    def _renewed(self, after: Offset) -> Offset | None:
+    def _renewed(self, after: PostgresOffset) -> PostgresOffset | None:
         """What the mode makes of a position that was lost while streaming."""
         self._close_streaming()
         self._position.known = self._started = False
@@ -354,7 +362,7 @@ class PostgresConnector:
 
     # -- starting -------------------------------------------------------------------------------
 
-    def _begin(self, epoch: int = 1) -> Offset:
+    def _begin(self, epoch: int = 1) -> PostgresOffset:
         self._position.known = self._started = False
         offset, self._snapshot = self._beginning.begin(epoch)
         self._metrics.captured = self._readiness.captured
@@ -362,14 +370,14 @@ class PostgresConnector:
         self._position.known = self._started = True
         return offset
 
-    def _begin_again(self, after: Offset) -> Offset:
+    def _begin_again(self, after: PostgresOffset) -> PostgresOffset:
         """A new attempt of the snapshot with a new slot and the next epoch."""
         log.warning("the snapshot cannot go on with a later one: it starts again")
         self._end_snapshot()
         self._beginning.drop_slot()
         return self._begin(after.epoch + 1)
 
-    def _resume(self, after: Offset) -> Offset | None:
+    def _resume(self, after: PostgresOffset) -> PostgresOffset | None:
         """Once per process: a new beginning, when the mode asks for one at every start, or when
         the log from `after` on is gone and the mode repairs that. Raises AttemptOver."""
         if self._started:
@@ -395,7 +403,7 @@ class PostgresConnector:
             return offset
         return self._begin(after.epoch + 1)
 
-    def _go_on(self, after: Offset) -> None:
+    def _go_on(self, after: PostgresOffset) -> None:
         """Raises AttemptOver when the snapshot at `after` cannot go on."""
         assert after.snapshot is not None
         if not after.snapshot.blocking:
@@ -409,7 +417,7 @@ class PostgresConnector:
             self._snapshot = self._beginning.snapshot()
         return self._snapshot
 
-    def _stream(self, start: Offset) -> Streaming:
+    def _stream(self, start: PostgresOffset) -> Streaming:
         if self._streaming is not None:
             return self._streaming
         config = self.config
@@ -432,7 +440,7 @@ class PostgresConnector:
             extra = {"messages": "true"} if replication.info.server_version >= 140000 else {}
             extra |= dict(config.slot_stream_params)
             command = start_command(
-                config.slot_name, start.lsn_commit, config.publication_name, extra
+                config.slot_name, start.position.lsn_commit, config.publication_name, extra
             )
             return open_stream(replication.pgconn, command)
 
@@ -475,7 +483,7 @@ class PostgresConnector:
         reader = ChunkReader(self.config, self._capture)
         return Signals(self.config, reader, table, self._metrics.incremental, skips=skips)
 
-    def _slices(self, start: Offset, end: Offset) -> list[Slice]:
+    def _slices(self, start: PostgresOffset, end: PostgresOffset) -> list[Slice]:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:
             return []
         if end.snapshot is not None:
@@ -493,7 +501,7 @@ class PostgresConnector:
             found.append(heartbeat_slice(end, self._capture.topics.heartbeats))
         return found
 
-    def _gone(self, start: Offset) -> bool:
+    def _gone(self, start: PostgresOffset) -> bool:
         """Whether a range that was planned before a restart cannot be read any more, and the next
         one begins anew."""
         lost = self._position.check(start, lambda: None)

@@ -5,16 +5,14 @@ Facts are small and picklable; a task makes the shape once and keeps it.
 
 from __future__ import annotations
 
-import json
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import (
     Cell,
     Constant,
-    Header,
     Image,
     LsnPair,
     Marker,
@@ -27,7 +25,6 @@ from headrace.connect.records import (
     TransactionLsn,
 )
 from headrace.connect.schema import Schema, Type
-from headrace.connect.sized_cache import SizedCache
 from headrace.connectors.postgresql.catalog.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.column_rendering import under_rule
 from headrace.connectors.postgresql.reselection import Lookup
@@ -35,15 +32,12 @@ from headrace.connectors.postgresql.types import binary as binary_types
 from headrace.connectors.postgresql.types.resolve import NO_PLACEHOLDER, ColumnType, resolve
 from headrace.debezium import source_info, transactions
 from headrace.debezium.column_rules import ColumnRule
-from headrace.debezium.event_format import CURRENT, EventFormat
-from headrace.debezium.events import ColumnCells, change_event, context_headers
+from headrace.debezium.events import ColumnCells, change_event
 from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
-from headrace.debezium.names import AS_NAMED, NameAdjustment
-from headrace.debezium.notifications import NOTIFICATION_KEY, NOTIFICATION_VALUE
 from headrace.errors import HeadraceError
+from headrace.streaming.facts import EventSettings, TopicFacts
 
 CONNECTOR = "postgresql"
-_MESSAGES = ("message", "message outside")
 
 
 @dataclass(frozen=True)
@@ -65,11 +59,20 @@ class ColumnFacts:
     comment: str | None = None
 
 
+class RelationKind(StrEnum):
+    """What the records of a relation version are."""
+
+    CHANGES = "changes"
+    """Changes of rows, and rows of snapshots."""
+    TRUNCATES = "truncates"
+    """Truncations: their events have no key."""
+    INCREMENTAL = "incremental"
+    """Rows that incremental chunks read, which have no place in the log."""
+
+
 @dataclass(frozen=True)
 class RelationFacts:
-    """A table between two schema changes. `kind`: table, truncate (no key), message, message
-    outside a transaction, the begin or end of a transaction, incremental (its rows are read, and
-    have no place in the log), or notification. `key_fields` are constants behind the key columns;
+    """A table between two schema changes. `key_fields` are constants behind the key columns;
     `lookup` says what of new rows is read again; `origin` names where the transaction was
     replicated from."""
 
@@ -78,7 +81,7 @@ class RelationFacts:
     topic: str
     columns: tuple[ColumnFacts, ...]
     key: tuple[str, ...]
-    kind: str = "table"
+    kind: RelationKind = RelationKind.CHANGES
     key_fields: tuple[tuple[str, str], ...] = ()
     lookup: Lookup | None = None
     origin: str | None = None
@@ -89,30 +92,153 @@ class RelationFacts:
         return f"{self.schema}.{self.table}"
 
     @property
+    def collection(self) -> str:
+        """What transaction metadata calls the table."""
+        return self.name
+
+    @property
     def types(self) -> tuple[TypeFacts, ...]:
-        """Those of the columns."""
+        """The types of the columns."""
         return tuple(column.type for column in self.columns)
 
     @property
-    def collection(self) -> str:
-        """What transaction metadata calls it."""
-        return transactions.MESSAGES if self.kind.startswith("message") else self.name
+    def cell_names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def holds_changes(self) -> bool:
+        """Whether its records are changes of single rows."""
+        return self.kind is RelationKind.CHANGES
+
+    @property
+    def wants_lookup(self) -> bool:
+        """Whether a post-processor reads cells of its new rows again."""
+        return self.lookup is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the shape takes, with the programs that a converter makes of it; at least,
+        and about twice, what was measured."""
+        texts = sum(
+            len(column.name) + len(column.default or "") + len(column.comment or "")
+            for column in self.columns
+        )
+        types = [column.type.element or column.type for column in self.columns]
+        labels = sum(len(label) for described in types for label in described.labels)
+        return 40_000 + 3_000 * len(self.columns) + 20 * (texts + labels)
+
+    def as_incremental(self) -> RelationFacts:
+        """The facts of the table's rows as incremental chunks read them."""
+        return replace(self, kind=RelationKind.INCREMENTAL)
+
+    def as_truncates(self) -> RelationFacts:
+        """The facts of the table's truncations."""
+        return RelationFacts(
+            self.schema, self.table, self.topic, self.columns, self.key, RelationKind.TRUNCATES
+        )
+
+    def key_cells(self, settings: EventSettings) -> list[Cell]:
+        """The cells of the key columns, in key order; columns of types that events leave out are
+        none of them."""
+        names = self.cell_names
+        places = [names.index(name) for name in dict.fromkeys(self.key) if name in names]
+        cells = (column_cell(self, place, settings) for place in places)
+        return [cell for cell in cells if cell is not None]
+
+    def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:
+        """The cells of the captured columns: as they are, and as rows of events show them."""
+        pairs: list[tuple[Cell, Cell | Constant]] = []
+        for index, column in enumerate(self.columns):
+            cell = column_cell(self, index, settings) if column.captured else None
+            if cell is not None:
+                pairs.append((cell, _as_shown(cell, column)))
+        return pairs
+
+    def shape(self, settings: EventSettings) -> Shape:
+        """The shape of the table's events."""
+        rows: list[ColumnCells] = []
+        keys: dict[str, ColumnCells] = {}
+        for index, column in enumerate(self.columns):
+            if not column.captured and column.name not in self.key:
+                continue
+            name, cell = column.name, column_cell(self, index, settings)
+            if cell is None:
+                continue
+            keys[name] = ColumnCells(name, cell)
+            if column.captured:
+                rows.append(ColumnCells(name, _as_shown(cell, column)))
+        key: list[ColumnCells] = []
+        if self.kind is not RelationKind.TRUNCATES:
+            key = [keys[name] for name in self.key if name in keys]
+            key += [
+                ColumnCells(name, Constant(Schema(Type.STRING), value))
+                for name, value in self.key_fields
+            ]
+        return change_event(
+            self.topic,
+            rows,
+            key,
+            _source(self, settings),
+            settings.headers(),
+            settings.transaction_block(counted=self.kind is not RelationKind.INCREMENTAL),
+            settings.format,
+            settings.names,
+        )
 
 
 @dataclass(frozen=True)
-class EventSettings:
+class MessageFacts(TopicFacts):
+    """Logical messages; their images have prefix and content. `transactional` ones are part of a
+    transaction."""
+
+    transactional: bool
+    origin: str | None = None
+
+    @property
+    def collection(self) -> str:
+        """What transaction metadata counts messages under."""
+        return transactions.MESSAGES
+
+    def shape(self, settings: EventSettings) -> Shape:
+        """The shape of messages, which have no context headers."""
+        return _message_shape(
+            self.topic,
+            _source(RelationFacts("", "", "", (), (), origin=self.origin), settings),
+            settings.transaction_block(counted=self.transactional),
+            _postgres(settings),
+        )
+
+
+@dataclass(frozen=True)
+class PostgresSource:
+    """The source block of a database; `xmin`: the rows of the log know the slot's xmin."""
+
+    database: str
+    xmin: bool = False
+    connector: str = CONNECTOR
+
+    def transaction_id(self) -> Node:
+        """The transaction's number and the row's LSN."""
+        return TransactionLsn(Schema(Type.STRING))
+
+
+@dataclass(frozen=True)
+class PostgresSettings(EventSettings):
     """What all events of a run have in common."""
 
-    server: str
-    database: str
+    source: PostgresSource = field(default_factory=lambda: PostgresSource(""))
     types: TypeOptions = field(default_factory=TypeOptions)
-    run: str = ""  # empty: no context headers
-    task: str = "0"
-    counted: bool = False  # the rows know their order in their transaction
-    format: EventFormat = CURRENT
-    names: NameAdjustment = AS_NAMED
     converting: str = "warn"  # event.converting.failure.handling.mode
-    xmin: bool = False  # the rows of the log know the slot's xmin
+
+
+def _postgres(settings: EventSettings) -> PostgresSettings:
+    assert isinstance(settings, PostgresSettings)
+    return settings
+
+
+def _as_shown(cell: Cell, column: ColumnFacts) -> Cell | Constant:
+    return under_rule(cell, column.rule, column.type, column.typmod, column.name, column.comment)
 
 
 def column_type(
@@ -159,8 +285,8 @@ def _decoder(kind: ColumnType, converting: str) -> Callable[[bytes], object]:
 def column_cell(facts: RelationFacts, index: int, settings: EventSettings) -> Cell | None:
     """A column's cell in the key, and in rows unless it has a rule; None when Debezium leaves its
     type out."""
-    column = facts.columns[index]
-    kind = column_type(facts, column, settings.types)
+    column, options = facts.columns[index], _postgres(settings)
+    kind = column_type(facts, column, options.types)
     if kind is None:
         return None
     schema = kind.schema
@@ -172,24 +298,27 @@ def column_cell(facts: RelationFacts, index: int, settings: EventSettings) -> Ce
         column=index,
         encoding=kind.encoding,
         parameter=kind.parameter,
-        decode=_decoder(kind, settings.converting),
+        decode=_decoder(kind, options.converting),
         null=kind.fallback,
         unavailable=None if kind.unavailable is NO_PLACEHOLDER else kind.unavailable,
     )
 
 
 def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
+    options = _postgres(settings)
     schema = source_info.postgresql_source(settings.format)
     by_name: dict[str, Node] = {}
     for described in schema.fields:
-        if facts.kind == "incremental" and described.name in ("lsn", "txId"):
+        if facts.kind is RelationKind.INCREMENTAL and described.name in ("lsn", "txId"):
             by_name[described.name] = Constant(described.schema, None)
             continue
-        by_name[described.name] = _source_node(described.name, described.schema, facts, settings)
+        by_name[described.name] = _source_node(described.name, described.schema, facts, options)
     return Struct(schema, tuple(by_name.values()))
 
 
-def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: EventSettings) -> Node:
+def _source_node(
+    name: str, schema: Schema, facts: RelationFacts, settings: PostgresSettings
+) -> Node:
     match name:
         case "version":
             return Constant(schema, settings.format.release)
@@ -198,7 +327,7 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
         case "name":
             return Constant(schema, settings.server)
         case "db":
-            return Constant(schema, settings.database)
+            return Constant(schema, settings.source.database)
         case "schema":
             return Constant(schema, facts.schema)
         case "table":
@@ -213,7 +342,7 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
             return RowField(schema, "lsn")
         case "ts_ms" | "ts_us" | "ts_ns":
             return TransactionField(schema, "commit_" + name[3:])
-        case "xmin" if settings.xmin and facts.kind != "incremental":
+        case "xmin" if settings.source.xmin and facts.kind is not RelationKind.INCREMENTAL:
             return TransactionField(schema, "xmin")
         case "origin":
             return Constant(schema, facts.origin)
@@ -222,89 +351,7 @@ def _source_node(name: str, schema: Schema, facts: RelationFacts, settings: Even
     return Constant(schema, None)
 
 
-PackedFacts = bytes
-"""Facts of a relation version, pickled once by the source process, however many slices and
-ranges show it: a task that has its shape already does not unpack them."""
-
-
-def unpack(packed: PackedFacts) -> RelationFacts:
-    """The facts that a FactsPacker packed."""
-    facts: RelationFacts = pickle.loads(packed)  # noqa: S301 - of the source process
-    return facts
-
-
-_SHAPE_BYTES = 256 << 20
-_shapes: SizedCache[tuple[RelationFacts | PackedFacts, EventSettings], Shape] = SizedCache(
-    _SHAPE_BYTES
-)
-
-
-def nbytes_of(facts: RelationFacts) -> int:
-    """Bytes that the relation's shape takes, with the programs that a converter makes of it; at
-    least, and about twice, what was measured."""
-    texts = sum(
-        len(column.name) + len(column.default or "") + len(column.comment or "")
-        for column in facts.columns
-    )
-    types = [column.type.element or column.type for column in facts.columns]
-    labels = sum(len(label) for described in types for label in described.labels)
-    return 40_000 + 3_000 * len(facts.columns) + 20 * (texts + labels)
-
-
-def shape_of(facts: RelationFacts | PackedFacts, settings: EventSettings) -> Shape:
-    """The shape of a relation's events: the same one while it is kept, so that converters, which
-    keep its programs as long as it lives, compile it once."""
-    key = (facts, settings)
-    shape = _shapes.get(key)
-    if shape is None:
-        unpacked = unpack(facts) if isinstance(facts, bytes) else facts
-        shape = _make_shape(unpacked, settings)
-        _shapes.put(key, shape, nbytes_of(unpacked))
-    return shape
-
-
-def _make_shape(facts: RelationFacts, settings: EventSettings) -> Shape:
-    if facts.kind == "notification":
-        return _notification_shape(facts)
-    identifier = TransactionLsn(Schema(Type.STRING))
-    if facts.kind in ("begin", "end"):
-        return transactions.border(facts.topic, identifier, begins=facts.kind == "begin")
-    block: Node = transactions.no_block()
-    if settings.counted and facts.kind not in ("message outside", "incremental"):
-        block = transactions.block(identifier)
-    headers: tuple[Header, ...] = ()
-    if settings.run and facts.kind not in _MESSAGES:
-        headers = context_headers(settings.server, settings.task, CONNECTOR, settings.run)
-    source = _source(facts, settings)
-    if facts.kind in _MESSAGES:
-        return _message_shape(facts, source, block, settings)
-    rows: list[ColumnCells] = []
-    keys: dict[str, ColumnCells] = {}
-    for index, column in enumerate(facts.columns):
-        if not column.captured and column.name not in facts.key:
-            continue
-        name, cell = column.name, column_cell(facts, index, settings)
-        if cell is None:
-            continue
-        keys[name] = ColumnCells(name, cell)
-        if column.captured:
-            ruled = under_rule(cell, column.rule, column.type, column.typmod, name, column.comment)
-            rows.append(ColumnCells(name, ruled))
-    key: list[ColumnCells] = []
-    if facts.kind in ("table", "incremental"):
-        key = [keys[name] for name in facts.key if name in keys]
-        key += [
-            ColumnCells(name, Constant(Schema(Type.STRING), value))
-            for name, value in facts.key_fields
-        ]
-    return change_event(
-        facts.topic, rows, key, source, headers, block, settings.format, settings.names
-    )
-
-
-def _message_shape(
-    facts: RelationFacts, source: Struct, block: Node, settings: EventSettings
-) -> Shape:
+def _message_shape(topic: str, source: Struct, block: Node, settings: PostgresSettings) -> Shape:
     shown = binary_types.unknown(settings.types)
     value = message_value_schema(shown.schema.type, settings.format)
 
@@ -321,7 +368,7 @@ def _message_shape(
 
     content = Cell(of(message, "content"), Image.NEW, 1, Encoding.PYTHON, 0, shown.decoder)
     return Shape(
-        facts.topic,
+        topic,
         Struct(MESSAGE_KEY, (text(Image.KEY),), Image.KEY),
         Struct(
             value,
@@ -331,30 +378,6 @@ def _message_shape(
                 source,
                 *((block,) if settings.format.counts_messages else ()),
                 Struct(message, (text(Image.NEW), content)),
-            ),
-        ),
-    )
-
-
-def _notification_shape(facts: RelationFacts) -> Shape:
-    def text(schema: Schema, column: int) -> Cell:
-        return Cell(schema, Image.NEW, column, Encoding.STRING, 0, bytes.decode)
-
-    key_id = NOTIFICATION_KEY.fields[0].schema
-    identity, kind, aggregate, additional, timestamp = (
-        field.schema for field in NOTIFICATION_VALUE.fields
-    )
-    return Shape(
-        facts.topic,
-        Struct(NOTIFICATION_KEY, (text(key_id, 0),)),
-        Struct(
-            NOTIFICATION_VALUE,
-            (
-                text(identity, 0),
-                text(kind, 1),
-                text(aggregate, 2),
-                Cell(additional, Image.NEW, 3, Encoding.PYTHON, 0, json.loads),
-                Cell(timestamp, Image.NEW, 4, Encoding.PYTHON, 0, int),
             ),
         ),
     )

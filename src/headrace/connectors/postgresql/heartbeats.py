@@ -10,8 +10,8 @@ import psycopg
 from headrace.connectors.heartbeats import HeartbeatSlice, HeartbeatTimer
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.places import heartbeat_part, ordinals_used
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Heartbeats:
         """Seconds until the next one is due."""
         return self._timer.remaining()
 
-    def beat(self, end: Offset) -> Offset:
+    def beat(self, end: PostgresOffset) -> PostgresOffset:
         """`end` with a heartbeat before it; runs the query."""
         self._timer.restart()
         if self._query is not None:
@@ -50,13 +50,14 @@ class Heartbeats:
             self._query.close()
 
 
-def heartbeat_slice(end: Offset, topic: str) -> HeartbeatSlice:
+def heartbeat_slice(end: PostgresOffset, topic: str) -> HeartbeatSlice:
     """The heartbeat before `end`, behind the last row (see `places`). A message outside of a
     transaction has the ordinal 0 at its position, so no heartbeat has its place."""
     inserts = 0 if end.signals is None else end.signals.ordinal
-    place = (end.lsn_commit, 1, ordinals_used(end.heartbeat, inserts), 0)
-    if end.txn is not None:
-        place = (end.txn, 2, end.txn_index, heartbeat_part(end.heartbeat))
+    place = (end.position.committed, 1, ordinals_used(end.heartbeat, inserts), 0)
+    if end.position.transaction is not None:
+        part = heartbeat_part(end.heartbeat)
+        place = (end.position.transaction, 2, end.position.messages, part)
     return HeartbeatSlice(topic, end.server, end.epoch, *place)
 
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql.catalog.relations import topic_hash
-from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.images import make_image
 from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.signals.progress import Insert
 from headrace.spool.segment import Segment
+from headrace.streaming.facts import Facts, NotificationFacts
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Block:
     `images`."""
 
     insert: Insert
-    facts: RelationFacts
+    facts: Facts
     rows: np.ndarray
     images: np.ndarray
 
@@ -37,7 +37,7 @@ class ChunkRows:
     """Rows as a chunk query gave them: images, offsets (one more than rows), hashes of keys, and
     how keys are rendered. `cut`: the limit of bytes left rows out behind them."""
 
-    facts: RelationFacts
+    facts: Facts
     images: np.ndarray
     offsets: np.ndarray
     hashes: np.ndarray
@@ -63,7 +63,7 @@ def chunk_block(insert: Insert, found: ChunkRows) -> Block:
     rows["hash"] = found.hashes
     rows["operation"] = ord("r")
     rows["marker"] = MARKERS.index("incremental")
-    return Block(insert, replace(found.facts, kind="incremental"), rows, found.images)
+    return Block(insert, found.facts.as_incremental(), rows, found.images)
 
 
 def notification_block(insert: Insert, topic: str) -> Block:
@@ -78,8 +78,7 @@ def notification_block(insert: Insert, topic: str) -> Block:
     rows["hash"] = np.int64(topic_hash(topic)).view(np.uint64)
     # Debezium's notifications have no operation; anything but 0 is no tombstone.
     rows["operation"] = ord("n")
-    facts = RelationFacts("", "", topic, (), (), "notification")
-    return Block(insert, facts, rows, np.frombuffer(image, np.uint8))
+    return Block(insert, NotificationFacts(topic), rows, np.frombuffer(image, np.uint8))
 
 
 def _rows(insert: Insert, count: int) -> np.ndarray:
@@ -106,11 +105,11 @@ def transaction_of(insert: Insert) -> np.ndarray:
 def merge(
     rows: np.ndarray,
     transactions: np.ndarray,
-    relations: dict[int, RelationFacts],
+    relations: dict[int, Facts],
     blocks: Sequence[Block],
     places: Sequence[int],
     segment: Segment,
-) -> tuple[np.ndarray, np.ndarray, dict[int, RelationFacts]]:
+) -> tuple[np.ndarray, np.ndarray, dict[int, Facts]]:
     """The log's rows with the blocks, in order, before the rows at `places`; their images go to
     `segment`. Relations are numbered anew."""
     used, numbers = np.unique(rows["relation"], return_inverse=True)

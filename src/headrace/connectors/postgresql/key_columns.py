@@ -15,9 +15,10 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
 from headrace.connectors.postgresql import key_kernel
 from headrace.connectors.postgresql.catalog.type_facts import DEFAULT_OPTIONS, TypeOptions
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts, column_cell
+from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.errors import HeadraceError
+from headrace.streaming.facts import Facts
 
 _AS_SENT = (Encoding.RAW, Encoding.STRING)
 Text = bytes | None
@@ -64,16 +65,11 @@ class KeyColumns:
     """The columns that make the key of a relation's events, in key order. Columns of types that
     events leave out are none of them."""
 
-    def __init__(self, facts: RelationFacts, rendering: KeyRendering) -> None:
+    def __init__(self, facts: Facts, rendering: KeyRendering) -> None:
         # A value without rendering is told when its record is rendered, not here.
-        settings = EventSettings("", "", types=rendering.types, converting="skip")
-        names = [column.name for column in facts.columns]
+        settings = PostgresSettings("", types=rendering.types, converting="skip")
         self._converter = rendering.converter
-        self._cells: list[Cell] = []
-        for name in dict.fromkeys(facts.key):
-            cell = column_cell(facts, names.index(name), settings) if name in names else None
-            if cell is not None:
-                self._cells.append(cell)
+        self._cells = facts.key_cells(settings)
         self._null = [self._constant(cell, cell.null) for cell in self._cells]
         self._unavailable = [
             null if cell.unavailable is None else self._constant(cell, cell.unavailable)

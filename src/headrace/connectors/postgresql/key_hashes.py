@@ -9,9 +9,9 @@ import numpy as np
 from headrace.connect.kernels.memory import address_of, kernel, load64, store64
 from headrace.connectors.postgresql import key_kernel
 from headrace.connectors.postgresql.catalog.relations import topic_hash
-from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.streaming.facts import Facts
 
 
 @kernel
@@ -33,7 +33,7 @@ def _hash_rows(images, offsets, first, count, columns, topic, keys, key_count, s
 
 
 def key_hashes(
-    images: np.ndarray, offsets: np.ndarray, facts: RelationFacts, rendering: KeyRendering
+    images: np.ndarray, offsets: np.ndarray, facts: Facts, rendering: KeyRendering
 ) -> np.ndarray:
     """uint64 per row of `images` (PADDING readable bytes behind them)."""
     count = len(offsets) - 1
@@ -48,7 +48,7 @@ def key_hashes(
             address_of(offsets),
             done,
             count,
-            len(facts.columns),
+            len(facts.cell_names),
             topic_hash(facts.topic),
             address_of(keys.table),
             len(keys),

@@ -5,15 +5,21 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
+
 from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.streaming import Streaming
+from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.snapshots.chunks import Chunk
-from headrace.snapshots.progress import SnapshotProgress
 from headrace.snapshots.tables import SnapshotTable
+
+
+def _source_position(row: np.void | None) -> dict[str, int | None]:
+    return {"lsn": None if row is None else int(row["lsn"]), "xmin": None}
 
 
 class PostgresMetrics:
@@ -21,7 +27,7 @@ class PostgresMetrics:
 
     def __init__(self, config: PostgresConfig) -> None:
         self._config = config
-        self.streaming = StreamingMetrics()
+        self.streaming = StreamingMetrics(_source_position)
         self.snapshot = SnapshotMetrics()
         self.incremental = IncrementalMetrics()
         self.captured: tuple[str, ...] = ()
@@ -33,7 +39,7 @@ class PostgresMetrics:
         if self._watch is None and seconds:
             self._watch = SlotWatch(self._config, seconds)
 
-    def planned(self, before: SnapshotProgress, end: Offset) -> None:
+    def planned(self, before: SnapshotProgress, end: PostgresOffset) -> None:
         """A range of the snapshot from `before` to `end` is planned."""
         if end.snapshot is None:
             self.snapshot.completed()
@@ -48,8 +54,8 @@ class PostgresMetrics:
 
     def to_json(self, streaming: Streaming | None) -> dict[str, Any]:
         """`snapshot` and `streaming` by Debezium's names, `incremental` by
-        those that its snapshots have (None before the first). `slot` is what the server says of the
-        slot; `oldest_unacknowledged_ms` the age of the oldest change not acknowledged."""
+        those that its snapshots have (None before the first). `database` is what the server says of
+        the slot; `oldest_unacknowledged_ms` the age of the oldest change not acknowledged."""
         held, most = streaming.queue_bytes() if streaming else (0, 0)
         common = {"CapturedTables": list(self.captured), "NumberOfErroneousEvents": 0}
         found = self.streaming.to_json() | {
@@ -64,7 +70,7 @@ class PostgresMetrics:
             "snapshot": self.snapshot.to_json() | common,
             "incremental": self.incremental.to_json(),
             "streaming": found | common,
-            "slot": None if slot is None else slot.to_json(),
+            "database": None if slot is None else slot.to_json(),
             "oldest_unacknowledged_ms": None
             if oldest is None
             else max(0, int(time.time() * 1000) - oldest // 1000),

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.images import Buffer
+from headrace.streaming.facts import Facts
 
 _HEARTBEAT_PARTS = 1 << 31
 _HEARTBEATS = 1 << 30
@@ -63,5 +63,5 @@ class Stretch:
 
     rows: np.ndarray
     transactions: np.ndarray
-    facts: Callable[[int], RelationFacts]
+    facts: Callable[[int], Facts]
     image: Callable[[int], Buffer]

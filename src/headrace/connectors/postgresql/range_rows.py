@@ -9,14 +9,14 @@ import numpy as np
 
 from headrace.connect.rows import ORDER, ROW, TRANSACTION
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts
 from headrace.connectors.postgresql.inserts import Block, merge, merge_orders, places_of
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.slices import FactsPacker, LogSlice, relations_in
 from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate
 from headrace.spool.plan import by_hash, by_position, write_plan
 from headrace.spool.segment import Segment
 from headrace.spool.spool import Piece
+from headrace.streaming.facts import EventSettings, Facts
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,10 @@ class RangeRows:
     transactions: np.ndarray
     orders: np.ndarray | None
     segments: list[Segment]
-    relations: dict[int, RelationFacts]
+    relations: dict[int, Facts]
 
     @staticmethod
-    def of(
-        parts: Sequence[PieceRows], versions: Sequence[RelationFacts], *, counted: bool
-    ) -> RangeRows:
+    def of(parts: Sequence[PieceRows], versions: Sequence[Facts], *, counted: bool) -> RangeRows:
         """A copy of the rows of several pieces as one table."""
         rows = np.concatenate([np.zeros(0, ROW), *(part.rows for part in parts)])
         at = before = 0
@@ -93,7 +91,7 @@ class Cutter:
     lookups: PostgresConfig | None
 
     def in_memory(
-        self, range_rows: RangeRows, end: Offset, settings: EventSettings
+        self, range_rows: RangeRows, end: PostgresOffset, settings: EventSettings
     ) -> tuple[Segment, list[LogSlice]]:
         """Slices that name segments, and the plan, which the caller drops."""
         rows, transactions = range_rows.rows, range_rows.transactions
@@ -117,7 +115,9 @@ class Cutter:
             for span in spans
         ]
 
-    def inline(self, range_rows: RangeRows, end: Offset, settings: EventSettings) -> list[LogSlice]:
+    def inline(
+        self, range_rows: RangeRows, end: PostgresOffset, settings: EventSettings
+    ) -> list[LogSlice]:
         """Slices that carry everything. The rows of `range_rows` get real addresses."""
         rows, orders = range_rows.rows, range_rows.orders
         for segment in range_rows.segments:
@@ -141,11 +141,11 @@ class Cutter:
         span: tuple[int, int],
         rows: np.ndarray,
         range_rows: RangeRows,
-        end: Offset,
+        end: PostgresOffset,
         settings: EventSettings,
     ) -> LogSlice:
         relations = range_rows.relations
-        again = any(facts.lookup is not None for facts in relations.values())
+        again = any(facts.wants_lookup for facts in relations.values())
         return LogSlice(
             data,
             *span,

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connect.rows import NULL
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.spool.spool import Piece
 
 
@@ -26,7 +25,7 @@ class Limit:
     max_rows: int = 0
 
 
-def rows_until(rows: np.ndarray, offset: Offset) -> int:
+def rows_until(rows: np.ndarray, offset: PostgresOffset) -> int:
     """How many of `rows` (in log order) are delivered at `offset`."""
     if len(rows) == 0 or not _delivered(rows[:1], offset)[0]:
         return 0
@@ -35,16 +34,16 @@ def rows_until(rows: np.ndarray, offset: Offset) -> int:
     return int(np.count_nonzero(_delivered(rows, offset)))
 
 
-def is_delivered(piece: Piece, offset: Offset) -> bool:
+def is_delivered(piece: Piece, offset: PostgresOffset) -> bool:
     """Whether a range that begins at `offset` needs nothing of `piece`: neither a row nor the end
     of a transaction whose rows are delivered and whose end is not."""
     rows, ends = piece.index.rows_now(), piece.index.ends_now()
     if len(rows) and not _delivered(rows[-1:], offset)[0]:
         return False
-    return len(ends) == 0 or int(ends["end_lsn"][-1]) <= offset.lsn_commit
+    return len(ends) == 0 or int(ends["end_lsn"][-1]) <= offset.position.committed
 
 
-def holds_rows(pieces: Sequence[Piece], offset: Offset) -> bool:
+def holds_rows(pieces: Sequence[Piece], offset: PostgresOffset) -> bool:
     """Whether `pieces` hold a row behind `offset`."""
     for piece in reversed(pieces):
         if piece.index.row_count:
@@ -52,14 +51,14 @@ def holds_rows(pieces: Sequence[Piece], offset: Offset) -> bool:
     return False
 
 
-def _delivered(rows: np.ndarray, offset: Offset) -> np.ndarray:
-    position = rows["position"]
-    done = position < offset.lsn_commit
-    done |= (position <= offset.lsn_commit) & (rows["kind"] == 1)
-    if offset.txn is not None:
-        done |= position < offset.txn
-        done |= (position == offset.txn) & (
-            (rows["kind"] == 1) | (rows["ordinal"] <= offset.txn_index)
+def _delivered(rows: np.ndarray, offset: PostgresOffset) -> np.ndarray:
+    place, position = rows["position"], offset.position
+    done = place < position.committed
+    done |= (place <= position.committed) & (rows["kind"] == 1)
+    if position.transaction is not None:
+        done |= place < position.transaction
+        done |= (place == position.transaction) & (
+            (rows["kind"] == 1) | (rows["ordinal"] <= position.messages)
         )
     return np.asarray(done)
 
@@ -68,13 +67,13 @@ def _delivered(rows: np.ndarray, offset: Offset) -> np.ndarray:
 class RangeEnd:
     """A possible end of a range, and the bytes and rows in it."""
 
-    offset: Offset
+    offset: PostgresOffset
     bytes: int
     rows: int
 
 
 def find_end(
-    pieces: Sequence[Piece], after: Offset, limit: Limit, *, cut_open: bool
+    pieces: Sequence[Piece], after: PostgresOffset, limit: Limit, *, cut_open: bool
 ) -> RangeEnd | None:
     """`Backlog.end` of a backlog that is asked once."""
     return Backlog(after, limit).end(pieces, cut_open=cut_open)
@@ -98,7 +97,7 @@ class Backlog:
     """The rows of a spool that are not delivered at `after`, as far as `limit` reaches. It may be
     asked again while the spool grows, and then looks at what is new only."""
 
-    def __init__(self, after: Offset, limit: Limit) -> None:
+    def __init__(self, after: PostgresOffset, limit: Limit) -> None:
         self.after, self.limit = after, limit
         self._parts: list[_Part] = []
         self._count = 0
@@ -120,7 +119,7 @@ class Backlog:
             return RangeEnd(end, self._bytes_until(count), count)
         if self._count and (more or cut_open):
             count, row = self._cut(upto)
-            end = self.after.inside(int(row["position"]), int(row["ordinal"]), int(row["lsn"]))
+            end = self.after.at(self.after.position.inside(row))
             return RangeEnd(end, self._bytes_until(count), count)
         return None
 
@@ -177,7 +176,7 @@ class Backlog:
         inside = int(np.searchsorted(self._totals[array], size, side="right"))
         return self._total_starts[array] + inside
 
-    def _boundary(self, upto: int) -> tuple[int, Offset] | None:
+    def _boundary(self, upto: int) -> tuple[int, PostgresOffset] | None:
         """The last commit with at most `upto` rows before it."""
         for part in reversed(self._parts):
             if part.before > upto:
@@ -188,13 +187,9 @@ class Backlog:
                 continue
             end = ends[last]
             count = part.before + int(end["rows"]) - part.first
-            if end["end_lsn"] <= self.after.lsn_commit or count < 0:
+            if end["end_lsn"] <= self.after.position.committed or count < 0:
                 return None
-            last_commit, commit_us = int(end["last_commit"]), int(end["commit_us"])
-            offset = self.after.at_boundary(
-                int(end["end_lsn"]), None if last_commit == NULL else last_commit, commit_us or None
-            )
-            return count, offset
+            return count, self.after.at(self.after.position.behind(end))
         return None
 
     def _cut(self, upto: int) -> tuple[int, np.void]:

@@ -15,7 +15,7 @@ from headrace.connectors.postgresql.catalog.catalog import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.overrides import Overrides
 from headrace.connectors.postgresql.replication.publication import check_published
 from headrace.connectors.postgresql.replication.replica_identity import set_identities
@@ -161,7 +161,7 @@ class Readiness:
             return system_identifier(replication)
 
 
-def check_system(stored: Offset, system: str) -> None:
+def check_system(stored: PostgresOffset, system: str) -> None:
     """Refuses a checkpoint of another cluster."""
     if stored.system and stored.system != system:
         raise HeadraceError(

@@ -25,8 +25,8 @@ from headrace.connectors.postgresql.inserts import (
     chunk_block,
     notification_block,
 )
-from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.places import INSERT_PARTS, Place, Stretch, ordinals_used
+from headrace.connectors.postgresql.position import PostgresOffset, format_lsn
 from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.reading.key_ranges import Skipped
 from headrace.connectors.postgresql.visibility import DeliveredTransactions
@@ -84,7 +84,7 @@ class Signals:
         self._channels = Channels(config)
         self._notifier = Notifier(config)
         self._topic = self._notifier.topic
-        self._last: Offset | None = None
+        self._last: PostgresOffset | None = None
         self._wave: Wave | None = None
         self._repeated = 0
         self._delivered = DeliveredTransactions(reader)
@@ -111,7 +111,7 @@ class Signals:
         """Bytes that were inserted since `begin`."""
         return sum(len(block.images) for block in self._blocks.values())
 
-    def begin(self, after: Offset) -> None:
+    def begin(self, after: PostgresOffset) -> None:
         """The range that follows `after` begins. Goes on with a snapshot that was running."""
         if not self._goes_on(after):
             # Another process came as far as this; its window is nobody's.
@@ -124,9 +124,10 @@ class Signals:
         self._last = after
         if self.signal_table or self._channels:
             self._delivered.begin()
-        while self._wave is None and self.truncates and self.truncates[0][0] < after.lsn_commit:
+        position = after.position
+        while self._wave is None and self.truncates and self.truncates[0][0] < position.committed:
             del self.truncates[0]
-        if after.txn is not None:
+        if position.transaction is not None:
             return
         place = self._between(after)
         if self._greets:
@@ -139,12 +140,12 @@ class Signals:
             self._read(place)
         self._took(place)
 
-    def _goes_on(self, after: Offset) -> bool:
+    def _goes_on(self, after: PostgresOffset) -> bool:
         """Whether `after` is where the last range ended; it may have got a heartbeat."""
         last = self._last
         return last is not None and after.same_position(last)
 
-    def _heed_channels(self, after: Offset, place: Place) -> None:
+    def _heed_channels(self, after: PostgresOffset, place: Place) -> None:
         # Spark asks for what follows `after` when its checkpoint holds it.
         self._channels.forget(after.signals or SignalProgress())
         found, self.progress = self._channels.take(self.progress)
@@ -156,15 +157,19 @@ class Signals:
         """The position at which a window closes that has no watermark in the log."""
         return None if self._wave is None else self._wave.closes_at
 
-    def reached(self, end: Offset) -> None:
+    def reached(self, end: PostgresOffset) -> None:
         """The log was passed up to `end`."""
         closes = self.towards
-        if closes is not None and end.txn is None and end.lsn_commit >= closes:
+        if (
+            closes is not None
+            and end.position.transaction is None
+            and end.position.committed >= closes
+        ):
             place = self._between(end)
             self._close(place)
             self._took(place)
 
-    def end(self, after: Offset, end: Offset) -> Offset:
+    def end(self, after: PostgresOffset, end: PostgresOffset) -> PostgresOffset:
         """`end` with what was decided; `after` itself when nothing was."""
         before = replace(after.signals or SignalProgress(), inserts=())
         if not self._inserts and self.progress == before and end.same_position(after):
@@ -197,10 +202,11 @@ class Signals:
             ) from None
         return chunk_block(insert, found)
 
-    def _between(self, offset: Offset) -> Place:
+    def _between(self, offset: PostgresOffset) -> Place:
         """Behind everything up to `offset`, which is between transactions."""
         ordinal = ordinals_used(offset.heartbeat, self.progress.ordinal) + 1
-        return Place(offset.lsn_commit, 1, ordinal, 0, offset.lsn_commit, offset.last_commit)
+        position, last_commit = offset.position.committed, offset.position.last_commit
+        return Place(position, 1, ordinal, 0, position, last_commit)
 
     def _took(self, place: Place) -> None:
         """No other place is the same as one that was used."""

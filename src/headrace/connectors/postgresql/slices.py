@@ -10,15 +10,9 @@ import numpy as np
 
 from headrace.connect.records import Records, group_by_shape
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import (
-    EventSettings,
-    PackedFacts,
-    RelationFacts,
-    shape_of,
-    unpack,
-)
 from headrace.connectors.postgresql.reading.row_lookup import read_again
 from headrace.spool.extract import Inline, InMemory
+from headrace.streaming.facts import EventSettings, Facts, PackedFacts, shape_of, unpack
 
 
 @dataclass(frozen=True)
@@ -62,13 +56,13 @@ class LogSlice:
 class FactsPacker:
     """Packs the facts of a stream's relation versions, each once."""
 
-    def __init__(self, versions: Sequence[RelationFacts]) -> None:
+    def __init__(self, versions: Sequence[Facts]) -> None:
         """`versions` grows and never changes otherwise."""
         self._versions = versions
-        self._packed: dict[int, tuple[RelationFacts, PackedFacts]] = {}
+        self._packed: dict[int, tuple[Facts, PackedFacts]] = {}
         self._seen = 0
 
-    def __call__(self, facts: RelationFacts) -> PackedFacts:
+    def __call__(self, facts: Facts) -> PackedFacts:
         for version in self._versions[self._seen :]:
             self._packed[id(version)] = (version, b"")
         self._seen = len(self._versions)
@@ -81,7 +75,7 @@ class FactsPacker:
 
 
 def relations_in(
-    rows: np.ndarray, relations: Mapping[int, RelationFacts], pack: Callable[..., PackedFacts]
+    rows: np.ndarray, relations: Mapping[int, Facts], pack: Callable[..., PackedFacts]
 ) -> dict[int, PackedFacts]:
     """The relations that `rows` refer to."""
     present = np.flatnonzero(np.bincount(rows["relation"]))

@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from headrace.connectors.connector import Plan, Slice
+from headrace.connect.slices import Plan, Slice
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import EventSettings
-from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.places import ordinals_used
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkSlice
 from headrace.connectors.postgresql.reading.keeper import Keeper
 from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshotSource
+from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
 from headrace.signals.progress import Pending
 from headrace.snapshots.chunks import grouped
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.notifications import ChunkAnnouncements
-from headrace.snapshots.progress import SnapshotProgress
 from headrace.snapshots.snapshot import AttemptOver, SnapshotOptions
 from headrace.snapshots.snapshot import Snapshot as SnapshotPlanner
+from headrace.streaming.facts import EventSettings
 
 __all__ = ["AttemptOver", "Snapshot"]
 
@@ -56,7 +56,7 @@ class Snapshot:
         """As snapshot.locking.mode says; before the snapshot is taken."""
         self._source.lock()
 
-    def begin(self, start: Offset, keeper: Keeper | None) -> Offset:
+    def begin(self, start: PostgresOffset, keeper: Keeper | None) -> PostgresOffset:
         """The offset before the first chunk: table list, snapshot and time are written down.
 
         `keeper`: of the snapshot of `start`; without it, a present one is taken.
@@ -71,11 +71,12 @@ class Snapshot:
                 start = replace(start, consistent=self._source.position())
             else:
                 self._source.hold("")
-                start = replace(start, lsn_commit=self._source.position())
+                position = replace(start.position, lsn_commit=self._source.position())
+                start = replace(start, position=position)
         progress = self._planner.begin()
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
 
-    def begin_blocking(self, start: Offset, tables: Sequence[Pending]) -> Offset:
+    def begin_blocking(self, start: PostgresOffset, tables: Sequence[Pending]) -> PostgresOffset:
         """As `begin`, for the tables that signals ask for while the stream waits."""
         self._source.hold(None)
         assert start.signals is not None
@@ -94,7 +95,7 @@ class Snapshot:
             order=self._plan.order,
         )
 
-    def poll(self, after: Offset) -> Offset:
+    def poll(self, after: PostgresOffset) -> PostgresOffset:
         """The end of the next range of chunks; behind the last one, the position without snapshot,
         which says that all of it was read. Raises AttemptOver."""
         assert after.snapshot is not None
@@ -110,7 +111,9 @@ class Snapshot:
         """Where to go on after the snapshot was lost. Raises AttemptOver."""
         return self._planner.resumed(progress)
 
-    def slices(self, start: Offset, end: Offset, settings: EventSettings) -> list[Slice]:
+    def slices(
+        self, start: PostgresOffset, end: PostgresOffset, settings: EventSettings
+    ) -> list[Slice]:
         """Slices of the chunks that `end` carries, in order."""
         progress = end.snapshot
         assert progress is not None
@@ -131,13 +134,13 @@ class Snapshot:
             ChunkSlice(
                 tuple(group),
                 snapshot_id,
-                end.lsn_commit,
+                end.position.lsn_commit,
                 progress.taken_us,
                 progress.transaction,
                 end.epoch,
                 replace(settings, counted=False),
                 self._config,
-                end.last_commit,
+                end.position.last_commit,
                 1 if progress.blocking else 0,
             )
             for group in groups

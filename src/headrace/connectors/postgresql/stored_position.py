@@ -9,7 +9,7 @@ import psycopg
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
@@ -32,7 +32,7 @@ class StoredPosition:
         self.known = False
         self.system = ""
 
-    def check(self, stored: Offset, go_on: Callable[[], object]) -> HeadraceError | None:
+    def check(self, stored: PostgresOffset, go_on: Callable[[], object]) -> HeadraceError | None:
         """Server, slot and publication still fit. Returns why the log is gone, when snapshot.mode
         or offset.mismatch.strategy has an answer to that.
 
@@ -63,27 +63,29 @@ class StoredPosition:
         finally:
             connection.close()
 
-    def lost(self, connection: psycopg.Connection, stored: Offset) -> HeadraceError | None:
+    def lost(self, connection: psycopg.Connection, stored: PostgresOffset) -> HeadraceError | None:
         """Why the log from `stored` on is gone, if it is. Raises it when nothing repairs that."""
         lost = lost_position(find_slot(connection, self._config.slot_name), stored, self._config)
         if lost is None or self._readiness.rule.repairs or self.follows(lost, stored):
             return lost
         raise lost
 
-    def follows(self, lost: HeadraceError, stored: Offset) -> bool:
+    def follows(self, lost: HeadraceError, stored: PostgresOffset) -> bool:
         """Whether the slot is believed when it is beyond the offset."""
         moved = lost.code == "postgresql.slot_moved" and stored.snapshot is None
         return moved and self._config.mismatch_strategy() in _FORWARD
 
-    def jump(self, after: Offset) -> Offset:
+    def jump(self, after: PostgresOffset) -> PostgresOffset:
         """To the slot's position; the gap shows as a new epoch."""
         with connect(self._config) as connection:
             state = find_slot(connection, self._config.slot_name)
-        there = after.lsn_commit if state is None else state.confirmed_flush_lsn or 0
+        there = after.position.lsn_commit if state is None else state.confirmed_flush_lsn or 0
         epoch = after.epoch + 1
-        return replace(after.at_boundary(there, None, None), epoch=epoch, consistent=None)
+        return replace(
+            after.at(after.position.at_boundary(there, None, None)), epoch=epoch, consistent=None
+        )
 
-    def check_slot(self, state: SlotState | None, start: Offset) -> None:
+    def check_slot(self, state: SlotState | None, start: PostgresOffset) -> None:
         """The same, each time that the stream is opened."""
         lost = lost_position(state, start, self._config)
         if lost is not None and not self.follows(lost, start):

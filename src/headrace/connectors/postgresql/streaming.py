@@ -10,14 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from headrace.connect.rows import NULL
-from headrace.connectors.connector import Plan, Slice
+from headrace.connect.slices import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import EventSettings
 from headrace.connectors.postgresql.images import image_in
-from headrace.connectors.postgresql.offset import Offset, format_lsn
 from headrace.connectors.postgresql.places import Stretch
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.range_rows import Cutter, PieceRows, RangeRows
 from headrace.connectors.postgresql.ranges import (
     Backlog,
@@ -34,6 +33,7 @@ from headrace.connectors.postgresql.slices import FactsPacker
 from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 from headrace.spool.spool import Spool
+from headrace.streaming.facts import EventSettings
 
 SLICE_BYTES = 2 << 20
 """Log bytes that are worth a task of their own."""
@@ -53,7 +53,7 @@ class Streaming:
         self,
         open_stream: Callable[[], Stream],
         relations: Relations,
-        start: Offset,
+        start: PostgresOffset,
         *,
         limit: Limit,
         plan: Plan,
@@ -101,7 +101,7 @@ class Streaming:
             options=options,
             skip_truncate=skip_truncate,
             status_seconds=status_seconds,
-            acknowledged=start.lsn_commit if acknowledges else 0,
+            acknowledged=start.position.committed if acknowledges else 0,
             orphaned=orphaned,
             counts=counts,
         )
@@ -112,8 +112,8 @@ class Streaming:
         self.receiver.start()
 
     def poll(
-        self, after: Offset, seconds: float, target: int | None, *, moves: bool = False
-    ) -> Offset:
+        self, after: PostgresOffset, seconds: float, target: int | None, *, moves: bool = False
+    ) -> PostgresOffset:
         """The end of the next range, or `after` when nothing comes within `seconds`; then the
         position is moved to where the log is, if it `moves`.
 
@@ -154,7 +154,7 @@ class Streaming:
             self._left = self._limit
         return signals.end(after, self._cut(end, size + signals.size))
 
-    def _pass(self, start: Offset, end: Offset) -> None:
+    def _pass(self, start: PostgresOffset, end: PostgresOffset) -> None:
         """Let the signals see the rows of (start, end]."""
         assert self._signals is not None
         parts = self._parts(start, end)
@@ -172,14 +172,14 @@ class Streaming:
 
     def _poll(
         self,
-        after: Offset,
+        after: PostgresOffset,
         seconds: float,
         target: int | None,
         towards: int | None = None,
         *,
         moves: bool = False,
         waits: bool = True,
-    ) -> Offset:
+    ) -> PostgresOffset:
         """As `poll`. The position also moves `towards` an LSN without any record. Unless it
         `waits`, a `target` is not waited for any longer than `seconds`."""
         deadline = time.monotonic() + seconds
@@ -209,7 +209,7 @@ class Streaming:
                 self._drop_delivered()
                 self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
 
-    def _next_end(self, backlog: Backlog, target: int | None) -> Offset | None:
+    def _next_end(self, backlog: Backlog, target: int | None) -> PostgresOffset | None:
         after, pieces = backlog.after, self.spool.pieces
         found = backlog.end(pieces, cut_open=self.receiver.blocked)
         self._found = (0, 0) if found is None else (found.bytes, found.rows)
@@ -217,7 +217,7 @@ class Streaming:
         if found is not None:
             end = self._cut(found.offset, found.bytes)
             rest = is_open or holds_rows(pieces, end)
-            if end.txn is None and not rest and complete > end.lsn_commit:
+            if end.position.transaction is None and not rest and complete > end.position.committed:
                 moved = self.receiver.after_complete(end)
                 end = replace(moved, slices=end.slices)
             return end
@@ -228,14 +228,18 @@ class Streaming:
             return None if moved is after else moved
         return None
 
-    def _moved(self, after: Offset) -> Offset:
+    def _moved(self, after: PostgresOffset) -> PostgresOffset:
         """`after`, behind which no row is, moved to where the log is; itself when it is there."""
         complete, is_open = self.receiver.complete(), self.receiver.is_open()
-        if after.txn is not None or is_open or complete <= after.lsn_commit:
+        if (
+            after.position.transaction is not None
+            or is_open
+            or complete <= after.position.committed
+        ):
             return after
         return self._cut(self.receiver.after_complete(after), 0)
 
-    def _cut(self, end: Offset, size: int) -> Offset:
+    def _cut(self, end: PostgresOffset, size: int) -> PostgresOffset:
         wanted = -(-size // SLICE_BYTES)
         if self._inline:
             wanted = max(wanted, -(-size // INLINE_SLICE_BYTES))
@@ -251,7 +255,9 @@ class Streaming:
         delivered = self._delivered
         self.spool.drop(lambda piece: is_delivered(piece, delivered))
 
-    def slices(self, start: Offset, end: Offset, settings: EventSettings) -> list[Slice]:
+    def slices(
+        self, start: PostgresOffset, end: PostgresOffset, settings: EventSettings
+    ) -> list[Slice]:
         """Slices of (start, end]; waits until all of it was received (a range that is planned
         again after a restart comes from the server once more)."""
         self._await(start, end)
@@ -260,7 +266,7 @@ class Streaming:
         if not parts and not inserts:
             return []
         range_rows = RangeRows.of(parts, self.relations.facts, counted=self._counts is not None)
-        range_rows.transactions["xmin"] = NULL if end.xmin is None else end.xmin
+        range_rows.transactions["xmin"] = NULL if end.position.xmin is None else end.position.xmin
         if self._counts is not None:
             self._write_endings(self._counts, parts, range_rows)
         if parts:
@@ -281,13 +287,13 @@ class Streaming:
         self._plans.append(segment)
         return segment
 
-    def _planned(self, rows: np.ndarray, transactions: np.ndarray, end: Offset) -> None:
+    def _planned(self, rows: np.ndarray, transactions: np.ndarray, end: PostgresOffset) -> None:
         facts = self.relations.facts
         topics = {int(rows["relation"][-1]): facts[int(rows["relation"][-1])].topic}
-        inside = end.txn is not None
+        inside = end.position.transaction is not None
         self._metrics.saw(rows, transactions, topics, ends_inside=inside)
         begins_us = int(transactions["commit_us"][rows["transaction"][0]])
-        upto = int(rows["position"][-1]) + 1 if inside else end.lsn_commit
+        upto = int(rows["position"][-1]) + 1 if inside else end.position.committed
         if not self._unacknowledged or self._unacknowledged[-1][0] < upto:
             self._unacknowledged.append((upto, begins_us))
 
@@ -316,7 +322,7 @@ class Streaming:
         """Row changes that made no record: of other tables, or of skipped operations."""
         return int(self.receiver.state[decoder.FILTERED])
 
-    def _parts(self, start: Offset, end: Offset) -> list[PieceRows]:
+    def _parts(self, start: PostgresOffset, end: PostgresOffset) -> list[PieceRows]:
         """The rows of (start, end] by piece of the spool."""
         parts = []
         with self.spool.lock:
@@ -347,7 +353,7 @@ class Streaming:
             used = counts.write_endings(index, part, order, segment.array, segment.start, used)
         range_rows.segments.append(segment)
 
-    def _await(self, start: Offset, end: Offset) -> None:
+    def _await(self, start: PostgresOffset, end: PostgresOffset) -> None:
         self._delivered = start
         waited = time.monotonic()
         while True:
@@ -365,13 +371,11 @@ class Streaming:
                 waited = time.monotonic()
                 self.receiver.ask_position()
 
-    def _holds(self, end: Offset) -> bool:
-        complete = self.receiver.complete()
-        if complete >= end.lsn_commit and end.txn is None:
-            return True
-        if end.txn is None:
-            return False
-        return complete > end.txn or self.receiver.in_transaction(end.txn) > end.txn_index
+    def _holds(self, end: PostgresOffset) -> bool:
+        complete, place = self.receiver.complete(), end.position.transaction
+        if place is None:
+            return complete >= end.position.committed
+        return complete > place or self.receiver.in_transaction(place) > end.position.messages
 
     def acknowledge(self, lsn: int) -> None:
         """Tell the server that everything up to `lsn` may be forgotten (Invariant 1)."""
@@ -391,10 +395,3 @@ class Streaming:
         for plan in self._plans:
             plan.drop()
         self._plans.clear()
-
-
-def position_text(offset: Offset) -> str:
-    """A position for people."""
-    if offset.txn is not None:
-        return f"{format_lsn(offset.txn)} message {offset.txn_index}"
-    return format_lsn(offset.lsn_commit)

@@ -11,26 +11,22 @@ import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import Cell
-from headrace.connectors.postgresql.column_rendering import under_rule
-from headrace.connectors.postgresql.events import EventSettings, RelationFacts, column_cell
 from headrace.connectors.postgresql.replication.pgoutput import (
     BYTES_BEGINNING,
     EXACT,
     NUMERIC,
     TEXT_BEGINNING,
 )
+from headrace.streaming.facts import EventSettings, Facts
 
 _NO_ZEROS = (Encoding.VARIABLE_DECIMAL, Encoding.NUMERIC_DOUBLE)
 
 
-def compared_columns(facts: RelationFacts, settings: EventSettings) -> np.ndarray:
+def compared_columns(facts: Facts, settings: EventSettings) -> np.ndarray:
     """(column, way of comparison, length) per column that is shown, int64."""
     found: list[tuple[int, int, int]] = []
-    for index, column in enumerate(facts.columns):
-        cell = column_cell(facts, index, settings) if column.captured else None
-        if cell is None:
-            continue
-        shown = under_rule(cell, column.rule, column.type, column.typmod, column.name, None)
+    for cell, shown in facts.shown_cells(settings):
+        index = cell.column
         if not isinstance(shown, Cell):
             continue
         if shown.encoding is Encoding.TRUNCATED_STRING:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.images import UNAVAILABLE, Buffer, cells, is_whole
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.key_columns import KeyColumns, Text
 from headrace.signals.progress import Key, Pending
 from headrace.snapshots.incremental.visibility import Visibility
+from headrace.streaming.facts import Facts
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Window:
         """A row was dropped for an event that lacks values (unchanged TOAST) and is newer."""
         self._dropped = np.zeros(len(rows), bool)
         self._columns = KeyColumns(rows.facts, rows.rendering)
-        self._columns_of: dict[int, tuple[RelationFacts, KeyColumns]] = {}
+        self._columns_of: dict[int, tuple[Facts, KeyColumns]] = {}
         """By relation version of the log. They are asked for per row: facts of many columns take
         too long to hash."""
         self._order = np.argsort(rows.hashes, kind="stable")
@@ -63,7 +63,7 @@ class Window:
         self,
         rows: np.ndarray,
         transactions: np.ndarray,
-        facts: Callable[[int], RelationFacts],
+        facts: Callable[[int], Facts],
         image: Callable[[int], Buffer],
         *,
         opened: bool,
@@ -82,7 +82,7 @@ class Window:
             candidates, hidden = candidates[hidden], hidden[hidden]
         for row, unseen in zip(candidates, hidden, strict=True):
             found = facts(int(row["relation"]))
-            if found.name != self.rows.facts.name or found.kind != "table":
+            if found.name != self.rows.facts.name or not found.holds_changes:
                 continue
             # A hash says where to look; the key itself decides.
             wanted = _event_key(row, self._columns_in(int(row["relation"]), found), image)
@@ -99,7 +99,7 @@ class Window:
                     # The row is as new as the event, and has the values that the event lacks.
                     self._dropped[place] = False
 
-    def _columns_in(self, relation: int, facts: RelationFacts) -> KeyColumns:
+    def _columns_in(self, relation: int, facts: Facts) -> KeyColumns:
         known = self._columns_of.get(relation)
         if known is None or known[0] is not facts:
             known = facts, KeyColumns(facts, self.rows.rendering)
@@ -115,7 +115,7 @@ class Window:
 
 def row_key(rows: ChunkRows, row: int, columns: Sequence[str]) -> list[bytes | None]:
     """Values of `columns` in a row."""
-    names = [column.name for column in rows.facts.columns]
+    names = rows.facts.cell_names
     start, end = int(rows.offsets[row]), int(rows.offsets[row + 1])
     found = cells(rows.images[start:end].data)
     return [found[names.index(name)] for name in columns]
@@ -155,7 +155,7 @@ class Wave:
         self,
         rows: np.ndarray,
         transactions: np.ndarray,
-        facts: Callable[[int], RelationFacts],
+        facts: Callable[[int], Facts],
         image: Callable[[int], Buffer],
     ) -> None:
         """The log's rows that come next."""

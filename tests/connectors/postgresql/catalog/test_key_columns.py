@@ -18,9 +18,9 @@ from headrace.connect.rows import RowTable
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
-    EventSettings,
+    PostgresSettings,
+    PostgresSource,
     RelationFacts,
-    shape_of,
 )
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering
 from headrace.connectors.postgresql.key_hashes import key_hashes
@@ -28,6 +28,7 @@ from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError
+from headrace.streaming.facts import shape_of
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,
@@ -141,7 +142,7 @@ KINDS = [
 ]  # fmt: skip
 CASES = [(kind, mode) for kind in KINDS for mode in kind.modes]
 IDS = [f"{kind.type.name}-{kind.typmod}-{number}" for number, (kind, _) in enumerate(CASES)]
-SETTINGS = {mode: EventSettings("s", "d", types=mode) for _, mode in CASES}
+SETTINGS = {mode: PostgresSettings("s", PostgresSource("d"), types=mode) for _, mode in CASES}
 
 NOTHING = ("null", "unavailable")  # no texts
 Value = bytes | str

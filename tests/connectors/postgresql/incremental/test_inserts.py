@@ -22,8 +22,7 @@ from headrace.spool.segment import Segment
 
 TOPICS = ("log a", "log b", "chunk a", "chunk b")
 FACTS = {
-    number: RelationFacts("public", topic, topic, (), (), "table")
-    for number, topic in enumerate(TOPICS)
+    number: RelationFacts("public", topic, topic, (), ()) for number, topic in enumerate(TOPICS)
 }
 places = st.tuples(st.integers(1, 4), st.sampled_from([1, 2]), st.integers(0, 3))
 

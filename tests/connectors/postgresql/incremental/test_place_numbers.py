@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.heartbeats import heartbeat_slice
-from headrace.connectors.postgresql.offset import Offset
 from headrace.connectors.postgresql.places import INSERT_PARTS, ordinals_used
+from headrace.connectors.postgresql.position import PostgresOffset, read_offset
 from headrace.signals.progress import SignalProgress
 
 STORED = {
@@ -24,8 +24,8 @@ STORED = {
 }
 
 
-def stored(**more: Any) -> Offset:
-    return Offset.from_json(STORED | more, "headrace")
+def stored(**more: Any) -> PostgresOffset:
+    return read_offset(STORED | more, "headrace")
 
 
 @given(

@@ -12,7 +12,7 @@ from headrace.connectors.postgresql.window import Chunk
 from headrace.signals.progress import Pending
 
 ONE, OTHER = Pending("public.one", "1"), Pending("public.other", "1")
-FACTS = RelationFacts("public", "one", "one", (), (), "table")
+FACTS = RelationFacts("public", "one", "one", (), ())
 
 
 def chunk(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.rows import ROW
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.ranges import (
     Backlog,
     Limit,
@@ -25,7 +25,7 @@ from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.spool.index import SegmentIndex
 from headrace.spool.spool import Piece
 
-START = Offset("headrace", 1, lsn_commit=50)
+START = PostgresOffset("headrace", PostgresPosition(50), 1)
 
 
 @dataclass
@@ -70,11 +70,13 @@ class Log:
             index.barriers.append(index.row_count)
         self.barriers.append(len(self.messages))
 
-    def delivered(self, offset: Offset) -> int:
+    def delivered(self, offset: PostgresOffset) -> int:
         return sum(rows_until(piece.index.rows_now(), offset) for piece in self.pieces)
 
 
-def expected_count(log: Log, done: int, after: Offset, limit: Limit, cut_open: bool) -> int | None:
+def expected_count(
+    log: Log, done: int, after: PostgresOffset, limit: Limit, cut_open: bool
+) -> int | None:
     """How many rows the next range has."""
     rest = log.sizes[done:]
     totals = list(itertools.accumulate(rest))
@@ -85,7 +87,7 @@ def expected_count(log: Log, done: int, after: Offset, limit: Limit, cut_open: b
     more = allowed < len(rest)
     if barrier is not None and barrier <= allowed:
         allowed, more = barrier, True
-    ends = [rows - done for rows, end_lsn in log.ends if end_lsn > after.lsn_commit]
+    ends = [rows - done for rows, end_lsn in log.ends if end_lsn > after.position.lsn_commit]
     commits = [count for count in ends if count <= allowed]
     if commits:
         return commits[-1]
@@ -185,7 +187,7 @@ def test_a_limit_inside_the_first_message_of_a_segment_ends_the_range_before_it(
         log.message(100, ordinal, 1, 10)
     found = cut(log, 5)
     assert found is not None
-    assert (found.rows, found.offset.txn_index) == (4, 4)
+    assert (found.rows, found.offset.position.txn_index) == (4, 4)
     assert log.delivered(found.offset) == 4
 
 

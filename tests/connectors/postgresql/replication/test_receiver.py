@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from headrace.connectors.postgresql.key_columns import KeyScratch
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.receiver import Receiver
 from headrace.spool.spool import Spool
@@ -29,7 +29,7 @@ def no_stream() -> NoReturn:
 
 
 def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
-    start = Offset("headrace", 1, lsn_commit=50)
+    start = PostgresOffset("headrace", PostgresPosition(50), 1)
     spool = Spool(decoder.END, 64 << 20)
     receiver = Receiver(
         no_stream,
@@ -62,7 +62,7 @@ def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
     assert piece.index.row_count == 2
     assert (receiver.complete(), receiver.is_open()) == (110, True)
     assert receiver.in_transaction(200) > 0
-    assert receiver.after_complete(start).lsn_commit == 110
+    assert receiver.after_complete(start).position.lsn_commit == 110
     spool.clear()
 
 
@@ -106,7 +106,7 @@ def orphaned_receiver() -> tuple[Receiver, SilentStream]:
         lambda: stream,
         Spool(decoder.END, 64 << 20),
         Tables(),  # type: ignore[arg-type]
-        Offset("headrace", 1, lsn_commit=50),
+        PostgresOffset("headrace", PostgresPosition(50), 1),
         options=0,
         skip_truncate=True,
         status_seconds=10,

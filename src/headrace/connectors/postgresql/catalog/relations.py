@@ -13,7 +13,7 @@ from headrace.connect.kernels.memory import address_of
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
-    EventSettings,
+    MessageFacts,
     RelationFacts,
 )
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
@@ -24,6 +24,7 @@ from headrace.debezium.column_rules import NO_RULES, ColumnRules
 from headrace.debezium.keys import KeyRules
 from headrace.debezium.topics import TopicNames
 from headrace.errors import HeadraceError
+from headrace.streaming.facts import BorderFacts, EventSettings, Facts
 
 if TYPE_CHECKING:
     from headrace.connectors.postgresql.capture import Capture
@@ -80,7 +81,7 @@ class Relations:
     ) -> None:
         """`compared`: updates without change are dropped, by what events under these settings
         show."""
-        self.facts: list[RelationFacts] = []
+        self.facts: list[Facts] = []
         self.table = np.zeros((64, decoder.RELATION_WORDS), np.int64)
         self.oids = np.full(2 * 256, -1, np.int64)
         self._capture = capture
@@ -92,7 +93,7 @@ class Relations:
         self.key_texts = KeyScratch()
         self._kept: list[object] = []  # `table` holds their addresses
         self._truncated: dict[int, int] = {}
-        self._special: dict[str, int] = {}
+        self._special: dict[Facts, int] = {}
         self.collections: list[str] = []
         self._of_origin: dict[str, dict[int, int]] = {}
         self._origin_maps: dict[str, np.ndarray] = {}
@@ -134,28 +135,25 @@ class Relations:
             return None
         if index not in self._truncated:
             facts = self.facts[index]
-            without = RelationFacts(
-                facts.schema, facts.table, facts.topic, facts.columns, facts.key, "truncate"
-            )
-            self._truncated[index] = self._append(without, captured=True)
+            assert isinstance(facts, RelationFacts)
+            self._truncated[index] = self._append(facts.as_truncates(), captured=True)
         return self._truncated[index]
 
     def messages(self, *, transactional: bool) -> tuple[int, int] | None:
         """The version that logical messages use."""
-        kind = "message" if transactional else "message outside"
-        index = self._named(kind, f"{self._server}.message", ("prefix",))
+        index = self._version_of(MessageFacts(f"{self._server}.message", transactional))
         return index, int(self.table[index][decoder.TOPIC_HASH])
 
     def borders(self) -> tuple[int, int]:
         """The versions that BEGIN and END records use."""
         topic = self._capture.topics.transactions
-        return self._named("begin", topic), self._named("end", topic)
+        begin, end = (BorderFacts(topic, begins) for begins in (True, False))
+        return self._version_of(begin), self._version_of(end)
 
-    def _named(self, kind: str, topic: str, key: tuple[str, ...] = ()) -> int:
-        if kind not in self._special:
-            facts = RelationFacts("", "", topic, (), key, kind)
-            self._special[kind] = self._append(facts, captured=True)
-        return self._special[kind]
+    def _version_of(self, facts: Facts) -> int:
+        if facts not in self._special:
+            self._special[facts] = self._append(facts, captured=True)
+        return self._special[facts]
 
     def of_origin(self, origin: str) -> np.ndarray:
         """Per relation version the one that rows replicated from `origin` use."""
@@ -172,30 +170,33 @@ class Relations:
         """The same for one version."""
         versions = self._of_origin.setdefault(origin, {})
         if index not in versions:
-            versions[index] = self._append(replace(self.facts[index], origin=origin), captured=True)
+            facts = self.facts[index]
+            if isinstance(facts, RelationFacts | MessageFacts):
+                facts = replace(facts, origin=origin)
+            versions[index] = self._append(facts, captured=True)
         return versions[index]
 
     def captures_message(self, prefix: str) -> bool:
         """By message.prefix.include.list and message.prefix.exclude.list."""
         return self._capture.takes_message(prefix)
 
-    def _append(self, facts: RelationFacts, *, captured: bool) -> int:
+    def _append(self, facts: Facts, *, captured: bool) -> int:
         index = len(self.facts)
         if index == len(self.table):
             larger = np.zeros((2 * index, decoder.RELATION_WORDS), np.int64)
             larger[:index] = self.table
             self.table = larger
         keys = None
-        if captured and facts.kind == "table":
+        if captured and facts.holds_changes:
             keys = KeyColumns(facts, self._capture.key_rendering)
             self.key_texts.know(keys)
         compared = np.zeros((0, 3), np.int64)
-        if self._settings is not None and captured and facts.kind == "table":
+        if self._settings is not None and captured and facts.holds_changes:
             compared = compared_columns(facts, self._settings)
         self._kept += [keys, compared]
         self.table[index] = (
             int(captured),
-            len(facts.columns),
+            len(facts.cell_names),
             topic_hash(facts.topic),
             0 if keys is None else address_of(keys.table),
             0 if keys is None else len(keys),

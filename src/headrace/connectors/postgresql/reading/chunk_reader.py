@@ -17,7 +17,7 @@ from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.filtered_rows import DIALECT
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.lanes import Lanes
-from headrace.connectors.postgresql.offset import parse_lsn
+from headrace.connectors.postgresql.position import parse_lsn
 from headrace.connectors.postgresql.reading.copy_limit import row_bytes
 from headrace.connectors.postgresql.reading.key_ranges import (
     KeyRange,

@@ -10,7 +10,7 @@ import psycopg
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.offset import parse_lsn
+from headrace.connectors.postgresql.position import parse_lsn
 from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.errors import HeadraceError
 

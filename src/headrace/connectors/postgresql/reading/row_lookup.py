@@ -34,6 +34,7 @@ from headrace.connectors.postgresql.connection import connect, find_operators_in
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.reselection import Lookup
 from headrace.errors import HeadraceError
+from headrace.streaming.facts import Facts
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +70,7 @@ Cell = bytes | None
 UNAVAILABLE = b"\0unavailable"
 
 
-def read_again(
-    table: RowTable, relations: Mapping[int, RelationFacts], config: PostgresConfig
-) -> RowTable:
+def read_again(table: RowTable, relations: Mapping[int, Facts], config: PostgresConfig) -> RowTable:
     """The same rows, with what their tables' look-ups ask for."""
     operations = table.rows["operation"]
     changed = np.isin(operations, _NEW_ROW) & (table.rows["new"] != 0)
@@ -80,7 +79,7 @@ def read_again(
     try:
         for index in np.unique(rows["relation"][changed]).tolist():
             facts = relations[index]
-            if facts.lookup is None:
+            if not isinstance(facts, RelationFacts) or facts.lookup is None:
                 continue
             places = _places(rows, np.flatnonzero(changed & (rows["relation"] == index)), facts)
             for start in range(0, len(places), ROWS_PER_QUERY):

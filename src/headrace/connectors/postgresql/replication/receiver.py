@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.look_ahead import relations_ahead
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
@@ -50,7 +50,7 @@ class Receiver:
         open_stream: Callable[[], Stream],
         spool: Spool,
         relations: RelationRegistry,
-        start: Offset,
+        start: PostgresOffset,
         *,
         options: int,
         skip_truncate: bool,
@@ -79,16 +79,17 @@ class Receiver:
         self._ask = threading.Event()
         self.state = np.zeros(decoder.STATE_WORDS, np.int64)
         state = self.state
-        state[decoder.LAST_COMMIT] = NULL if start.last_commit is None else start.last_commit
-        state[decoder.COMMIT_US] = start.ts_usec or 0
-        state[decoder.COMPLETE] = start.lsn_commit
-        state[decoder.WAL_END] = start.lsn_commit
+        position = start.position
+        state[decoder.LAST_COMMIT] = NULL if position.last_commit is None else position.last_commit
+        state[decoder.COMMIT_US] = position.ts_usec or 0
+        state[decoder.COMPLETE] = position.lsn_commit
+        state[decoder.WAL_END] = position.lsn_commit
         state[decoder.TRANSACTION_ROW] = -1
         state[decoder.CHECKED] = 1
-        if start.txn is not None and start.txn_index > 0:
-            state[decoder.CHECK_FINAL] = start.txn
-            state[decoder.CHECK_ORDINAL] = start.txn_index
-            state[decoder.CHECK_LSN] = start.lsn
+        if position.txn is not None and position.txn_index > 0:
+            state[decoder.CHECK_FINAL] = position.txn
+            state[decoder.CHECK_ORDINAL] = position.txn_index
+            state[decoder.CHECK_LSN] = position.lsn
             state[decoder.CHECKED] = 0
         if counts is not None:
             begins, endings = relations.borders()
@@ -140,11 +141,12 @@ class Receiver:
             return 0
         return int(self.published[decoder.ORDINAL])
 
-    def after_complete(self, offset: Offset) -> Offset:
+    def after_complete(self, offset: PostgresOffset) -> PostgresOffset:
         """`offset` moved to the boundary at `complete()`. Call under `spool.lock`."""
         seen = self.published
         last, time_us = int(seen[decoder.LAST_COMMIT]), int(seen[decoder.COMMIT_US])
-        return offset.at_boundary(self.complete(), None if last == NULL else last, time_us or None)
+        last_commit = None if last == NULL else last
+        return offset.at(offset.position.at_boundary(self.complete(), last_commit, time_us or None))
 
     def _run(self) -> None:
         try:

@@ -1,74 +1,17 @@
-"""replica.identity.autoset.values: sets the replica identity of captured tables at start."""
+"""Sets the replica identity of captured tables at start, as the configuration's rules say."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from headrace.config.regex import compile_java_regex, split_regex_list
+import psycopg
+from psycopg import sql
 
-if TYPE_CHECKING:
-    import psycopg
-    from psycopg import sql
-
-    from headrace.connectors.postgresql.catalog.catalog import CatalogTable
+from headrace.connectors.postgresql.catalog.catalog import CatalogTable
+from headrace.connectors.postgresql.replica_identity_rules import IdentityRule, rules_for
 
 LOCK_SECONDS = 5
 """How long a table's lock is waited for: whoever queues behind us waits as well."""
-
-_LETTERS = {"DEFAULT": "d", "FULL": "f", "NOTHING": "n", "INDEX": "i"}
-_IDENTITY = re.compile(r"(DEFAULT|FULL|NOTHING)|INDEX\s+(\S.*)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class IdentityRule:
-    """Tables (an expression for schema.table) and the identity that they get; `index` names the
-    index of INDEX."""
-
-    tables: str
-    identity: str
-    index: str | None = None
-
-    @property
-    def statement(self) -> str:
-        """Behind REPLICA IDENTITY."""
-        if self.index is None:
-            return self.identity
-        quoted = self.index.replace('"', '""')
-        return f'USING INDEX "{quoted}"'
-
-    @property
-    def letter(self) -> str:
-        """As in pg_class.relreplident."""
-        return _LETTERS[self.identity]
-
-    def matches(self, table: str) -> bool:
-        """Whether `schema.table` is named."""
-        return compile_java_regex(self.tables).fullmatch(table) is not None
-
-    def __str__(self) -> str:
-        return self.identity if self.index is None else f"{self.identity} {self.index}"
-
-
-def parse_identity_rules(text: str) -> tuple[IdentityRule, ...]:
-    """`regex:FULL, regex:INDEX name, …`. Raises ValueError."""
-    rules = []
-    for part in split_regex_list(text):
-        tables, colon, wanted = part.rpartition(":")
-        found = _IDENTITY.fullmatch(wanted.strip())
-        if not colon or not tables.strip() or found is None:
-            raise ValueError(f"{part!r} is not of the form schema.table:FULL")
-        compile_java_regex(tables.strip())
-        kind = (found[1] or "INDEX").upper()
-        rules.append(IdentityRule(tables.strip(), kind, found[2] and found[2].strip()))
-    return tuple(rules)
-
-
-def wanted_rules(rules: Iterable[IdentityRule], table: str) -> list[IdentityRule]:
-    """The rules that name `schema.table`; only a single one is followed."""
-    return [rule for rule in rules if rule.matches(table)]
 
 
 def set_identities(
@@ -83,14 +26,14 @@ def set_identities(
     if not rules:
         return
     for table in tables:
-        wanted = wanted_rules(rules, table.name)
-        if len(wanted) > 1:
+        named = rules_for(rules, table.name)
+        if len(named) > 1:
             warn(
                 f"replica.identity.autoset.values names {table.name} more than once "
-                f"({', '.join(map(str, wanted))}): its replica identity stays as it is"
+                f"({', '.join(map(str, named))}): its replica identity stays as it is"
             )
-        elif wanted and not _has(connection, table, wanted[0]):
-            _set(connection, table, wanted[0], warn)
+        elif named and not _has(connection, table, named[0]):
+            _set(connection, table, named[0], warn)
 
 
 def _has(connection: psycopg.Connection, table: CatalogTable, rule: IdentityRule) -> bool:
@@ -112,15 +55,11 @@ def _set(
     rule: IdentityRule,
     warn: Callable[[str], None],
 ) -> None:
-    # Spark's planning processes load the configuration, hence this module, but no driver.
-    import psycopg
-    from psycopg import sql
-
-    what: sql.Composable = sql.SQL(rule.identity)
+    identity: sql.Composable = sql.SQL(rule.identity)
     if rule.index is not None:
-        what = sql.SQL("USING INDEX {}").format(sql.Identifier(rule.index))
+        identity = sql.SQL("USING INDEX {}").format(sql.Identifier(rule.index))
     command = sql.SQL("ALTER TABLE {} REPLICA IDENTITY {}").format(
-        sql.Identifier(table.schema, table.table), what
+        sql.Identifier(table.schema, table.table), identity
     )
     try:
         with connection.transaction():

@@ -12,7 +12,7 @@ import psycopg
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
-from headrace.connectors.postgresql.offset import Offset, format_lsn, parse_lsn
+from headrace.connectors.postgresql.position import PostgresOffset, format_lsn, parse_lsn
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
@@ -89,22 +89,22 @@ def check_slot(state: SlotState, config: PostgresConfig) -> None:
         )
 
 
-def check_position(state: SlotState, stored: Offset, config: PostgresConfig) -> None:
+def check_position(state: SlotState, stored: PostgresOffset, config: PostgresConfig) -> None:
     """Refuses a slot that somebody else consumed (Invariant 1; always checked)."""
     confirmed = state.confirmed_flush_lsn
-    if confirmed is not None and confirmed > stored.lsn_commit:
+    if confirmed is not None and confirmed > stored.position.lsn_commit:
         raise HeadraceError(
             "postgresql.slot_moved",
             f"The slot {config.slot_name} is at {format_lsn(confirmed)}, beyond the checkpoint's "
-            f"{format_lsn(stored.lsn_commit)}: a second query, an older copy of the checkpoint or "
-            "a slot made anew; the changes between are gone",
+            f"{format_lsn(stored.position.lsn_commit)}: a second query, an older copy of the "
+            "checkpoint or a slot made anew; the changes between are gone",
             "Give each query its own slot.name; to go on, drop the slot and start with a new "
             "checkpoint (a new snapshot).",
         )
 
 
 def lost_position(
-    state: SlotState | None, stored: Offset, config: PostgresConfig
+    state: SlotState | None, stored: PostgresOffset, config: PostgresConfig
 ) -> HeadraceError | None:
     """Why the log from `stored` on is gone, or None: the slot is missing, lost, or beyond it.
 
@@ -114,7 +114,7 @@ def lost_position(
         return HeadraceError(
             "postgresql.slot_missing",
             f"The slot {config.slot_name} does not exist any more, but the checkpoint is at "
-            f"{format_lsn(stored.lsn_commit)}",
+            f"{format_lsn(stored.position.lsn_commit)}",
             "The changes since then are gone: start with a new checkpoint, or set "
             "snapshot.mode=when_needed (either takes a new snapshot).",
         )
@@ -232,15 +232,17 @@ def drop_when_free(connection: psycopg.Connection, name: str) -> bool:
         time.sleep(0.05)
 
 
-def advance_slot(connection: psycopg.Connection, stored: Offset, config: PostgresConfig) -> None:
+def advance_slot(
+    connection: psycopg.Connection, stored: PostgresOffset, config: PostgresConfig
+) -> None:
     """Move a slot that is behind `stored`, which the checkpoint holds, to it (Invariant 1)."""
     state = find_slot(connection, config.slot_name)
-    if state is None or (state.confirmed_flush_lsn or 0) >= stored.lsn_commit:
+    if state is None or (state.confirmed_flush_lsn or 0) >= stored.position.lsn_commit:
         return
     try:
         connection.execute(
             "SELECT pg_replication_slot_advance(%s, %s)",
-            (config.slot_name, format_lsn(stored.lsn_commit)),
+            (config.slot_name, format_lsn(stored.position.lsn_commit)),
         )
     except psycopg.Error as error:
         log.warning(

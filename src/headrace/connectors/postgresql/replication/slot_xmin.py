@@ -10,7 +10,7 @@ import psycopg
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.offset import Offset
+from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
@@ -32,11 +32,12 @@ class SlotXmin:
         self._due = 0.0
         self._connection: psycopg.Connection | None = None
 
-    def shown(self, start: Offset, end: Offset) -> Offset:
+    def shown(self, start: PostgresOffset, end: PostgresOffset) -> PostgresOffset:
         """`end` with the xmin that the records of (start, end] show."""
         if end == start:
             return end
-        return replace(end, xmin=self._now(start.xmin) if self._seconds else None)
+        xmin = self._now(start.position.xmin) if self._seconds else None
+        return replace(end, position=replace(end.position, xmin=xmin))
 
     def _now(self, known: int | None) -> int | None:
         """The slot's xmin, or `known` while the interval is not over or the server does not

@@ -1,50 +1,46 @@
-"""Where the connector is in the log: the JSON object that is also Spark's offset."""
+"""Where a query is: the JSON object that is also Spark's offset."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from headrace.errors import HeadraceError
+from headrace.offsets.position import Position
+from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import SignalProgress
-from headrace.snapshots.progress import SnapshotProgress
 
 VERSION = 1
 LARGEST_EPOCH = 0xFFFF
 """`sequence` has four hexadecimal digits for it."""
 
+OffsetObject = Mapping[str, Any]
+"""An offset as JSON: canonical key order, no clocks."""
+P = TypeVar("P", bound=Position)
+
 
 @dataclass(frozen=True)
-class Offset:
-    """A position (architecture, Positions).
+class Offset(Generic[P]):
+    """A position of the log, and what is to be known beside it (architecture, Positions).
 
-    `lsn_commit` is the end LSN of the last complete transaction (or a keep-alive's position):
-    the only value ever acknowledged. `last_commit` is the end LSN of the last COMMIT seen, which
-    `source.sequence` shows, `ts_usec` its time, which a non-transactional message shows. Inside
-    a transaction, `txn` is its final LSN, `txn_index` the number of its messages delivered and
-    `lsn` the LSN of the last of them. `slices` and `order` say how the range that ends here is
-    cut. `consistent` is snapshot.consistent.lsn. `heartbeat` counts heartbeats: a range whose end
-    has one more than its start has one as its last record. `signals` is there once a signal was
-    heeded. `xmin` is the slot's, which the range that ends here shows.
+    `epoch` counts the beginnings; 0 is the constant that Spark is given before anything was opened.
+    `system` identifies the database's cluster. `slices` and `order` say how the range that ends
+    here is cut. `consistent` is the place of the log at which the snapshot was taken. `heartbeat`
+    counts heartbeats: a range whose end has one more than its start has one as its last record.
+    `snapshot` is there while one is read, `signals` once a signal was heeded.
     """
 
     server: str
+    position: P
     epoch: int = 0
     system: str = ""
-    lsn_commit: int = 0
-    last_commit: int | None = None
-    ts_usec: int | None = None
-    txn: int | None = None
-    txn_index: int = 0
-    lsn: int = 0
     slices: int = 1
     order: str = "key"
     consistent: int | None = None
     heartbeat: int = 0
     snapshot: SnapshotProgress | None = None
     signals: SignalProgress | None = None
-    xmin: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.epoch <= LARGEST_EPOCH:
@@ -65,22 +61,13 @@ class Offset:
         out: dict[str, Any] = {"v": VERSION, "server": self.server}
         if self.is_initial:
             return out
-        out |= {
-            "epoch": self.epoch,
-            "system": self.system,
-            "lsn_commit": self.lsn_commit,
-            "last_commit": self.last_commit,
-            "ts_usec": self.ts_usec,
-        }
-        if self.txn is not None:
-            out |= {"txn": self.txn, "txn_index": self.txn_index, "lsn": self.lsn}
+        out |= {"epoch": self.epoch, "system": self.system}
+        out |= self.position.to_json()
         out |= {"slices": self.slices, "order": self.order}
         if self.consistent is not None:
             out["consistent"] = self.consistent
         if self.heartbeat:
             out["heartbeat"] = self.heartbeat
-        if self.xmin is not None:
-            out["xmin"] = self.xmin
         if self.snapshot is not None:
             out["snapshot"] = self.snapshot.to_json()
         if self.signals is not None and (signals := self.signals.to_json()):
@@ -88,8 +75,11 @@ class Offset:
         return out
 
     @staticmethod
-    def from_json(data: Mapping[str, Any], server: str) -> Offset:
-        """Reads an offset of this or an older version.
+    def from_json(
+        data: Mapping[str, Any], server: str, read_position: Callable[[Mapping[str, Any]], P]
+    ) -> Offset[P]:
+        """Reads an offset of this or an older version. `read_position` takes the position's members
+        out of it; the initial offset has none of them.
 
         Raises HeadraceError: "offset.newer" for one written by a newer headrace,
         "offset.other_server" for another topic.prefix, "offset.broken".
@@ -118,38 +108,22 @@ class Offset:
         snapshot, signals = data.get("snapshot"), data.get("signals")
         return Offset(
             server=server,
+            position=read_position(data),
             epoch=data.get("epoch", 0),
             system=data.get("system", ""),
-            lsn_commit=data.get("lsn_commit", 0),
-            last_commit=data.get("last_commit"),
-            ts_usec=data.get("ts_usec"),
-            txn=data.get("txn"),
-            txn_index=data.get("txn_index", 0),
-            lsn=data.get("lsn", 0),
             slices=data.get("slices", 1),
             order=data.get("order", "key"),
             consistent=data.get("consistent"),
             heartbeat=data.get("heartbeat", 0),
             snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
             signals=None if signals is None else SignalProgress.from_json(signals),
-            xmin=data.get("xmin"),
         )
 
-    def at_boundary(self, lsn_commit: int, last_commit: int | None, ts_usec: int | None) -> Offset:
-        """The position between transactions, after everything up to `lsn_commit`."""
-        return replace(
-            self,
-            lsn_commit=lsn_commit,
-            last_commit=last_commit,
-            ts_usec=ts_usec,
-            txn=None,
-            txn_index=0,
-            lsn=0,
-            snapshot=None,
-            slices=1,
-        )
+    def at(self, position: P) -> Offset[P]:
+        """The offset at another position of the log, outside of a snapshot, in one slice."""
+        return replace(self, position=position, snapshot=None, slices=1)
 
-    def after_snapshot(self) -> Offset:
+    def after_snapshot(self) -> Offset[P]:
         """The same position without its snapshot, whose last chunk was handed out. The ordinals
         that a blocking one gave to its chunks count as used (see `places`)."""
         snapshot, signals = self.snapshot, self.signals
@@ -159,25 +133,10 @@ class Offset:
             signals = replace(signals, ordinal=ordinal)
         return replace(self, snapshot=None, signals=signals, slices=1)
 
-    def inside(self, txn: int, txn_index: int, lsn: int) -> Offset:
-        """The position after message `txn_index` of the transaction that ends at `txn`."""
-        return replace(self, txn=txn, txn_index=txn_index, lsn=lsn, snapshot=None, slices=1)
-
-    def same_position(self, other: Offset) -> bool:
+    def same_position(self, other: Offset[P]) -> bool:
         """Whether both name the same place, however their ranges are cut."""
 
-        def place(offset: Offset) -> Offset:
-            return replace(offset, slices=1, order="", heartbeat=0, xmin=None)
+        def place(offset: Offset[P]) -> Offset[P]:
+            return replace(offset, position=self.position, slices=1, order="", heartbeat=0)
 
-        return place(self) == place(other)
-
-
-def format_lsn(lsn: int) -> str:
-    """PostgreSQL's notation, as in 16/B374D848."""
-    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
-
-
-def parse_lsn(text: str) -> int:
-    """The reverse of `format_lsn`."""
-    high, _, low = text.partition("/")
-    return (int(high, 16) << 32) | int(low, 16)
+        return self.position.is_at(other.position) and place(self) == place(other)

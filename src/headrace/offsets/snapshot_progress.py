@@ -1,4 +1,4 @@
-"""What an offset says of a running snapshot."""
+"""What an offset says of a snapshot: its tables, and how far they are handed out."""
 
 from __future__ import annotations
 

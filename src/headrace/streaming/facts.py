@@ -1,0 +1,253 @@
+"""What shared code knows of a record's origin: facts, which the source process makes of a
+collection and pickles, and of which tasks make shapes.
+
+A connector of tables implements them in `headrace.relational.events`; nothing here knows columns.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import dataclass
+from typing import Protocol
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.records import Cell, Constant, Header, Image, Node, Shape, Struct
+from headrace.connect.schema import Schema
+from headrace.connect.sized_cache import SizedCache
+from headrace.debezium import transactions
+from headrace.debezium.event_format import CURRENT, EventFormat
+from headrace.debezium.events import context_headers
+from headrace.debezium.names import AS_NAMED, NameAdjustment
+from headrace.debezium.notifications import NOTIFICATION_KEY, NOTIFICATION_VALUE
+
+_TASK = "0"
+"""Debezium's number of the only task that a connector has."""
+
+
+class SourceBlock(Protocol):
+    """What a connector says of its records' origin. Picklable, and equal to its pickled copy."""
+
+    @property
+    def connector(self) -> str:
+        """Debezium's name of the connector, as in `source.connector`."""
+        ...
+
+    def transaction_id(self) -> Node:
+        """The transaction's id, as transaction metadata shows it; null outside of one."""
+        ...
+
+
+@dataclass(frozen=True)
+class EventSettings:
+    """What all events of a run have in common; hashable. A connector's own settings stand in a
+    subclass or in its source block."""
+
+    server: str
+    source: SourceBlock
+    run: str = ""  # empty: no context headers
+    counted: bool = False  # the rows know their order in their transaction
+    format: EventFormat = CURRENT
+    names: NameAdjustment = AS_NAMED
+
+    def headers(self) -> tuple[Header, ...]:
+        """The context headers of an event."""
+        if not self.run:
+            return ()
+        return context_headers(self.server, _TASK, self.source.connector, self.run)
+
+    def transaction_block(self, *, counted: bool = True) -> Node:
+        """The transaction block of an event; `counted`: it counts in its transaction."""
+        if not (self.counted and counted):
+            return transactions.no_block()
+        return transactions.block(self.source.transaction_id())
+
+
+class Facts(Protocol):
+    """What the records of one version of a collection have in common. Picklable, and hashed and
+    compared by value."""
+
+    @property
+    def topic(self) -> str:
+        """The topic of its records."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The collection as filters and signals name it (schema.table); empty: none."""
+        ...
+
+    @property
+    def collection(self) -> str:
+        """What transaction metadata counts its records under."""
+        ...
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Names of the cells that make its records' key, in key order; empty: no key."""
+        ...
+
+    @property
+    def cell_names(self) -> tuple[str, ...]:
+        """Names of an image's cells, in their order."""
+        ...
+
+    @property
+    def holds_changes(self) -> bool:
+        """Whether its records are changes of single rows, as the log tells them."""
+        ...
+
+    @property
+    def wants_lookup(self) -> bool:
+        """Whether cells of its new rows are read from the database again."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its shape takes, with the programs that a converter makes of it; at least,
+        and about twice, what was measured."""
+        ...
+
+    def as_incremental(self) -> Facts:
+        """The facts of rows that incremental chunks read, which have no place in the log."""
+        ...
+
+    def key_cells(self, settings: EventSettings) -> list[Cell]:
+        """The cells of the new image that make the key, in key order. What events leave out is
+        none of them."""
+        ...
+
+    def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:
+        """Per captured cell of the new image: as it is, and as rows of events show it."""
+        ...
+
+    def shape(self, settings: EventSettings) -> Shape:
+        """The shape of its records. Raises HeadraceError for names that cannot be told apart."""
+        ...
+
+
+PackedFacts = bytes
+"""Facts, pickled once by the source process, however many slices and ranges show them: a task that
+has their shape already does not unpack them."""
+
+
+def unpack(packed: PackedFacts) -> Facts:
+    """The facts that were packed."""
+    facts: Facts = pickle.loads(packed)  # noqa: S301 - of the source process
+    return facts
+
+
+_SHAPE_BYTES = 256 << 20
+_shapes: SizedCache[tuple[Facts | PackedFacts, EventSettings], Shape] = SizedCache(_SHAPE_BYTES)
+
+
+def shape_of(facts: Facts | PackedFacts, settings: EventSettings) -> Shape:
+    """The shape of a collection's records: the same one while it is kept, so that converters,
+    which keep its programs as long as it lives, compile it once."""
+    key = (facts, settings)
+    shape = _shapes.get(key)
+    if shape is None:
+        unpacked = unpack(facts) if isinstance(facts, bytes) else facts
+        shape = unpacked.shape(settings)
+        _shapes.put(key, shape, unpacked.nbytes)
+    return shape
+
+
+@dataclass(frozen=True)
+class TopicFacts:
+    """Facts of records that are known by their topic alone: no collection has them."""
+
+    topic: str
+
+    @property
+    def name(self) -> str:
+        """No collection."""
+        return ""
+
+    @property
+    def collection(self) -> str:
+        """No collection."""
+        return ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """No cells that rows are compared by."""
+        return ()
+
+    @property
+    def cell_names(self) -> tuple[str, ...]:
+        """No cells that anybody asks for by name."""
+        return ()
+
+    @property
+    def holds_changes(self) -> bool:
+        """They are no changes of rows."""
+        return False
+
+    @property
+    def wants_lookup(self) -> bool:
+        """Nothing of them is in a table."""
+        return False
+
+    @property
+    def nbytes(self) -> int:
+        """As much as a table without columns."""
+        return 40_000
+
+    def as_incremental(self) -> Facts:
+        """Chunks have no such records."""
+        raise NotImplementedError
+
+    def key_cells(self, settings: EventSettings) -> list[Cell]:  # noqa: ARG002
+        """None."""
+        return []
+
+    def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:  # noqa: ARG002
+        """None."""
+        return []
+
+    def shape(self, settings: EventSettings) -> Shape:
+        """The shape of its records."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class BorderFacts(TopicFacts):
+    """Facts of the records at the beginning (`begins`) or end of transactions."""
+
+    begins: bool
+
+    def shape(self, settings: EventSettings) -> Shape:
+        """The record of a border."""
+        return transactions.border(self.topic, settings.source.transaction_id(), begins=self.begins)
+
+
+@dataclass(frozen=True)
+class NotificationFacts(TopicFacts):
+    """Facts of notifications: an image has id, type, aggregate type, additional data as JSON, and
+    milliseconds since 1970-01-01."""
+
+    def shape(self, settings: EventSettings) -> Shape:  # noqa: ARG002
+        """The record of a notification."""
+
+        def text(schema: Schema, column: int) -> Cell:
+            return Cell(schema, Image.NEW, column, Encoding.STRING, 0, bytes.decode)
+
+        key_id = NOTIFICATION_KEY.fields[0].schema
+        identity, kind, aggregate, additional, timestamp = (
+            field.schema for field in NOTIFICATION_VALUE.fields
+        )
+        return Shape(
+            self.topic,
+            Struct(NOTIFICATION_KEY, (text(key_id, 0),)),
+            Struct(
+                NOTIFICATION_VALUE,
+                (
+                    text(identity, 0),
+                    text(kind, 1),
+                    text(aggregate, 2),
+                    Cell(additional, Image.NEW, 3, Encoding.PYTHON, 0, json.loads),
+                    Cell(timestamp, Image.NEW, 4, Encoding.PYTHON, 0, int),
+                ),
+            ),
+        )
