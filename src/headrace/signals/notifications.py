@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.config.connector import ConnectorConfig
+from headrace.config.properties.common import ConnectorConfig
 
 log = logging.getLogger("headrace.notifications")
 

@@ -14,7 +14,7 @@ import headrace.connect.kernels.memory  # noqa: F401 - names the folder of compi
 from headrace.connectors.registry import definitions, has_driver
 
 KERNELS: Mapping[str, Sequence[str]] = {
-    "headrace.connectors.transaction_counts": ("count_rows", "endings_size", "write_endings"),
+    "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
     "headrace.converters.kernel": ("emit", "emit_one"),
     "headrace.converters.patches": ("_insert",),
     "headrace.sinks.file.lines": ("_write_lines",),
