@@ -5,19 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from headrace.connect.kernels.memory import PADDING
-from headrace.spool.spool import Piece
-
 Buffer = memoryview
-
-
-def image_in(pieces: Sequence[Piece], address: int) -> Buffer:
-    """The memory from the virtual `address` on."""
-    for piece in pieces:
-        segment = piece.segment
-        if segment.start <= address < segment.end:
-            return memoryview(segment.map)[address - segment.start : segment.size - PADDING]
-    raise LookupError(address)
 
 
 UNAVAILABLE = b"unavailable"

@@ -1,4 +1,4 @@
-"""Places between the log's rows, and stretches of these rows as signals see them.
+"""Places between the log's rows.
 
 Between two transactions, heartbeats, notifications and chunks have ordinals of one numbering: each
 takes the next one, so that nothing stands before what was delivered earlier. Behind a message of a
@@ -7,13 +7,7 @@ transaction come its own parts, then heartbeats, then what is inserted before th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
-
-from headrace.connectors.postgresql.images import Buffer
-from headrace.streaming.facts import Facts
 
 _HEARTBEAT_PARTS = 1 << 31
 _HEARTBEATS = 1 << 30
@@ -55,13 +49,3 @@ class Place:
         """Whether both stand before the same row of the log."""
         mine = (self.position, self.kind, self.ordinal, self.row)
         return mine == (other.position, other.kind, other.ordinal, other.row)
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Rows of the log that come next, with what it takes to understand them."""
-
-    rows: np.ndarray
-    transactions: np.ndarray
-    facts: Callable[[int], Facts]
-    image: Callable[[int], Buffer]
