@@ -29,7 +29,7 @@ class Definition:
     demo = None
 
     def configuration(self):
-        from headrace.config.connector import ConnectorConfig
+        from headrace.config.properties.common import ConnectorConfig
         return ConnectorConfig
 
     def open(self, config, **_):

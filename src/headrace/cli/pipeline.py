@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.config.connector import ConnectorConfig
 from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import options
+from headrace.config.properties.common import ConnectorConfig
 from headrace.config.source import Properties, read_file
 from headrace.connectors.registry import definition_of, open_connector, parse_configuration
 from headrace.errors import HeadraceError

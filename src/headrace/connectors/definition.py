@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from headrace.config.connector import ConnectorConfig
+    from headrace.config.properties.common import ConnectorConfig
     from headrace.connectors.connector import Connector
     from headrace.offsets.offset import OffsetObject
     from headrace.signals.signal import Signal

@@ -21,7 +21,7 @@ from headrace.errors import HeadraceError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.config.connector import ConnectorConfig
+    from headrace.config.properties.common import ConnectorConfig
     from headrace.connectors.connector import Connector
 
 log = logging.getLogger(__name__)
@@ -162,7 +162,9 @@ def parse_options(options: Mapping[str, str]) -> ConnectorConfig:
     written = names.get("connector.class") or names.get("debezium.source.connector.class")
     chosen = packed.with_overrides({"connector.class": written}) if written else packed
     definition = find_definition(_connector_class(chosen))
-    restored = restore_case(bare, definition.configuration(), packed)
+    declarations = definition.configuration()
+    families = declarations.families().values()
+    restored = restore_case(bare, declarations.properties(), families, packed)
     return _parse(definition, packed.with_overrides(restored))
 
 

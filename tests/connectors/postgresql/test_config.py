@@ -279,13 +279,6 @@ def test_is_set_tells_written_from_default() -> None:
     assert not config.is_set("slot.name")
 
 
-def test_filters_combine_their_lists() -> None:
-    config = parse({"table.include.list": "s.a,s.b", "schema.exclude.list": "x"})
-    assert config.table_filter().accepts("s.a")
-    assert not config.table_filter().accepts("s.c")
-    assert not config.schema_filter().accepts("X")
-
-
 @pytest.mark.parametrize(
     ("name", "code"),
     [

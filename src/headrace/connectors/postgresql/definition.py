@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from headrace.connectors.definition import ConnectorDefinition, Demo, Driver
 
 if TYPE_CHECKING:
-    from headrace.config.connector import ConnectorConfig
+    from headrace.config.properties.common import ConnectorConfig
     from headrace.connectors.connector import Connector
     from headrace.connectors.definition import CheckResult
     from headrace.connectors.postgresql.config import PostgresConfig
