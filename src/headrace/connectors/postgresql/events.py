@@ -14,26 +14,29 @@ from headrace.connect.records import (
     Cell,
     Constant,
     Image,
-    LsnPair,
-    Marker,
     Node,
     ProcessingTime,
     RowField,
     Shape,
     Struct,
     TransactionField,
-    TransactionLsn,
 )
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql.catalog.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.column_rendering import under_rule
+from headrace.connectors.postgresql.messages import MESSAGE_KEY, message_value_schema
 from headrace.connectors.postgresql.reselection import Lookup
+from headrace.connectors.postgresql.source import (
+    lsn_pair,
+    postgresql_source,
+    transaction_identifier,
+)
 from headrace.connectors.postgresql.types import binary as binary_types
 from headrace.connectors.postgresql.types.resolve import NO_PLACEHOLDER, ColumnType, resolve
-from headrace.debezium import source_info, transactions
+from headrace.debezium import transactions
 from headrace.debezium.column_rules import ColumnRule
 from headrace.debezium.events import ColumnCells, change_event
-from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
+from headrace.debezium.source_info import snapshot_marker
 from headrace.errors import HeadraceError
 from headrace.streaming.facts import EventSettings, TopicFacts
 
@@ -220,7 +223,7 @@ class PostgresSource:
 
     def transaction_id(self) -> Node:
         """The transaction's number and the row's LSN."""
-        return TransactionLsn(Schema(Type.STRING))
+        return transaction_identifier()
 
 
 @dataclass(frozen=True)
@@ -306,7 +309,7 @@ def column_cell(facts: RelationFacts, index: int, settings: EventSettings) -> Ce
 
 def _source(facts: RelationFacts, settings: EventSettings) -> Struct:
     options = _postgres(settings)
-    schema = source_info.postgresql_source(settings.format)
+    schema = postgresql_source(settings.format)
     by_name: dict[str, Node] = {}
     for described in schema.fields:
         if facts.kind is RelationKind.INCREMENTAL and described.name in ("lsn", "txId"):
@@ -333,9 +336,9 @@ def _source_node(
         case "table":
             return Constant(schema, facts.table)
         case "snapshot":
-            return Marker(schema)
+            return snapshot_marker(schema)
         case "sequence":
-            return LsnPair(schema)
+            return lsn_pair(schema)
         case "txId":
             return TransactionField(schema, "xid")
         case "lsn":

@@ -7,11 +7,11 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from headrace.connect.images import make_image
 from headrace.connect.rows import ROW
 from headrace.connectors.postgresql import window as windows
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
-from headrace.connectors.postgresql.images import make_image
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.window import Chunk, Snapshot8, Window
 from headrace.signals.progress import Pending

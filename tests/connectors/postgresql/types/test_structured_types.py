@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types.resolve import ColumnType, resolve
+from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.types.test_types import render_cell
 
 STRUCTURED = TypeOptions(time_precision_mode="structured")
 NAMES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
