@@ -17,13 +17,13 @@ from headrace.connectors.postgresql.events import (
     PostgresSource,
     RelationFacts,
 )
-from headrace.connectors.postgresql.slices import FactsPacker, LogSlice
 from headrace.converters import rows as json_converter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.program import Program
 from headrace.converters.rows import JsonConverter
 from headrace.spool.extract import pack_inline
 from headrace.streaming import facts as streamed
+from headrace.streaming.slices import FactsPacker, LogSlice
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,

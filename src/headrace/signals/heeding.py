@@ -1,5 +1,5 @@
-"""Heeds signals, whatever channel they come from: what each asks for is checked, and done by whoever
-runs snapshots."""
+"""Heeds signals of any channel: what each asks for is checked, and done by who runs
+snapshots."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 import uuid
@@ -31,9 +32,9 @@ from headrace.connectors.postgresql.position import (
     parse_lsn,
     read_offset,
 )
-from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness, check_system
-from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
+from headrace.connectors.postgresql.reading.chunk_source import PostgresChunkSource
+from headrace.connectors.postgresql.reading.row_lookup import read_again
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
@@ -47,18 +48,21 @@ from headrace.connectors.postgresql.replication.slot import (
     find_slot,
     wait_until_free,
 )
-from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
+from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin, write_xmin
 from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
-from headrace.connectors.postgresql.signals import Signals
+from headrace.connectors.postgresql.signal_table import SignalTable
 from headrace.connectors.postgresql.snapshot import AttemptOver, Snapshot
 from headrace.connectors.postgresql.stored_position import StoredPosition
-from headrace.connectors.postgresql.streaming import Streaming, StreamOptions
 from headrace.debezium.event_format import FORMATS
 from headrace.debezium.transactions import MESSAGES
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import OffsetObject
 from headrace.signals.channels import has_channels
+from headrace.signals.collection import Watermarks
+from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
 from headrace.streaming.counts import TransactionCounts
+from headrace.streaming.ranges import Limit
+from headrace.streaming.streaming import Streaming, StreamOptions
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +103,7 @@ class PostgresConnector:
         self._xmin = SlotXmin(config)
         self._heartbeats = Heartbeats.of(config)
         self._metrics = PostgresMetrics(config)
-        self._streaming: Streaming | None = None
+        self._streaming: Streaming[PostgresPosition] | None = None
         self._known: KnownTables | None = None
         self._snapshot: Snapshot | None = None
         self._readiness = Readiness(config, self._capture, self._catalog)
@@ -424,7 +428,7 @@ class PostgresConnector:
             self._snapshot = self._beginning.snapshot()
         return self._snapshot
 
-    def _stream(self, start: PostgresOffset) -> Streaming:
+    def _stream(self, start: PostgresOffset) -> Streaming[PostgresPosition]:
         if self._streaming is not None:
             return self._streaming
         config = self.config
@@ -477,7 +481,7 @@ class PostgresConnector:
             orphaned=self._orphaned,
             acknowledges=config.acknowledges(),
             inline=self._inline,
-            lookups=config if config.post_processors else None,
+            lookup=functools.partial(read_again, config=config) if config.post_processors else None,
         )
         self._streaming = Streaming(
             reader,
@@ -485,8 +489,9 @@ class PostgresConnector:
             start,
             options,
             metrics=self._metrics.streaming,
-            signals=signals,
+            inserter=signals,
             counts=counts,
+            finish=write_xmin,
         )
         return self._streaming
 
@@ -496,14 +501,20 @@ class PostgresConnector:
         left_out = () if self._format.counts_messages else (MESSAGES,)
         return TransactionCounts(left_out)
 
-    def _signals(self) -> Signals | None:
-        table = self._capture.signal_table
-        told = self.config.notification_enabled_channels
-        if table is None and not told and not has_channels(self.config):
+    def _signals(self) -> IncrementalSnapshots[PostgresPosition] | None:
+        config, table = self.config, self._capture.signal_table
+        notifies = config.notification_enabled_channels
+        if table is None and not notifies and not has_channels(config):
             return None
         skips, self._snapshot_taken = not self._snapshot_taken, True
-        reader = ChunkReader(self.config, self._capture)
-        return Signals(self.config, reader, table, self._metrics.incremental, skips=skips)
+        marks = None
+        if table is not None and not config.read_only:
+            marks = Watermarks(config, SignalTable(config, table))
+        stream = SignalStream[PostgresPosition](
+            table, marks, lambda position: position.last_commit, format_lsn, greets=skips
+        )
+        source = PostgresChunkSource(config, self._capture)
+        return IncrementalSnapshots(config, source, stream, self._metrics.incremental)
 
     def _slices(self, start: PostgresOffset, end: PostgresOffset) -> list[Slice]:
         if end.is_initial or start.is_initial or end.epoch != start.epoch:

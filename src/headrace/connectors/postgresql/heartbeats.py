@@ -10,9 +10,9 @@ import psycopg
 from headrace.connectors.heartbeats import HeartbeatSlice, HeartbeatTimer
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.places import heartbeat_part, ordinals_used
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.errors import HeadraceError
+from headrace.snapshots.incremental.places import heartbeat_part, ordinals_used
 
 log = logging.getLogger(__name__)
 

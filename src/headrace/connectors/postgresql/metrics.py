@@ -9,13 +9,13 @@ import numpy as np
 
 from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
-from headrace.connectors.postgresql.position import PostgresOffset
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
-from headrace.connectors.postgresql.streaming import Streaming
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.snapshots.chunks import Chunk
+from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.tables import SnapshotTable
+from headrace.streaming.streaming import Streaming
 
 
 def _source_position(row: np.void | None) -> dict[str, int | None]:
@@ -52,7 +52,7 @@ class PostgresMetrics:
             rows[chunk.table] = rows.get(chunk.table, 0) + chunk.rows
         self.snapshot.planned(end.snapshot.table, rows)
 
-    def to_json(self, streaming: Streaming | None) -> dict[str, Any]:
+    def to_json(self, streaming: Streaming[PostgresPosition] | None) -> dict[str, Any]:
         """`snapshot` and `streaming` by Debezium's names, `incremental` by
         those that its snapshots have (None before the first). `database` is what the server says of
         the slot; `oldest_unacknowledged_ms` the age of the oldest change not acknowledged."""

@@ -10,7 +10,6 @@ from headrace.connect.slices import Plan, Slice
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.places import ordinals_used
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkSlice
 from headrace.connectors.postgresql.reading.keeper import Keeper
@@ -19,6 +18,7 @@ from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
 from headrace.signals.progress import Pending
 from headrace.snapshots.chunks import grouped
+from headrace.snapshots.incremental.places import ordinals_used
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.snapshot import AttemptOver, SnapshotOptions

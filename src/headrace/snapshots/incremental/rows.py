@@ -20,9 +20,7 @@ KeyText = bytes | None
 class KeyColumns(Protocol):
     """The columns that make the key of a collection's records."""
 
-    def key(
-        self, cells: Sequence[bytes | None], unavailable: bytes | None = None, /
-    ) -> tuple[KeyText, ...]:
+    def key(self, cells: Sequence[bytes | None], unavailable: bytes, /) -> tuple[KeyText, ...]:
         """What the key of a row with these cells shows; a cell that is the object `unavailable`
         is one that the log does not tell."""
         ...

@@ -6,13 +6,12 @@ chunk's snapshot does not see: WAL order is not visibility order (docs/decisions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.connect.images import ABSENT, Buffer, cells, is_whole
-from headrace.signals.progress import Key, Pending
 from headrace.snapshots.incremental.rows import ChunkRows, KeyColumns, KeyText, ReadChunk
 from headrace.streaming.facts import Facts
 
@@ -98,9 +97,7 @@ def _event_key(
     images = [int(row["new"]), int(row["old"]), int(row["counterpart"])]
     if not images[0]:
         images = images[1:2]
-    first, *others = (
-        cells(image(address), unavailable=ABSENT) for address in images if address
-    )
+    first, *others = (cells(image(address), unavailable=ABSENT) for address in images if address)
     for other in others:
         # A value that is unavailable in the new image may stand in the old one.
         for place, cell in enumerate(other):

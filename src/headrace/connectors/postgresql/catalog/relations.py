@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -22,7 +21,7 @@ from headrace.connectors.postgresql.replication.pgoutput_messages import Relatio
 from headrace.connectors.postgresql.unchanged import compared_columns
 from headrace.debezium.column_rules import NO_RULES, ColumnRules
 from headrace.debezium.keys import KeyRules
-from headrace.debezium.topics import TopicNames
+from headrace.debezium.topics import TopicNames, topic_hash
 from headrace.errors import HeadraceError
 from headrace.streaming.facts import BorderFacts, EventSettings, Facts
 
@@ -220,12 +219,6 @@ class Relations:
         while self.oids[2 * slot] not in (-1, oid):
             slot = (slot + 1) & mask
         self.oids[2 * slot : 2 * slot + 2] = (oid, index)
-
-
-def topic_hash(topic: str) -> int:
-    """What the hash of every key of a topic begins with."""
-    raw = topic.encode()
-    return (zlib.crc32(raw) << 31) ^ zlib.adler32(raw)
 
 
 def relation_facts(

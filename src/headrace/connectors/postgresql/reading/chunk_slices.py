@@ -22,10 +22,10 @@ from headrace.connectors.postgresql.connection import (
 )
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.filtered_rows import read_rows
-from headrace.connectors.postgresql.inserts import notification_block, transaction_of
 from headrace.connectors.postgresql.reading.keeper import lost_snapshot
 from headrace.signals.progress import Insert
 from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.incremental.inserts import notification_block, transaction_of
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.streaming.facts import EventSettings, shape_of
 

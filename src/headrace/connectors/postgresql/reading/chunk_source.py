@@ -211,9 +211,7 @@ class PostgresChunkSource:
             try:
                 from headrace.signals.conditions import checked_filter  # 0.2 s, seldom needed
 
-                condition = checked_filter(
-                    pending.condition, pending.name, names, dialect=DIALECT
-                )
+                condition = checked_filter(pending.condition, pending.name, names, dialect=DIALECT)
             except ValueError as error:
                 raise Skipped("SKIPPED", str(error)) from None
         needed = {*facts.key, *key}

@@ -95,7 +95,9 @@ def largest_key(connection: psycopg.Connection, target: TableTarget) -> Key | No
     return None if row is None else tuple(row)
 
 
-def split(connection: psycopg.Connection, whole: KeyRange[TableTarget], size: int, count: int) -> list[KeyRange[TableTarget]]:
+def split(
+    connection: psycopg.Connection, whole: KeyRange[TableTarget], size: int, count: int
+) -> list[KeyRange[TableTarget]]:
     """The first ranges of `whole`, `count` at most, each of `size` rows."""
     target = whole.target
     bounds: list[Key] = []

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.heartbeats import heartbeat_slice
-from headrace.connectors.postgresql.places import INSERT_PARTS, ordinals_used
 from headrace.connectors.postgresql.position import PostgresOffset, read_offset
 from headrace.signals.progress import SignalProgress
+from headrace.snapshots.incremental.places import INSERT_PARTS, ordinals_used
 
 STORED = {
     "v": 1,
