@@ -21,7 +21,7 @@ from headrace.connectors.postgresql.reading.overrides import Overrides
 from headrace.connectors.postgresql.replica_identity_rules import rules_for
 from headrace.connectors.postgresql.replication.publication import named
 from headrace.connectors.postgresql.types.resolve import resolve
-from headrace.debezium.name_clashes import name_clashes
+from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
 
 OLDEST = 120000  # pg_attribute.attgenerated

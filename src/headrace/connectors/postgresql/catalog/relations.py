@@ -22,7 +22,7 @@ from headrace.connectors.postgresql.replication.pgoutput_messages import Relatio
 from headrace.connectors.postgresql.unchanged import compared_columns
 from headrace.debezium.column_rules import NO_RULES, ColumnRules
 from headrace.debezium.keys import KeyRules
-from headrace.debezium.topics import TopicNames
+from headrace.debezium.naming.topics import TopicNames
 from headrace.errors import HeadraceError
 from headrace.streaming.facts import BorderFacts, EventSettings, Facts
 
