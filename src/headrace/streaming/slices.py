@@ -9,13 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.records import Records, group_by_shape
-<<<<<<< HEAD:src/headrace/streaming/slices.py
-from headrace.connect.rows import RowTable
-=======
-from headrace.connect.rows import Sequences
-from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.reading.row_lookup import read_again
->>>>>>> rooms:src/headrace/connectors/postgresql/slices.py
+from headrace.connect.rows import RowTable, Sequences
 from headrace.spool.extract import Inline, InMemory
 from headrace.streaming.facts import EventSettings, Facts, PackedFacts, shape_of, unpack
 

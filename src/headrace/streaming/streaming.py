@@ -10,25 +10,7 @@ from typing import Generic, Protocol
 import numpy as np
 
 from headrace.connect.slices import Plan, Slice
-<<<<<<< HEAD:src/headrace/streaming/streaming.py
 from headrace.offsets.offset import Offset, P
-=======
-from headrace.connectors.metrics import StreamingMetrics
-from headrace.connectors.postgresql.catalog.relations import Relations
-from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.places import Stretch
-from headrace.connectors.postgresql.position import PostgresOffset
-from headrace.connectors.postgresql.range_rows import Cutter, PieceRows, RangeRows
-from headrace.connectors.postgresql.ranges import (
-    Backlog,
-    Limit,
-    holds_rows,
-    is_delivered,
-    rows_until,
-)
-from headrace.connectors.postgresql.signals import Signals
-from headrace.connectors.postgresql.slices import FactsPacker
->>>>>>> rooms:src/headrace/connectors/postgresql/streaming.py
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 from headrace.spool.spool import Spool, memory_at
 from headrace.streaming.counts import TransactionCounts
@@ -209,11 +191,7 @@ class Streaming(Generic[P]):
                 Passage(
                     part.rows,
                     part.transactions,
-<<<<<<< HEAD:src/headrace/streaming/streaming.py
                     lambda index: self.versions.facts[index],
-=======
-                    lambda index: self.relations.facts[index],
->>>>>>> rooms:src/headrace/connectors/postgresql/streaming.py
                     lambda address: memory_at(pieces, address),
                 )
             )
