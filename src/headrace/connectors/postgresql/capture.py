@@ -12,7 +12,7 @@ from headrace.connectors.postgresql.catalog.relations import (
     TableDescription,
     relation_facts,
 )
-from headrace.connectors.postgresql.catalog.type_facts import TypeOptions
+from headrace.connectors.postgresql.types.type_facts import TypeOptions
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.key_columns import KeyRendering

@@ -12,7 +12,7 @@ from headrace.connectors.postgresql.catalog.catalog import (
     CatalogTable,
     message_of,
 )
-from headrace.connectors.postgresql.catalog.type_facts import Column
+from headrace.connectors.postgresql.types.type_facts import Column
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.findings import Finding, Rights

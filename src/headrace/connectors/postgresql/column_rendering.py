@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import Cell, Constant
 from headrace.connect.schema import Type
-from headrace.connectors.postgresql.catalog.source_type import (
+from headrace.connectors.postgresql.types.source_type import (
     is_character,
     length_and_scale,
     source_type_parameters,
 )
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.debezium.column_rules import (
     ColumnRule,
     Hash,

@@ -25,10 +25,10 @@ from headrace.connect.records import (
     TransactionLsn,
 )
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import Column, TypeFacts, TypeOptions
+from headrace.connectors.postgresql.types.type_facts import Column, TypeFacts, TypeOptions
 from headrace.connectors.postgresql.column_rendering import under_rule
 from headrace.connectors.postgresql.reselection import Lookup
-from headrace.connectors.postgresql.types import binary as binary_types
+from headrace.relational.types import binary as binary_types
 from headrace.connectors.postgresql.types.resolve import NO_PLACEHOLDER, ColumnType, resolve
 from headrace.debezium import source_info, transactions
 from headrace.debezium.column_rules import ColumnRule

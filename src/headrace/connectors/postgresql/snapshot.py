@@ -20,7 +20,7 @@ from headrace.connectors.postgresql.catalog.catalog import (
     CatalogTable,
     message_of,
 )
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     find_operators_in,

@@ -11,7 +11,7 @@ import psycopg
 
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading, CatalogTable
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     find_operators_in,

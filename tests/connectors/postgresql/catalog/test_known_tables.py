@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogReading, CatalogTable
 from headrace.connectors.postgresql.catalog.known_tables import KnownTables, sees
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.connectors.postgresql.replication.look_ahead import relations_ahead
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
     RelationColumn,

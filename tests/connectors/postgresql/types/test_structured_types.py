@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
+from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types.resolve import ColumnType, resolve
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.types.test_types import render_cell

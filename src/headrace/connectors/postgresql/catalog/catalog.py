@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from headrace.connectors.postgresql.catalog.type_facts import NO_TYPMOD, TypeFacts
+from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
 from headrace.connectors.postgresql.replication.pgoutput_messages import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.connectors.postgresql.events import (
     ColumnFacts,
     MessageFacts,

@@ -12,7 +12,7 @@ import psycopg
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     connect,

@@ -28,7 +28,7 @@ from headrace.connect.kernels.memory import (
     store8,
 )
 from headrace.connect.rows import Flag, RowTable
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, find_operators_in
 from headrace.connectors.postgresql.events import RelationFacts

@@ -8,14 +8,15 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.types import binary as binary_types
+from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
+from headrace.relational.types import binary as binary_types
 from headrace.connectors.postgresql.types import extensions as extension_types
 from headrace.connectors.postgresql.types import geometry as geometry_types
-from headrace.connectors.postgresql.types import intervals, values
-from headrace.connectors.postgresql.types import numeric as numeric_types
-from headrace.connectors.postgresql.types import temporal as temporal_types
-from headrace.connectors.postgresql.types.declaration import (
+from headrace.connectors.postgresql.types import intervals
+from headrace.relational.types import texts as values
+from headrace.relational.types import numeric as numeric_types
+from headrace.relational.types import temporal as temporal_types
+from headrace.relational.types.declaration import (
     Declaration,
     Maker,
     fixed,

@@ -10,9 +10,9 @@ import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Field, Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.types import values
-from headrace.connectors.postgresql.types.declaration import Declaration, text_of
+from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
+from headrace.relational.types import texts as values
+from headrace.relational.types.declaration import Declaration, text_of
 
 _Key = TypeVar("_Key", bound=Hashable)
 

@@ -13,8 +13,8 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Field, Schema, Type
-from headrace.connectors.postgresql.types import values
-from headrace.connectors.postgresql.types.declaration import Declaration
+from headrace.relational.types import texts as values
+from headrace.relational.types.declaration import Declaration
 
 _FLOAT64 = Schema(Type.FLOAT64)
 _WKB, _SRID = Field("wkb", Schema(Type.BYTES)), Field("srid", Schema(Type.INT32, optional=True))

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.types import values
-from headrace.connectors.postgresql.types.declaration import Declaration
+from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
+from headrace.relational.types import texts as values
+from headrace.relational.types.declaration import Declaration
 from headrace.debezium import structured_time
 
 _MICRO_DURATION = Schema(Type.INT64, name="io.debezium.time.MicroDuration", version=1)

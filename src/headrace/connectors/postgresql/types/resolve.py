@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
-from headrace.connectors.postgresql.catalog.defaults import default_value
-from headrace.connectors.postgresql.catalog.type_facts import (
+from headrace.connectors.postgresql.types.defaults import default_value
+from headrace.connectors.postgresql.types.type_facts import (
     DEFAULT_OPTIONS,
     NO_COLUMN,
     NO_TYPMOD,
@@ -23,9 +23,10 @@ from headrace.connectors.postgresql.catalog.type_facts import (
     TypeFacts,
     TypeOptions,
 )
-from headrace.connectors.postgresql.types import binary as binary_types
-from headrace.connectors.postgresql.types import declarations, values
-from headrace.connectors.postgresql.types.declaration import NO_PLACEHOLDER, Declaration
+from headrace.relational.types import binary as binary_types
+from headrace.connectors.postgresql.types import declarations
+from headrace.relational.types import texts as values
+from headrace.relational.types.declaration import NO_PLACEHOLDER, Declaration
 from headrace.errors import HeadraceError
 
 __all__ = [

@@ -11,14 +11,14 @@ import math
 import re
 import uuid
 
-from headrace.connectors.postgresql.catalog.type_facts import (
+from headrace.connectors.postgresql.types.type_facts import (
     DEFAULT_OPTIONS,
     SYSTEM_SCHEMA,
     TypeFacts,
     TypeOptions,
 )
-from headrace.connectors.postgresql.types.declaration import Declaration
-from headrace.connectors.postgresql.types.numeric import numeric
+from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.numeric import numeric
 from headrace.errors import HeadraceError
 
 _ANY_QUOTED = re.compile(r"'(.*?)'", re.DOTALL)

@@ -6,8 +6,9 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
-from headrace.connectors.postgresql.types import temporal_values, values
-from headrace.connectors.postgresql.types.declaration import Declaration
+from headrace.relational.types import temporal_texts as temporal_values
+from headrace.relational.types import texts as values
+from headrace.relational.types.declaration import Declaration
 from headrace.debezium import structured_time, temporal
 from headrace.debezium.structured_time import clock_parts, day_parts, struct_of
 

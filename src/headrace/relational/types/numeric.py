@@ -8,9 +8,9 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.types import values
-from headrace.connectors.postgresql.types.declaration import Declaration, text_of
+from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
+from headrace.relational.types import texts as values
+from headrace.relational.types.declaration import Declaration, text_of
 from headrace.debezium import decimals
 
 _HEADER = 4  # PostgreSQL's VARHDRSZ, added to the modifiers of numeric and of the text types

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from headrace.connect.encoding import Encoding
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.types import structured as structured_types
-from headrace.connectors.postgresql.types import temporal_values
-from headrace.connectors.postgresql.types.declaration import Declaration, signed_bytes, text_of
+from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
+from headrace.relational.types import structured as structured_types
+from headrace.relational.types import temporal_texts as temporal_values
+from headrace.relational.types.declaration import Declaration, signed_bytes, text_of
 from headrace.debezium import temporal
 
 _TIME_MS = Declaration(temporal.TIME, Encoding.TIME_MS, temporal_values.time_millis, 0)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.types import values
-from headrace.connectors.postgresql.types.declaration import Declaration, no_placeholder, text_of
+from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
+from headrace.relational.types import texts as values
+from headrace.relational.types.declaration import Declaration, no_placeholder, text_of
 
 
 def _same(raw: bytes) -> bytes:

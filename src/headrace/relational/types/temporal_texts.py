@@ -1,14 +1,14 @@
 """Text of dates and times, as the server sends it, to exact Connect values.
 
 The session must use `DateStyle=ISO` and `TimeZone=UTC`. The contract is that of
-`headrace.connectors.postgresql.types.values`.
+`headrace.relational.types.texts`.
 """
 
 from __future__ import annotations
 
 import re
 
-from headrace.connectors.postgresql.types.values import refuse
+from headrace.relational.types.texts import refuse
 from headrace.debezium import temporal
 
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1

@@ -5,7 +5,7 @@ Lengths and scales are those of the PostgreSQL JDBC driver.
 
 from __future__ import annotations
 
-from headrace.connectors.postgresql.catalog.type_facts import NO_TYPMOD, SYSTEM_SCHEMA, TypeFacts
+from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, SYSTEM_SCHEMA, TypeFacts
 
 UNKNOWN_LENGTH = (1 << 31) - 1
 PARAMETER_PREFIX = "__debezium.source.column."
