@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace.connect.rows import BEGIN, ENDING, ROW
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.transaction_counts import TransactionCounts
-from headrace.debezium.transactions import java_hash
+from headrace.debezium.java_collections import java_hash
 from headrace.spool.index import SegmentIndex
 
 NAMES = ['public."quoted"', "public.ä", "s.𝄞", *(f"public.t{i}" for i in range(60))]

@@ -1,15 +1,14 @@
-"""bytea, and the texts of unknown types as bytes, as `binary.handling.mode` says."""
+"""Bytes: as Connect's bytes or as text, as `binary.handling.mode` says."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
-from headrace.relational.types import texts as values
+from headrace.relational.types import texts
 from headrace.relational.types.declaration import Declaration, no_placeholder, text_of
 
 
@@ -31,7 +30,7 @@ def _bytes_array(placeholder: bytes) -> list[object]:
 
 @dataclass(frozen=True)
 class _Form:
-    """How a mode shows bytes; `encoding` writes those of a bytea."""
+    """How a mode shows bytes; `encoding` writes those that are sent in hexadecimal."""
 
     type: Type
     encoding: Encoding
@@ -51,8 +50,8 @@ _PLACEHOLDERS: dict[str, Callable[[bytes], object]] = {"bytes": _same, "hex": te
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A decoder: what `read` gives, as `mode` shows bytes."""
+class _BytesDecoder:
+    """Shows what `read` gives as `mode` says."""
 
     mode: str
     read: Callable[[bytes], bytes]
@@ -61,32 +60,20 @@ class Shown:
         return _FORMS[self.mode].show(self.read(text))
 
 
-def bytea(_facts: TypeFacts, _typmod: int, options: TypeOptions) -> Declaration:
-    """`bytea`."""
-    return _declared(options.binary_handling_mode, values.bytea)
-
-
-def unknown(options: TypeOptions) -> Declaration:
-    """The bytes of the server's text of a type that Debezium does not know."""
-    found = _declared(options.binary_handling_mode, _same)
-    return Declaration(
-        found.schema,
-        Encoding.PYTHON,
-        found.decoder,
-        found.zero,
-        toasted=found.toasted,
-        toasted_array=found.toasted_array,
-    )
-
-
-def _declared(mode: str, read: Callable[[bytes], bytes]) -> Declaration:
+def binary(mode: str, read: Callable[[bytes], bytes] = texts.hexadecimal) -> Declaration:
+    """Bytes that are sent in hexadecimal; `read` decodes them."""
     form = _FORMS[mode]
     plain = form.type is Type.BYTES
     return Declaration(
         Schema(form.type),
         form.encoding,
-        Shown(mode, read),
+        _BytesDecoder(mode, read),
         b"" if plain else "",
-        toasted=_PLACEHOLDERS.get(mode, no_placeholder),
-        toasted_array=_bytes_array if plain else no_placeholder,
+        unavailable=_PLACEHOLDERS.get(mode, no_placeholder),
+        unavailable_array=_bytes_array if plain else no_placeholder,
     )
+
+
+def raw(mode: str) -> Declaration:
+    """The bytes of a text as it was sent."""
+    return replace(binary(mode, _same), encoding=Encoding.PYTHON)

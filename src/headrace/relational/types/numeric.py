@@ -1,124 +1,57 @@
-"""numeric and money: Connect's Decimal, doubles or text, as `decimal.handling.mode` says."""
+"""Decimal numbers: Connect's Decimal, doubles or text, as `decimal.handling.mode` says."""
 
 from __future__ import annotations
 
-import re
-from decimal import ROUND_HALF_UP, Decimal, localcontext
+from decimal import Decimal
 from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
-from headrace.relational.types import texts as values
-from headrace.relational.types.declaration import Declaration, text_of
 from headrace.debezium import decimals
-
-_HEADER = 4  # PostgreSQL's VARHDRSZ, added to the modifiers of numeric and of the text types
-
-
-def numeric_modifier(typmod: int) -> tuple[int, int] | None:
-    """Precision and scale of a numeric's type modifier, or None when it has none.
-
-    The scale is an 11-bit signed number since PostgreSQL 15 (`numeric(5,-2)`).
-    """
-    if typmod < _HEADER:
-        return None
-    bits = typmod - _HEADER
-    return (bits >> 16) & 0xFFFF, ((bits & 0x7FF) ^ 0x400) - 0x400
+from headrace.relational.types import texts
+from headrace.relational.types.declaration import Declaration, text_of
 
 
-def numeric(_facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration:
-    """`numeric`, with or without precision and scale."""
-    modifier = numeric_modifier(typmod)
-    mode = options.decimal_handling_mode
+def decimal(mode: str, precision: int, scale: int) -> Declaration:
+    """A number of `precision` digits, `scale` of them behind the point (negative: that many zeros
+    before it)."""
     if mode == "double":
-        return Declaration(
-            Schema(Type.FLOAT64), Encoding.NUMERIC_DOUBLE, values.numeric_double, 0.0
-        )
+        return _DOUBLE
     if mode == "string":
-        scale = None if modifier is None else max(modifier[1], 0)
-        return Declaration(
-            Schema(Type.STRING),
-            Encoding.DECIMAL_STRING,
-            partial(values.numeric_string, scale=scale),
-            values.numeric_string(b"0", scale=scale),
-            parameter=-1 if scale is None else scale,
-            toasted=text_of,
-        )
-    if modifier is None:
-        return Declaration(
-            decimals.VARIABLE_SCALE_DECIMAL,
-            Encoding.VARIABLE_DECIMAL,
-            values.variable_decimal,
-            decimals.variable_scale(Decimal(0)),
-        )
-    precision, scale = modifier
+        return _text(max(scale, 0))
     return Declaration(
         decimals.decimal_schema(scale, precision),
         # The kernel counts fraction digits, of which a negative scale has none.
         Encoding.DECIMAL if scale >= 0 else Encoding.PYTHON,
-        partial(values.decimal, scale=scale),
+        partial(texts.decimal, scale=scale),
         Decimal((0, (0,), -scale)),
         parameter=scale,
     )
 
 
-def money(_facts: TypeFacts, _typmod: int, options: TypeOptions) -> Declaration:
-    """`money`, whose fraction digits are the server's locale's; the mode says what is shown."""
-    digits = options.money_fraction_digits
-    zero = Decimal((0, (0,), -digits))
-    mode = options.decimal_handling_mode
+def decimal_of_any_scale(mode: str) -> Declaration:
+    """A number of whatever digits each value has."""
     if mode == "double":
-        return Declaration(Schema(Type.FLOAT64), Encoding.PYTHON, money_double, 0.0)
+        return _DOUBLE
     if mode == "string":
-        return Declaration(
-            Schema(Type.STRING),
-            Encoding.PYTHON,
-            money_string,
-            decimals.plain_text(zero),
-            toasted=text_of,
-        )
+        return _text(None)
     return Declaration(
-        decimals.decimal_schema(digits, None),
-        Encoding.PYTHON,
-        partial(money_decimal, digits=digits),
-        zero,
+        decimals.VARIABLE_SCALE_DECIMAL,
+        Encoding.VARIABLE_DECIMAL,
+        texts.variable_decimal,
+        decimals.variable_scale(Decimal(0)),
     )
 
 
-# Symbols before or behind the number, a sign or parentheses, groups of digits, a fraction.
-_MONEY = re.compile(
-    r"(?P<open>\()?(?P<minus>-)?[^\d.,()-]*(?P<second>-)?"
-    r"(?P<whole>[0-9]{1,21}|[0-9]{1,3}(?:,[0-9]{2,3})+)(?:\.(?P<fraction>[0-9]{1,10}))?"
-    r"[^\d.,()-]*\)?"
-)
+_DOUBLE = Declaration(Schema(Type.FLOAT64), Encoding.NUMERIC_DOUBLE, texts.numeric_double, 0.0)
 
 
-def _money(text: bytes) -> Decimal:
-    found = _MONEY.fullmatch(values.string(text))
-    if found is None:
-        values.refuse(
-            "money",
-            "Set lc_monetary to C or en_US for the connector's role (ALTER ROLE … SET lc_monetary)"
-            ", or exclude the column.",
-        )
-    number = Decimal(found["whole"].replace(",", "") + "." + (found["fraction"] or "0"))
-    if found["fraction"] is None:
-        number = Decimal(found["whole"].replace(",", ""))
-    return -number if found["open"] or found["minus"] or found["second"] else number
-
-
-def money_decimal(text: bytes, *, digits: int) -> Decimal:
-    """An amount rounded half up to `digits` fraction digits."""
-    with localcontext(prec=2000):
-        return _money(text).quantize(Decimal((0, (1,), -digits)), ROUND_HALF_UP)
-
-
-def money_double(text: bytes) -> float:
-    """An amount as the nearest double."""
-    return float(_money(text))
-
-
-def money_string(text: bytes) -> str:
-    """An amount as plain text, with the fraction digits that the server sent."""
-    return decimals.plain_text(_money(text))
+def _text(scale: int | None) -> Declaration:
+    return Declaration(
+        Schema(Type.STRING),
+        Encoding.DECIMAL_STRING,
+        partial(texts.numeric_string, scale=scale),
+        texts.numeric_string(b"0", scale=scale),
+        parameter=-1 if scale is None else scale,
+        unavailable=text_of,
+    )

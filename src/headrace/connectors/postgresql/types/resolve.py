@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
+from headrace.connectors.postgresql.types import declarations
 from headrace.connectors.postgresql.types.defaults import default_value
 from headrace.connectors.postgresql.types.type_facts import (
     DEFAULT_OPTIONS,
@@ -23,11 +24,10 @@ from headrace.connectors.postgresql.types.type_facts import (
     TypeFacts,
     TypeOptions,
 )
+from headrace.errors import HeadraceError
 from headrace.relational.types import binary as binary_types
-from headrace.connectors.postgresql.types import declarations
 from headrace.relational.types import texts as values
 from headrace.relational.types.declaration import NO_PLACEHOLDER, Declaration
-from headrace.errors import HeadraceError
 
 __all__ = [
     "NO_PLACEHOLDER",

@@ -1,0 +1,99 @@
+"""PostgreSQL's texts of bit strings and arrays, as the server sends them, to Connect values.
+
+The contract is that of `headrace.relational.types.texts`. Sessions use `DateStyle=ISO`,
+`TimeZone=UTC`, `bytea_output=hex` and `extra_float_digits` of 1 or more, so that the texts of
+other types are headrace's own.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from headrace.relational.types import texts
+from headrace.relational.types.texts import Decoder, refuse
+
+
+def string(text: bytes) -> str:
+    """Any text; the client encoding is UTF-8."""
+    return texts.string(text, "Convert the database from SQL_ASCII to UTF8, or exclude the column.")
+
+
+def bytea(text: bytes) -> bytes:
+    r"""`\x…` in hexadecimal."""
+    return texts.hexadecimal(
+        text, "Set bytea_output=hex for the connector's role; the connector relies on it."
+    )
+
+
+def bit(text: bytes) -> bool | None:
+    """A bit string of length one; None for an empty one (bit varying)."""
+    if text not in (b"0", b"1", b""):
+        refuse("bit(1)")
+    return text == b"1" if text else None
+
+
+_BITS = re.compile(rb"[01]*")
+
+
+def bits(text: bytes) -> bytes:
+    """A bit string with its last bit first, as many bytes as the highest set bit needs."""
+    if not _BITS.fullmatch(text):
+        refuse("bit string")
+    number = int(text or b"0", 2)
+    return number.to_bytes((number.bit_length() + 7) // 8, "little")
+
+
+@lru_cache
+def _item(separator: bytes) -> re.Pattern[bytes]:
+    """One item of an array: quoted with backslash escapes, or bare up to a separator."""
+    bare = rb'[^"{}\\%s]' % re.escape(separator)
+    return re.compile(
+        rb'"([^"\\]*(?:\\.[^"\\]*)*)"|(?!\s)(%s+(?:\\.%s*)*)' % (bare, bare), re.DOTALL
+    )
+
+
+_ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
+_BOUNDS = re.compile(rb"(?:\[-?[0-9]{1,10}:-?[0-9]{1,10}\])+=")
+
+
+def array(
+    text: bytes, *, element: Decoder, separator: bytes = b",", nulls: bool = True
+) -> list[object] | None:
+    """A one-dimensional array; None for one of more dimensions, which the schema cannot hold,
+    when an element's type cannot hold its value, and for null elements without `nulls`.
+
+    Lower bounds other than 1 (`[0:1]={a,b}`) are not part of the value.
+    """
+    bounds = _BOUNDS.match(text)
+    if bounds is not None:
+        text = text[bounds.end() :]
+    if text[:1] != b"{" or text[-1:] != b"}" or len(text) < 2:
+        refuse("array")
+    if text == b"{}":
+        return []
+    if text[1:2] == b"{":
+        return None
+    item_text = _item(separator)
+    items: list[object] = []
+    position, end = 1, len(text) - 1
+    while True:
+        found = item_text.match(text, position, end)
+        if found is None:
+            refuse("array")
+        quoted, bare = found[1], found[2]
+        if bare == b"NULL":
+            if not nulls:
+                return None
+            items.append(None)
+        else:
+            item = element(_ESCAPE.sub(rb"\1", bare if quoted is None else quoted))
+            if item is None:
+                return None
+            items.append(item)
+        position = found.end()
+        if position == end:
+            return items
+        if text[position : position + 1] != separator:
+            refuse("array")
+        position += 1
