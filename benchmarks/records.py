@@ -13,7 +13,7 @@ from collections.abc import Callable
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import (
+from headrace.relational.events import (
     ColumnFacts,
     PostgresSettings,
     PostgresSource,

@@ -11,7 +11,7 @@ import pytest
 from headrace.connect.rows import RowTable
 from headrace.connect.sized_cache import SizedCache
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import (
+from headrace.relational.events import (
     ColumnFacts,
     PostgresSettings,
     PostgresSource,

@@ -12,7 +12,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql import key_kernel
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
+from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from tests.connectors.postgresql.replication.pgoutput import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.config.filters import NameFilter
-from headrace.connectors.postgresql.capture import Capture, too_many_tables
+from headrace.relational.capture import Capture, too_many_tables
 from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
     CatalogReading,

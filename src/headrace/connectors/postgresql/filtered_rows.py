@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from headrace.connectors.postgresql.events import RelationFacts
+from headrace.relational.events import RelationFacts
 from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.errors import HeadraceError
 

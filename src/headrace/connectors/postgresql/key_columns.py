@@ -15,7 +15,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
 from headrace.connectors.postgresql import key_kernel
 from headrace.connectors.postgresql.types.type_facts import DEFAULT_OPTIONS, TypeOptions
-from headrace.connectors.postgresql.events import PostgresSettings
+from headrace.relational.events import PostgresSettings
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.errors import HeadraceError
 from headrace.streaming.facts import Facts

@@ -6,7 +6,7 @@ import logging
 
 import psycopg
 
-from headrace.connectors.postgresql.capture import Capture, too_many_tables
+from headrace.relational.capture import Capture, too_many_tables
 from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
     CatalogReading,

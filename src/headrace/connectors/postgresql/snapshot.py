@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from headrace.connect.slices import Plan, Slice
-from headrace.connectors.postgresql.capture import Capture
+from headrace.relational.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
     CatalogReading,
@@ -26,7 +26,7 @@ from headrace.connectors.postgresql.connection import (
     find_operators_in,
     settings_of_users,
 )
-from headrace.connectors.postgresql.events import RelationFacts
+from headrace.relational.events import RelationFacts
 from headrace.connectors.postgresql.places import ordinals_used
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkQuery, ChunkSlice

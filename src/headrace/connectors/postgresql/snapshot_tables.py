@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from headrace.connectors.postgresql.capture import Capture
+from headrace.relational.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading, CatalogTable
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig

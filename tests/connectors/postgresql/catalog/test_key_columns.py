@@ -16,7 +16,7 @@ from headrace.connect.kernels.memory import PADDING
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable
 from headrace.connectors.postgresql.types.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.events import (
+from headrace.relational.events import (
     ColumnFacts,
     PostgresSettings,
     PostgresSource,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.rows import NULL, ORDER, ROW, TRANSACTION
-from headrace.connectors.postgresql.events import RelationFacts
+from headrace.relational.events import RelationFacts
 from headrace.connectors.postgresql.images import make_image
 from headrace.connectors.postgresql.inserts import (
     ChunkRows,

@@ -10,7 +10,7 @@ import pytest
 from headrace.connect.rows import ROW
 from headrace.connectors.postgresql import window as windows
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
+from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.connectors.postgresql.images import make_image
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.window import Chunk, Snapshot8, Window

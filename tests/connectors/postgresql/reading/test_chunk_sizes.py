@@ -5,7 +5,7 @@ import pytest
 
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import RelationFacts
+from headrace.relational.events import RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.window import Chunk, Snapshot8
 from headrace.signals.progress import Pending

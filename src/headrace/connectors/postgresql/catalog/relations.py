@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import address_of
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import (
+from headrace.relational.events import (
     ColumnFacts,
     MessageFacts,
     RelationFacts,
@@ -27,7 +27,7 @@ from headrace.errors import HeadraceError
 from headrace.streaming.facts import BorderFacts, EventSettings, Facts
 
 if TYPE_CHECKING:
-    from headrace.connectors.postgresql.capture import Capture
+    from headrace.relational.capture import Capture
     from headrace.connectors.postgresql.catalog.known_tables import KnownTables
 
 _BY_KEY = ("d", "i")

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import psycopg
 
-from headrace.connectors.postgresql.capture import Capture
+from headrace.relational.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, message_of
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig

@@ -20,7 +20,7 @@ from headrace.connectors.postgresql.connection import (
     settings_of_users,
     translate,
 )
-from headrace.connectors.postgresql.events import RelationFacts
+from headrace.relational.events import RelationFacts
 from headrace.connectors.postgresql.filtered_rows import read_rows
 from headrace.connectors.postgresql.reading.chunks import Chunk
 from headrace.connectors.postgresql.reading.keeper import lost_snapshot

@@ -14,7 +14,7 @@ from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, translate
-from headrace.connectors.postgresql.events import RelationFacts
+from headrace.relational.events import RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.key_hashes import key_hashes

@@ -31,8 +31,8 @@ from headrace.connect.rows import Flag, RowTable
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, find_operators_in
-from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.reselection import Lookup
+from headrace.relational.events import RelationFacts
+from headrace.relational.reselection import Lookup
 from headrace.errors import HeadraceError
 from headrace.streaming.facts import Facts
 

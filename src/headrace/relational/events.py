@@ -26,8 +26,8 @@ from headrace.connect.records import (
 )
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql.types.type_facts import Column, TypeFacts, TypeOptions
-from headrace.connectors.postgresql.column_rendering import under_rule
-from headrace.connectors.postgresql.reselection import Lookup
+from headrace.relational.column_rendering import under_rule
+from headrace.relational.reselection import Lookup
 from headrace.relational.types import binary as binary_types
 from headrace.connectors.postgresql.types.resolve import NO_PLACEHOLDER, ColumnType, resolve
 from headrace.debezium import source_info, transactions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.config.filters import NameFilter
-from headrace.connectors.column_rules import column_rules
+from headrace.relational.column_rules import column_rules
 from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.postgresql.catalog.relations import (
     TableCatalog,
@@ -14,10 +14,10 @@ from headrace.connectors.postgresql.catalog.relations import (
 )
 from headrace.connectors.postgresql.types.type_facts import TypeOptions
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import RelationFacts
+from headrace.relational.events import RelationFacts
 from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
-from headrace.connectors.postgresql.reselection import reselections
+from headrace.relational.reselection import reselections
 from headrace.debezium.events import field_names
 from headrace.debezium.keys import KeyRules
 from headrace.errors import HeadraceError
