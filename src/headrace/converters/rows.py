@@ -90,8 +90,8 @@ LARGEST_TEXT = (1 << 31) - 1
 _OF_ONE_RECORD = frozenset(
     {
         "converters.text_too_large",
-        "postgresql.value_not_representable",
-        "postgresql.value_not_understood",
+        "connect.value_not_representable",
+        "connect.value_not_understood",
     }
 )
 """Errors that concern one record: the next one may be right."""

@@ -2,60 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from headrace.config.connector import ConnectorConfig
 from headrace.config.filters import NameFilter
-from headrace.relational.column_rules import column_rules
-from headrace.connectors.naming import name_adjustment, topic_names
-from headrace.connectors.postgresql.catalog.relations import (
-    TableCatalog,
-    TableDescription,
-    relation_facts,
-)
-from headrace.connectors.postgresql.types.type_facts import TypeOptions
-from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.relational.events import RelationFacts
-from headrace.connectors.postgresql.key_columns import KeyRendering
-from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
-from headrace.relational.reselection import reselections
 from headrace.debezium.events import field_names
 from headrace.debezium.keys import KeyRules
+from headrace.debezium.names import NameAdjustment
+from headrace.debezium.topics import TopicNames
 from headrace.errors import HeadraceError
-
-_BUILT_IN = ("pg_catalog", "information_schema")
-
-
-def too_many_tables(config: PostgresConfig, count: int) -> HeadraceError | None:
-    """guardrail.collections.max: what is wrong with capturing `count` tables."""
-    most = config.guardrail_collections_max
-    if most == 0 or count <= most:
-        return None
-    return HeadraceError(
-        "postgresql.too_many_tables",
-        f"{count} tables are captured; guardrail.collections.max is {most}",
-        "Narrow table.include.list, or raise guardrail.collections.max.",
-    )
+from headrace.relational.column_rules import column_rules
+from headrace.relational.events import ColumnFacts, RelationFacts
+from headrace.relational.reselection import reselections
+from headrace.relational.table import Table
 
 
-class Capture:
-    """The configuration's filters, key rules and topic names, compiled."""
+class TableCapture:
+    """The configuration's filters, key rules and names, compiled."""
 
-    def __init__(self, config: PostgresConfig) -> None:
-        self._schemas = NameFilter(config.schema_include_list, config.schema_exclude_list)
+    def __init__(
+        self,
+        config: ConnectorConfig,
+        topics: TopicNames,
+        names: NameAdjustment,
+        schemas: NameFilter,
+    ) -> None:
+        self._schemas = schemas
         self._tables = NameFilter(config.table_include_list, config.table_exclude_list)
         self._columns = NameFilter(config.column_include_list, config.column_exclude_list)
-        self._messages = NameFilter(
-            config.message_prefix_include_list, config.message_prefix_exclude_list
-        )
         self.keys = KeyRules.of(config.message_key_columns)
-        self.topics = topic_names(config)
-        self.names = name_adjustment(config)
+        self.topics = topics
+        self.names = names
         self._rules = column_rules(config)
         self._reselections = reselections(config)
         self._comments = config.include_schema_comments
-        self.types = TypeOptions.of(config)
-        self.key_rendering = KeyRendering.of(self.types, config)
         self.signal_table = config.signal_table()
+
+    def is_system(self, schema: str, table: str) -> bool:  # noqa: ARG002
+        """Whether a table is the database's own, which is never captured."""
+        return False
 
     def takes(self, table: str) -> bool:
         """Whether events of `schema.table` are captured; those of the signal table always are."""
@@ -66,7 +52,7 @@ class Capture:
         if table == self.signal_table:
             return False
         schema, _, name = table.partition(".")
-        if schema in _BUILT_IN or schema.startswith("pg_temp") or name == "spatial_ref_sys":
+        if self.is_system(schema, name):
             return False
         return self._schemas.accepts(schema) and self._tables.accepts(table)
 
@@ -78,39 +64,60 @@ class Capture:
         """Whether `schema.table.column` is captured."""
         return self._columns.accepts(column)
 
-    def takes_message(self, prefix: str) -> bool:
-        """Whether logical messages with this prefix are captured."""
-        return self._messages.accepts(prefix)
+    def relation(self, table: Table, present: Table | None) -> RelationFacts:
+        """The facts of a captured table. `present` is the table as it is now, whose key columns
+        rows are read again by; None: it is gone.
 
-    def relation(self, message: RelationMessage, catalog: TableCatalog) -> RelationFacts:
-        """Facts of a relation version; those of tables that are not captured stay empty."""
-        name = f"{message.schema}.{message.table}"
-        if not self.takes(name):
-            return RelationFacts(message.schema, message.table, "", (), ())
-        described = catalog.describe(message.oid)
-        facts = relation_facts(
-            message,
-            described,
-            catalog,
-            self.topics,
-            self.keys,
-            self.takes_column,
-            self._rules,
-            comments=self._comments,
+        Raises HeadraceError: `debezium.case_twins`, `debezium.key_column_missing`,
+        `debezium.field_name_twice`.
+        """
+        columns = [column.name for column in table.columns]
+        _refuse_case_twins(table.name, columns)
+        facts = RelationFacts(
+            table.schema,
+            table.table,
+            self.topics.data(*table.path),
+            tuple(self._columns_of(table)),
+            self.keys.key_columns(table.name, columns, table.key),
+            key_fields=self.topics.key_fields(*table.path),
         )
-        field_names(name, (column.name for column in facts.columns if column.captured), self.names)
-        return self._with_lookup(facts, described)
+        captured = (column.name for column in facts.columns if column.captured)
+        field_names(table.name, captured, self.names)
+        return self._with_lookup(facts, present)
 
-    def _with_lookup(
-        self, facts: RelationFacts, described: TableDescription | None
-    ) -> RelationFacts:
-        if not self._reselections or described is None:
+    def _columns_of(self, table: Table) -> Iterable[ColumnFacts]:
+        for column in table.columns:
+            name = f"{table.name}.{column.name}"
+            yield ColumnFacts(
+                column.name,
+                column.type,
+                nullable=not column.not_null,
+                default=column.default,
+                captured=self.takes_column(name),
+                rule=self._rules.rule_for(name, f"{table.name}.{column.type.name}"),
+                comment=column.comment if self._comments else None,
+            )
+
+    def _with_lookup(self, facts: RelationFacts, present: Table | None) -> RelationFacts:
+        if not self._reselections or present is None:
             return facts
-        names = [column.name for column in facts.columns]
+        names = facts.cell_names
         captured = [column.captured for column in facts.columns]
-        primary = [name for name in described.key if name in names]
+        primary = [name for name in present.key if name in names]
         for reselection in self._reselections:
             lookup = reselection.lookup(facts.name, names, captured, facts.key, primary)
             if lookup is not None:
                 return replace(facts, lookup=lookup)
         return facts
+
+
+def _refuse_case_twins(table: str, columns: Iterable[str]) -> None:
+    seen: dict[str, str] = {}
+    for column in columns:
+        twin = seen.setdefault(column.lower(), column)
+        if twin != column:
+            raise HeadraceError(
+                "debezium.case_twins",
+                f"{table} has the columns {twin} and {column}, which differ by case only",
+                "Rename one of them, or exclude the table.",
+            )

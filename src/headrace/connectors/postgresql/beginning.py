@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import psycopg
 
 from headrace.connect.slices import Plan
-from headrace.relational.capture import Capture
+from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect

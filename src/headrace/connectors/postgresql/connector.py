@@ -15,13 +15,13 @@ import psycopg
 from headrace.connect.slices import Plan, Slice
 from headrace.connectors.connector import Status
 from headrace.connectors.postgresql.beginning import Beginning
-from headrace.relational.capture import Capture
+from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.catalog.known_tables import KnownTables
 from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.relational.events import PostgresSettings, PostgresSource
+from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.heartbeats import Heartbeats, heartbeat_slice
 from headrace.connectors.postgresql.metrics import PostgresMetrics
 from headrace.connectors.postgresql.position import (

@@ -13,20 +13,18 @@ import psycopg
 from psycopg import sql
 
 from headrace.connect.slices import Plan, Slice
-from headrace.relational.capture import Capture
+from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
     CatalogReading,
     CatalogTable,
-    message_of,
 )
-from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     find_operators_in,
     settings_of_users,
 )
-from headrace.relational.events import RelationFacts
+from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.places import ordinals_used
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkQuery, ChunkSlice
@@ -47,7 +45,9 @@ from headrace.connectors.postgresql.snapshot_notifications import (
     tell,
 )
 from headrace.connectors.postgresql.snapshot_tables import SnapshotTable, TableList, snapshot_tables
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.offsets.snapshot_progress import SnapshotProgress
+from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
 from headrace.streaming.facts import EventSettings
 
@@ -168,7 +168,7 @@ class Snapshot:
     def _has_key(self, table: SnapshotTable) -> bool:
         reading = self._reading_of(table.oid)
         found = reading.describe(table.oid)
-        return found is not None and bool(self._facts(found, reading).key)
+        return found is not None and bool(self._facts(found).key)
 
     def poll(self, after: PostgresOffset) -> PostgresOffset:
         """The end of the next range of chunks; behind the last one, the position without snapshot,
@@ -262,7 +262,7 @@ class Snapshot:
         if table.oid not in self._described:
             reading = self._reading_of(table.oid)
             found = reading.describe(table.oid)
-            facts = None if found is None else self._facts(found, reading)
+            facts = None if found is None else self._facts(found)
             self._described[table.oid] = None if found is None or facts is None else (found, facts)
         return self._described[table.oid]
 
@@ -283,8 +283,8 @@ class Snapshot:
         self._listing = [SnapshotTable.from_json(data).oid for data in progress.tables or ()]
         self._places = {oid: place for place, oid in enumerate(self._listing)}
 
-    def _facts(self, table: CatalogTable, reading: CatalogReading) -> RelationFacts:
-        facts = self._capture.relation(message_of(table), reading)
+    def _facts(self, table: CatalogTable) -> RelationFacts:
+        facts = self._capture.relation(table, table)
         # Only what is needed is read, so images hold these columns only.
         return replace(
             facts, columns=tuple(c for c in facts.columns if c.captured or c.name in facts.key)
@@ -301,7 +301,7 @@ class Snapshot:
 
     def find_operators_of(self, facts: RelationFacts) -> None:
         """The keeper's connection compares keys of the table by their types' operators."""
-        wanted = self._keeper, operator_schemas(facts.types)
+        wanted = self._keeper, operator_schemas(types_of(facts))
         if wanted != self._operators:
             find_operators_in(self.connection, wanted[1])
             self._operators = wanted

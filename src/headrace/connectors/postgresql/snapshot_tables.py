@@ -9,9 +9,8 @@ from typing import Any
 
 import psycopg
 
-from headrace.relational.capture import Capture
+from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading, CatalogTable
-from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     find_operators_in,
@@ -27,6 +26,7 @@ from headrace.connectors.postgresql.reading.chunks import (
     tables_with_rows,
 )
 from headrace.connectors.postgresql.reading.overrides import Overrides
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class TableList:
             if table is None:
                 continue
             condition = None if wanted is None else wanted[name]
-            if condition is not None and not self._accepts(condition, table, reading):
+            if condition is not None and not self._accepts(condition, table):
                 continue
             number += 1
             kind, leaves = self._leaves(table, condition)
@@ -132,10 +132,10 @@ class TableList:
             found.sort(key=self._resumes)
         return found
 
-    def _accepts(self, condition: str, table: CatalogTable, reading: CatalogReading) -> bool:
+    def _accepts(self, condition: str, table: CatalogTable) -> bool:
         from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
 
-        types = [reading.type_facts(column.type_oid) for column in table.columns]
+        types = [column.type.facts for column in table.columns]
         find_operators_in(self._connection, operator_schemas(types))
         try:
             checked = selected_filter(condition, table.name, {c.name for c in table.columns})

@@ -9,7 +9,7 @@ import pickle
 
 import pytest
 
-from headrace.relational.capture import Capture
+from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError

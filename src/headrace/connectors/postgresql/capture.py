@@ -1,0 +1,42 @@
+"""What is captured of a PostgreSQL database, as the configuration says."""
+
+from __future__ import annotations
+
+from headrace.config.filters import NameFilter
+from headrace.connectors.naming import name_adjustment, topic_names
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
+from headrace.connectors.postgresql.key_columns import KeyConverter, KeyRendering
+from headrace.connectors.postgresql.types.options import PostgresTypeOptions
+from headrace.relational.capture import TableCapture
+
+_SYSTEM_SCHEMAS = ("pg_catalog", "information_schema")
+
+
+def key_rendering(types: PostgresTypeOptions, config: KeyConverter) -> KeyRendering:
+    """How keys are rendered under `types`."""
+    settings = PostgresSettings("", PostgresSource(""), types=types, converting="skip")
+    return KeyRendering.of(settings, config)
+
+
+class Capture(TableCapture):
+    """The filters, key rules and names of a configuration, and how its values are rendered."""
+
+    def __init__(self, config: PostgresConfig) -> None:
+        schemas = NameFilter(config.schema_include_list, config.schema_exclude_list)
+        super().__init__(config, topic_names(config), name_adjustment(config), schemas)
+        self._messages = NameFilter(
+            config.message_prefix_include_list, config.message_prefix_exclude_list
+        )
+        self.types = PostgresTypeOptions.of(config)
+        self.key_rendering = key_rendering(self.types, config)
+
+    def is_system(self, schema: str, table: str) -> bool:
+        """PostgreSQL's schemas, those of temporary tables, and PostGIS's table."""
+        return (
+            schema in _SYSTEM_SCHEMAS or schema.startswith("pg_temp") or table == "spatial_ref_sys"
+        )
+
+    def takes_message(self, prefix: str) -> bool:
+        """Whether logical messages with this prefix are captured."""
+        return self._messages.accepts(prefix)
