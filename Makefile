@@ -9,6 +9,7 @@ QUICK ?=
 WORKERS ?= auto
 SEED ?=
 ONLY ?=
+CONNECTORS := $(patsubst src/headrace/connectors/%/definition.py,%,$(wildcard src/headrace/connectors/*/definition.py))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup demo test check fmt bench golden chaos fuzz docs clean
@@ -38,15 +39,17 @@ check: $(STAMP)  ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/headrace describe postgresql --markdown | diff -u docs/reference/postgresql.md - || \
-	  { echo "docs/reference is not current: make docs" >&2; exit 1; }
+	@for name in $(CONNECTORS); do \
+	  $(BIN)/headrace describe $$name --markdown | diff -u docs/reference/$$name.md - || \
+	  { echo "docs/reference is not current: make docs" >&2; exit 1; }; done
 
 fmt: $(STAMP)  ## Format and mend what can be mended
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
 docs: $(STAMP)  ## Write docs/reference
-	@$(BIN)/headrace describe postgresql --markdown > docs/reference/postgresql.md
+	@for name in $(CONNECTORS); do \
+	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
 
 golden: $(STAMP)  ## Record golden events from the real Debezium
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'

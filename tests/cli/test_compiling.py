@@ -19,7 +19,7 @@ def test_the_first_start_of_an_installation_says_that_it_compiles(tmp_path, monk
 
 def test_later_starts_say_and_compile_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(kernels, "KERNELS", {})
+    monkeypatch.setattr(kernels, "all_kernels", dict)
     kernels.load_kernels()
     assert compile_kernels() is None
     assert capsys.readouterr().err == ""

@@ -29,12 +29,15 @@ def test_without_lags_there_are_no_numbers() -> None:
 
 
 def test_events_and_transactions_are_counted_by_debeziums_names() -> None:
+    def position(row: np.void | None) -> dict[str, int | None]:
+        return {"place": None if row is None else int(row["ordinal"])}
+
     now = [1000.0]
-    metrics = StreamingMetrics(lambda: now[0])
+    metrics = StreamingMetrics(position, lambda: now[0])
     rows = np.zeros(6, ROW)
     rows["operation"] = [ord("B"), ord("c"), ord("u"), ord("d"), 0, ord("m")]
     rows["transaction"] = [0, 0, 0, 0, 0, 1]
-    rows["lsn"] = range(10, 16)
+    rows["ordinal"] = range(10, 16)
     transactions = np.zeros(2, TRANSACTION)
     transactions["xid"] = [700, NULL]
     transactions["commit_ms"] = [999_000, 999_500]
@@ -48,14 +51,15 @@ def test_events_and_transactions_are_counted_by_debeziums_names() -> None:
     assert found["NumberOfCommittedTransactions"] == 1
     assert found["LastTransactionId"] == "700"
     assert found["LastEvent"] == "operation=m, topic=server.s.t"
-    assert found["SourceEventPosition"] == {"lsn": 15, "xmin": None}
+    assert found["SourceEventPosition"] == {"place": 15}
     assert found["MilliSecondsSinceLastEvent"] == 2000
     assert found["MilliSecondsBehindSource"] == 500
     assert found["MilliSecondsBehindSourceMaxValue"] == 1000
-    metrics.reset_lag_behind_source()
+    metrics.lag.reset()
     assert metrics.to_json()["MilliSecondsBehindSource"] == -1
     assert metrics.to_json()["TotalNumberOfEventsSeen"] == 4
     metrics.reset()
+    assert metrics.to_json()["SourceEventPosition"] == {"place": None}
     assert metrics.to_json()["TotalNumberOfEventsSeen"] == 0
 
 

@@ -253,7 +253,7 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
         for record in batch.to_pylist()
     ]
     assert keys == [n for n in range(1000) if n % 3 != 1]
-    assert told == ["server.public.n connect.value_not_representable"] * 333
+    assert told == ["server.public.n relational.value_not_representable"] * 333
     strict = JsonConverter(OPTIONS, OPTIONS, OPTIONS)
     with pytest.raises(HeadraceError, match="cannot hold"):
         list(strict.convert(group_by_shape(records, {0: shape}), 1))

@@ -17,7 +17,7 @@ import pyspark
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from headrace.spark.cache import cache_folder
+from headrace.connect.cache_folders import cache_folder
 from headrace.spark.java import find_java
 
 _RELEASE = "4.3.1"

@@ -15,6 +15,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import headrace
+from headrace.connectors.registry import definitions
 from headrace.spark import kernels
 
 
@@ -51,7 +52,9 @@ def called_in(module: ModuleType) -> set[Dispatcher]:
 
 def listed() -> set[Dispatcher]:
     return {
-        getattr(import_module(m), name) for m, names in kernels.KERNELS.items() for name in names
+        getattr(import_module(m), name)
+        for m, names in kernels.all_kernels().items()
+        for name in names
     }
 
 
@@ -67,7 +70,7 @@ def test_a_compilation_that_was_killed_does_not_count(
     (tmp_path / "json_kernel").mkdir()
     (tmp_path / "json_kernel" / "kernel-1.py311.nbi").touch()
     assert not kernels.kernels_are_compiled()
-    monkeypatch.setattr(kernels, "KERNELS", {})
+    monkeypatch.setattr(kernels, "all_kernels", dict)
     kernels.load_kernels()
     assert kernels.kernels_are_compiled()
 
@@ -76,6 +79,5 @@ def test_the_daemon_of_workers_loads_what_tasks_run_and_not_the_planner() -> Non
     script = "from headrace.spark import daemon; daemon.preload(); import sys; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
-    modules = "chunk_slices", "slices", "snapshot_notifications"
-    assert {f"headrace.connectors.postgresql.{name}" for name in modules} <= loaded
+    assert {module for one in definitions() for module in one.worker_modules} <= loaded
     assert "headrace.connectors.postgresql.snapshot" not in loaded

@@ -165,15 +165,16 @@ def test_an_unknown_failure_names_its_last_error():
 @pytest.mark.parametrize(
     ("latest", "end", "caught_up"),
     [
-        ('{"lsn_commit":5}', '{"lsn_commit":5}', True),
-        ('{"lsn_commit":500}', '{"lsn_commit":5}', True),
-        ('{"lsn_commit":9000000}', '{"lsn_commit":5}', False),
-        ({"lsn_commit": "1/0"}, {"lsn_commit": "0/5"}, False),
-        (None, {"lsn_commit": 5}, True),
-        ({"lsn_commit": 5}, {"lsn_commit": 4, "snapshot": {"table": 1}}, False),
-        ({"lsn_commit": 5}, {"lsn_commit": 4, "snapshot": {"table": 1, "done": True}}, True),
+        ('{"at":5}', '{"at":5}', True),
+        ('{"at":6}', '{"at":5}', True),
+        ('{"at":9}', '{"at":5}', False),
+        (None, {"at": 5}, True),
+        ({"at": 5}, {"at": 4, "snapshot": {"table": 1}}, False),
+        ({"at": 5}, {"at": 4, "snapshot": {"table": 1, "done": True}}, True),
     ],
 )
-def test_a_source_has_caught_up_when_the_log_behind_it_is_short(latest, end, caught_up):
+def test_a_source_has_caught_up_when_its_connector_says_so(latest, end, caught_up):
     progress = {"sources": [{"latestOffset": latest, "endOffset": end}]}
-    assert has_caught_up(progress) is caught_up
+    assert has_caught_up(progress, lambda head, place: head["at"] - place["at"] < 2) is caught_up
+    if latest is not None and latest != end:
+        assert not has_caught_up(progress)

@@ -12,7 +12,10 @@ from importlib import import_module, metadata
 from headrace.errors import HeadraceError
 
 _CLOSED = "console.closed"  # headrace.sinks.console.sink, which loads too much for every verb
-_VERBS = ("run", "events", "check", "signal", "describe", "demo")
+_VERBS = {
+    verb: f"headrace.cli.{verb}"
+    for verb in ("run", "events", "check", "signal", "describe", "demo")
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,22 +41,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser(first: str) -> argparse.ArgumentParser:
-    """The parser of all verbs; of one only, whose module is then the only one to be loaded, when
-    that is the first word."""
+    """The parser of all verbs, connectors' own ones behind the others; of one only, whose module
+    is then the only one to be loaded, when that is the first word."""
     parser = argparse.ArgumentParser(
         prog="headrace",
         description="Change data capture with Debezium's configuration and events, on Spark.",
     )
     parser.add_argument("--version", action="version", version=f"headrace {_version()}")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
-    for verb in (first,) if first in _VERBS else _VERBS:
-        module = import_module(f"headrace.cli.{verb}")
+    modules = {first: _VERBS[first]} if first in _VERBS else _VERBS | _connectors_verbs()
+    for verb, name in modules.items():
+        module = import_module(name)
         summary = (module.__doc__ or "").partition("\n")[0]
         sub = verbs.add_parser(verb, help=summary, description=summary)
         sub.add_argument("--debug", action="store_true", help="show stack traces and Spark's log")
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)
     return parser
+
+
+def _connectors_verbs() -> dict[str, str]:
+    """The verbs that installed connectors bring, and their modules."""
+    from headrace.connectors.registry import definitions
+
+    return {verb: name for one in definitions() for verb, name in one.verbs.items()}
 
 
 def _version() -> str:

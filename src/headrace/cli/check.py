@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
 
 from rich.console import Console
 from rich.text import Text
 
 from headrace.cli.pipeline import read_pipeline
+from headrace.connectors.registry import check
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
@@ -21,8 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings; 1 when one is an error."""
     pipeline = read_pipeline(arguments.file, {})
-    connector = str(pipeline.config.connector_class)
-    findings = import_module(f"headrace.connectors.{connector}.checks").check(pipeline.config)
+    findings = check(pipeline.config)
     console = Console(soft_wrap=True, highlight=False)
     for finding in findings:
         line = Text(f"{finding.level:<8}", style=_STYLES[finding.level])

@@ -7,7 +7,7 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,14 @@ from headrace.cli.pipeline import (
     stop_requested,
 )
 from headrace.config.source import read_mapping
+from headrace.connectors.definition import ConnectorDefinition, DemoDatabase
+from headrace.connectors.registry import (
+    definitions,
+    find_definition,
+    has_driver,
+    require_driver,
+)
+from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -37,20 +45,26 @@ _TAKE = 100_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
     parser.add_argument(
+        "connector",
+        nargs="?",
+        help="whose demo (default: that of the first connector that has one)",
+    )
+    parser.add_argument(
         "--seconds", type=positive_seconds, help="length of the live part (default: until Ctrl-C)"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the demo and checks the tables rebuilt from its events; 1 when they differ."""
-    from headrace.cli import demo_workload
-    from headrace.testing.embedded import PostgresServer
-
+    definition = _demonstrated(arguments.connector)
+    demo = definition.demo
+    assert demo is not None
     console = Console(highlight=False)
     until = f"for {arguments.seconds:g} seconds" if arguments.seconds else "until Ctrl-C"
     console.print(
         Panel.fit(
-            "An embedded PostgreSQL with a small shop: customers, products, orders, order items.\n"
+            f"{_capitalized(demo.server)} with a small shop: customers, products, orders, order "
+            "items.\n"
             "headrace reads its existing rows (read), then follows its log (create, update, "
             "delete)\n"
             "as Debezium events in a Spark stream. Updates show what changed: before → after.\n"
@@ -59,30 +73,54 @@ def run(arguments: argparse.Namespace) -> int:
             title="headrace demo",
         )
     )
-    console.print("starting PostgreSQL and Spark …", style="dim")
-    with PostgresServer() as server, tempfile.TemporaryDirectory(prefix="headrace-demo-") as folder:
-        demo_workload.create(server.dsn())
-        return _Demo(server, Path(folder), console, arguments).run()
+    console.print(f"starting {demo.server} and Spark …", style="dim")
+    with demo.open() as database, tempfile.TemporaryDirectory(prefix="headrace-demo-") as folder:
+        return _Demo(database, Path(folder), console, arguments).run()
+
+
+def _demonstrated(connector: str | None) -> ConnectorDefinition:
+    """The definition that was asked for, or the first with a demo; its driver is installed.
+
+    Raises HeadraceError("connectors.no_demo"), ("connectors.no_driver"), ("connectors.unknown").
+    """
+    if connector is not None:
+        definition = find_definition(connector)
+        require_driver(definition)
+        candidates = [definition]
+    else:
+        candidates = [one for one in definitions() if has_driver(one)]
+        if not candidates:
+            require_driver(definitions()[0])
+    for definition in candidates:
+        if definition.demo is not None:
+            return definition
+    raise HeadraceError(
+        "connectors.no_demo",
+        f"The connector {connector} has no demo" if connector else "No connector has a demo",
+        "Name another connector.",
+    )
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 class _Demo:
     """One demonstration on a running server."""
 
     def __init__(
-        self, server: Any, folder: Path, console: Console, arguments: argparse.Namespace
+        self, database: DemoDatabase, folder: Path, console: Console, arguments: argparse.Namespace
     ) -> None:
-        from headrace.cli.demo_workload import Shop
-
-        self._dsn: str = server.dsn()
+        self._database = database
         self._folder = folder
         self._console = console
         self._arguments = arguments
-        self._shop = Shop(server.dsn())
-        self._tables = RebuiltTables("shop")
+        self._shop = database.workload
+        self._tables = RebuiltTables()
         self._end = threading.Event()
         self._done = threading.Event()
         self._differences: list[str] = ["the comparison did not take place"]
-        self._pipeline = check_pipeline(read_mapping(_properties(server)), {})
+        self._pipeline = check_pipeline(read_mapping(database.properties), {})
 
     def run(self) -> int:
         from headrace.sinks.console.sink import ConsoleSink
@@ -136,12 +174,12 @@ class _Demo:
             stop()
 
     def _compare(self) -> list[str]:
-        from headrace.cli.demo_workload import TABLES, table_rows
-
-        found = []
-        for table in TABLES:
-            found += self._tables.differences(table, table_rows(self._dsn, table))
-        return found
+        database = self._database
+        differences = []
+        for table in database.tables:
+            stored = database.rows(table)
+            differences += self._tables.differences(table, stored, database.same_value)
+        return differences
 
     def _report(self, summary: Summary) -> int:
         counts = ", ".join(f"{n} {op}" for op, n in sorted(self._tables.operations.items()))
@@ -164,13 +202,12 @@ class _Demo:
 
 
 class RebuiltTables:
-    """Tables folded from events by key; events of topics `<prefix>.<schema>.<table>`."""
+    """Tables folded from events by key; a topic's last part is the table's name."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self) -> None:
         self.rows: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
         self.operations: dict[str, int] = {}
         self.events = 0
-        self._prefix = prefix
         self._left_out = 0
 
     def add(self, records: Sequence[Shown], more: int) -> None:
@@ -195,10 +232,13 @@ class RebuiltTables:
         self.events += 1
         self.operations[operation] = self.operations.get(operation, 0) + 1
 
-    def differences(self, table: str, stored: dict[tuple[Any, ...], dict[str, Any]]) -> list[str]:
+    def differences(
+        self,
+        table: str,
+        stored: dict[tuple[Any, ...], dict[str, Any]],
+        same_value: Callable[[object, object], bool],
+    ) -> list[str]:
         """What differs between the folded table and the rows of the database."""
-        from headrace.cli.demo_workload import same_value
-
         rebuilt = dict(self.rows.get(table, {}))
         found = [f"{self._left_out} events were not folded"] if self._left_out else []
         found += [f"{table} {key}: not in the events" for key in stored if key not in rebuilt]
@@ -209,26 +249,3 @@ class RebuiltTables:
                 if not same_value(event, value):
                     found.append(f"{table} {key} {name}: {event!r} in the events, {value!r} stored")
         return found
-
-
-def _properties(server: Any) -> dict[str, str]:
-    """The demo's connector, as a user would write it."""
-    from psycopg.conninfo import conninfo_to_dict
-
-    parts = conninfo_to_dict(server.dsn())
-    return {
-        "connector.class": "postgresql",
-        "topic.prefix": "shop",
-        "database.hostname": str(parts.get("host", "127.0.0.1")),
-        "database.port": str(parts.get("port", 5432)),
-        "database.user": str(parts.get("user", "postgres")),
-        "database.password": str(parts.get("password", "") or "none"),
-        "database.dbname": str(parts.get("dbname", "postgres")),
-        "schema.include.list": "inventory",
-        "slot.name": "headrace_demo",
-        "decimal.handling.mode": "string",
-        "key.converter": "json",
-        "key.converter.schemas.enable": "false",
-        "value.converter": "json",
-        "value.converter.schemas.enable": "false",
-    }

@@ -8,23 +8,24 @@ from rich.console import Console
 from rich.text import Text
 
 from headrace.config.describe import describe_markdown, describe_rows
-from headrace.connectors.registry import connector_names, find_declarations
+from headrace.connectors.registry import definitions, find_definition
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
+    names = [definition.name for definition in definitions()]
     parser.add_argument(
         "connector",
         nargs="?",
-        default="postgresql",
-        help=f"one of: {', '.join(connector_names())} (default: %(default)s)",
+        default=names[0],
+        help=f"one of: {', '.join(names)} (default: %(default)s)",
     )
     parser.add_argument("--markdown", action="store_true", help="print the reference page")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the properties by group, or the reference page."""
-    declarations = find_declarations(arguments.connector)
+    declarations = find_definition(arguments.connector).configuration()
     if arguments.markdown:
         print(describe_markdown(declarations, title=f"Properties: {arguments.connector}"), end="")
         return 0

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.config.connector import ConnectorConfig
 from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import options
+from headrace.config.properties.common import ConnectorConfig
 from headrace.config.source import Properties, read_file
-from headrace.connectors.registry import open_connector, parse_configuration
+from headrace.connectors.registry import definition_of, open_connector, parse_configuration
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ class Pipeline:
             retry_wait_ms=self.config.retriable_restart_connector_wait_ms,
             idle_exit=idle_exit,
             seconds=seconds,
+            caught_up=definition_of(self.config).caught_up,
         )
 
 

@@ -1,6 +1,6 @@
 """One declaration per property: name, kind, default, meaning, and how far it is supported.
 
-    class PostgresConfig(ConnectorConfig):
+    class SomeConfig(ConnectorConfig):
         database_port = Property("database.port", port, "5432", Group.CONNECTION, "TCP port …")
 
 `config.database_port` is then an int for the type checker and for the reader. An attribute is
@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import (
-    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
     NamedTuple,
+    Protocol,
     TypedDict,
     TypeVar,
     Unpack,
@@ -28,9 +28,6 @@ from typing import (
 from headrace.config.kinds import Kind
 from headrace.config.secret import names_a_secret
 
-if TYPE_CHECKING:
-    from headrace.config.configuration import Configuration
-
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -39,7 +36,7 @@ class Group(StrEnum):
     """The sections of the reference page, in its order."""
 
     CONNECTION = "Identity and connection"
-    REPLICATION = "Replication, slot and publication"
+    REPLICATION = "Replication"
     CAPTURED = "What is captured"
     VALUES = "Value rendering"
     CONVERTERS = "Converters and transforms"
@@ -86,6 +83,14 @@ def planned(reason: str) -> Status:
 def refused(reason: str) -> Status:
     """Only the default is accepted, and that will not change."""
     return Status(Support.REFUSED, reason)
+
+
+class HasValues(Protocol):
+    """What declarations read their values from."""
+
+    def value_of(self, attribute: str) -> Any:
+        """The typed value behind an attribute."""
+        ...
 
 
 class Required(Enum):
@@ -164,14 +169,14 @@ class Property(Generic[T]):
     @overload
     def __get__(self, instance: None, owner: type) -> Property[T]: ...
     @overload
-    def __get__(self, instance: Configuration, owner: type) -> T: ...
-    def __get__(self, instance: Configuration | None, owner: type) -> Property[T] | T:
+    def __get__(self, instance: HasValues, owner: type) -> T: ...
+    def __get__(self, instance: HasValues | None, owner: type) -> Property[T] | T:
         if instance is None:
             return self
         value: T = instance.value_of(self.attribute)
         return value
 
-    def __set__(self, instance: Configuration, value: object) -> None:
+    def __set__(self, instance: HasValues, value: object) -> None:
         raise AttributeError(f"{self.attribute} is read-only")
 
 
@@ -221,16 +226,14 @@ class Family(Generic[T]):
     @overload
     def __get__(self, instance: None, owner: type) -> Family[T]: ...
     @overload
-    def __get__(self, instance: Configuration, owner: type) -> tuple[Member[T], ...]: ...
-    def __get__(
-        self, instance: Configuration | None, owner: type
-    ) -> Family[T] | tuple[Member[T], ...]:
+    def __get__(self, instance: HasValues, owner: type) -> tuple[Member[T], ...]: ...
+    def __get__(self, instance: HasValues | None, owner: type) -> Family[T] | tuple[Member[T], ...]:
         if instance is None:
             return self
         members: tuple[Member[T], ...] = instance.value_of(self.attribute)
         return members
 
-    def __set__(self, instance: Configuration, value: object) -> None:
+    def __set__(self, instance: HasValues, value: object) -> None:
         raise AttributeError(f"{self.attribute} is read-only")
 
     def is_secret(self, name: str) -> bool:
@@ -244,10 +247,8 @@ class PassThrough(Family[str]):
     @overload  # type: ignore[override]
     def __get__(self, instance: None, owner: type) -> PassThrough: ...
     @overload
-    def __get__(self, instance: Configuration, owner: type) -> Mapping[str, str]: ...
-    def __get__(
-        self, instance: Configuration | None, owner: type
-    ) -> PassThrough | Mapping[str, str]:
+    def __get__(self, instance: HasValues, owner: type) -> Mapping[str, str]: ...
+    def __get__(self, instance: HasValues | None, owner: type) -> PassThrough | Mapping[str, str]:
         if instance is None:
             return self
         members: tuple[Member[str], ...] = instance.value_of(self.attribute)

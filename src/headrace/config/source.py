@@ -7,17 +7,15 @@ PySpark options. Values stay texts and references stay references.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from headrace.config.finding import Finding
 from headrace.config.java_properties import decode_properties, parse_properties
+from headrace.config.property import Family
 from headrace.config.secret import printable_name
 from headrace.errors import HeadraceError
-
-if TYPE_CHECKING:
-    from headrace.config.configuration import Configuration
 
 PACKED = "headrace.config"
 """The option that holds a whole configuration: JSON text, properties text, or a path."""
@@ -133,15 +131,20 @@ def unpack(options: Mapping[str, str]) -> tuple[Properties, dict[str, str]]:
 
 
 def restore_case(
-    options: Mapping[str, str], declarations: type[Configuration], listings: Mapping[str, str]
+    options: Mapping[str, str],
+    names: Iterable[str],
+    families: Collection[Family[Any]],
+    listings: Mapping[str, str],
 ) -> Properties:
     """Bare Spark options under their declared names: Spark lower-cases option keys.
+
+    `names` and `families` are what the connector declares.
 
     `listings` holds the values from which aliases are restored (of `transforms`, …), where
     `options` does not. A key whose case carries meaning and cannot be restored becomes a
     problem with the remedy, because guessing would silently hash or name things otherwise.
     """
-    by_lowered = {name.lower(): name for name in declarations.properties()}
+    by_lowered = {name.lower(): name for name in names}
     lowered_options = {name.lower(): text for name, text in options.items()}
     texts: dict[str, str] = {}
     problems: list[Finding] = []
@@ -151,7 +154,7 @@ def restore_case(
             continue
         restored = name
         if name == name.lower():
-            found = _restore_family(name, declarations, {**listings, **lowered_options})
+            found = _restore_family(name, families, {**listings, **lowered_options})
             if found is None:
                 problems.append(_lost_case(name))
                 continue
@@ -182,10 +185,10 @@ def as_text(name: str, value: object) -> str:
 
 
 def _restore_family(
-    name: str, declarations: type[Configuration], listings: Mapping[str, str]
+    name: str, families: Collection[Family[Any]], listings: Mapping[str, str]
 ) -> str | None:
     """`name` with its case restored, itself when case does not matter, None when it is lost."""
-    for family in declarations.families().values():
+    for family in families:
         match = family.pattern.fullmatch(name)
         if match is None:
             continue

@@ -70,7 +70,13 @@ class LagMetrics:
 class StreamingMetrics:
     """Of the streamed log, as its ranges are planned."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        position: Callable[[np.void | None], Mapping[str, Any]],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`position` gives `SourceEventPosition` for the last record's row (None: none came)."""
+        self._position = position
         self._clock = clock
         self.lag = LagMetrics()
         self.reset()
@@ -82,11 +88,7 @@ class StreamingMetrics:
         self._last_event: str | None = None
         self._last_time: float | None = None
         self._last_transaction: str | None = None
-        self._last_lsn: int | None = None
-        self.lag.reset()
-
-    def reset_lag_behind_source(self) -> None:
-        """Debezium's operation `resetLagBehindSource`."""
+        self._last_position = self._position(None)
         self.lag.reset()
 
     def saw(
@@ -109,7 +111,7 @@ class StreamingMetrics:
         if len(within):
             self._transactions += len(np.unique(within["final_lsn"])) - int(ends_inside)
             self._last_transaction = str(within["xid"][-1])
-        self._last_lsn = int(last["lsn"])
+        self._last_position = self._position(last)
         self.lag.add(int(self._last_time * 1000) - mine["commit_ms"])
 
     def to_json(self) -> dict[str, Any]:
@@ -124,7 +126,7 @@ class StreamingMetrics:
             },
             **self.lag.to_json(),
             "NumberOfCommittedTransactions": self._transactions,
-            "SourceEventPosition": {"lsn": self._last_lsn, "xmin": None},
+            "SourceEventPosition": dict(self._last_position),
             "LastTransactionId": self._last_transaction,
             "NumberOfUnchangedEventsSkipped": -1,
         }

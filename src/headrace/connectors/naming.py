@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from headrace.config.connector import ConnectorConfig
+from headrace.config.properties.common import ConnectorConfig
 from headrace.config.regex import compile_java_regex
-from headrace.debezium.names import NameAdjustment, NameAdjustmentMode
-from headrace.debezium.topics import KeyField, Replacement, TopicNames, TopicNamingStrategy
+from headrace.debezium.names import NameAdjustment
+from headrace.debezium.topics import KeyField, Replacement, TopicNames
 
 
 def topic_names(config: ConnectorConfig) -> TopicNames:
     """The topics of a connector."""
-    strategy = TopicNamingStrategy(str(config.topic_naming_strategy).rsplit(".", 1)[1])
+    strategy = config.topic_naming_strategy
     routing = key_field = None
     if strategy.is_regex:
         routing = _replacement(config.topic_regex, config.topic_replacement)
@@ -40,6 +40,6 @@ def _replacement(regex: str | None, replacement: str | None) -> Replacement | No
 def name_adjustment(config: ConnectorConfig) -> NameAdjustment:
     """What becomes of names that Avro does not accept."""
     return NameAdjustment(
-        NameAdjustmentMode(str(config.schema_name_adjustment_mode)),
-        NameAdjustmentMode(str(config.field_name_adjustment_mode)),
+        config.schema_name_adjustment_mode,
+        config.field_name_adjustment_mode,
     )

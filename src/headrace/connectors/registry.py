@@ -1,58 +1,96 @@
-"""Finds the connector that `connector.class` names. Connector folders are imported on demand."""
+"""Finds the connector that `connector.class` names, by the definitions that are installed.
+
+Definitions come from the entry points of the group `headrace.connectors`, so that another package
+can add a connector.
+"""
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Mapping
-from importlib import import_module
+from functools import cache
+from importlib import import_module, metadata, util
+from typing import TYPE_CHECKING
 
-from headrace.config.connector import ConnectorConfig
 from headrace.config.references import resolve
 from headrace.config.source import Properties, read_mapping, restore_case, unpack
-from headrace.connectors.connector import Connector
+from headrace.connectors.definition import GROUP, CheckResult, ConnectorDefinition
 from headrace.errors import HeadraceError
 
-_CONNECTORS = {
-    "postgresql": (
-        ("io.debezium.connector.postgresql.PostgresConnector", "postgres"),
-        ("headrace.connectors.postgresql.config", "PostgresConfig"),
-    )
-}
-_LATER: dict[str, tuple[str, ...]] = {
-    "mongodb": ("io.debezium.connector.mongodb.MongoDbConnector", "mongo"),
-    "oracle": ("io.debezium.connector.oracle.OracleConnector",),
-    "db2": ("io.debezium.connector.db2.Db2Connector",),
-}
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.config.properties.common import ConnectorConfig
+    from headrace.connectors.connector import Connector
+
+log = logging.getLogger(__name__)
+
+# pyproject.toml has the same as entry points. They are here, too, because a source tree that was
+# installed before an entry point was added does not have it in its metadata, and because reading
+# the metadata of every installed package takes tens of milliseconds in each of Spark's processes.
+_BUILT_IN = {"postgresql": "headrace.connectors.postgresql.definition:DEFINITION"}
+_DEBEZIUM = re.compile(r"io\.debezium\.connector\.(\w+)\.\w+", re.IGNORECASE)
 
 
-def connector_names() -> tuple[str, ...]:
-    """Short names of the connectors that are there."""
-    return tuple(_CONNECTORS)
+def definitions() -> tuple[ConnectorDefinition, ...]:
+    """Every definition that is installed: headrace's own, then those of other packages by name.
 
-
-def find_declarations(connector_class: str) -> type[ConnectorConfig]:
-    """The configuration class for a value of `connector.class`, in any case.
-
-    Raises HeadraceError("connectors.not_available") or ("connectors.unknown").
+    One that cannot be imported is left out with a warning.
     """
-    wanted = connector_class.strip().lower()
-    for short, (others, (module, name)) in _CONNECTORS.items():
-        if wanted in (short, *(other.lower() for other in others)):
-            declarations: type[ConnectorConfig] = getattr(import_module(module), name)
-            return declarations
-    known = ", ".join(f"{short} ({others[0]})" for short, (others, _) in _CONNECTORS.items())
-    for short, names in _LATER.items():
-        if wanted in (short, *(other.lower() for other in names)):
-            raise HeadraceError(
-                "connectors.not_available",
-                f"connector.class = {connector_class!r}: the {short} connector is not in this "
-                "version",
-                f"The connectors of this version are: {known}.",
-            )
+    return (*map(_built_in, _BUILT_IN), *_added())
+
+
+def find_definition(connector_class: str) -> ConnectorDefinition:
+    """The definition for a value of `connector.class`, in any case.
+
+    Raises HeadraceError("connectors.not_available") for a connector of Debezium that is not
+    installed, ("connectors.unknown") for anything else.
+    """
+    sought = connector_class.strip().lower()
+    for definition in _one_by_one():
+        if sought in (definition.name, *(other.lower() for other in definition.classes)):
+            return definition
+    installed = ", ".join(f"{one.name} ({one.classes[0]})" for one in definitions())
+    debezium = _DEBEZIUM.fullmatch(sought)
+    if debezium is not None:
+        raise HeadraceError(
+            "connectors.not_available",
+            f"connector.class = {connector_class!r}: no {debezium[1]} connector is installed",
+            f"The connectors that are installed: {installed}.",
+        )
     raise HeadraceError(
         "connectors.unknown",
-        f"connector.class = {connector_class!r} is not a connector",
-        f"The connectors are: {known}.",
+        f"connector.class = {connector_class!r} is not a connector that is installed",
+        f"The connectors are: {installed}.",
     )
+
+
+def definition_of(config: ConnectorConfig) -> ConnectorDefinition:
+    """The definition of a parsed configuration."""
+    return find_definition(str(config.connector_class))
+
+
+def has_driver(definition: ConnectorDefinition) -> bool:
+    """Whether the database's driver is installed, so that the connector can be opened."""
+    if definition.driver is None:
+        return True
+    try:
+        return util.find_spec(definition.driver.module) is not None
+    except ModuleNotFoundError:  # the package around the module is missing
+        return False
+
+
+def require_driver(definition: ConnectorDefinition) -> None:
+    """Raises HeadraceError("connectors.no_driver") when the driver is not installed."""
+    driver = definition.driver
+    if driver is not None and not has_driver(definition):
+        raise HeadraceError(
+            "connectors.no_driver",
+            f"The {definition.name} connector needs the package {driver.module}, which is not "
+            "installed",
+            f"pip install '{driver.requirement}'",
+        )
 
 
 def open_connector(
@@ -61,13 +99,21 @@ def open_connector(
     """The connector of a parsed configuration. It connects on first use.
 
     `cores` bounds the slices of a range, `inline` makes slices carry their bytes, `orphaned`
-    tells that the process it works for is gone.
+    tells that the process it works for is gone. Raises HeadraceError("connectors.no_driver").
     """
-    folder = f"headrace.connectors.{short_name(type(config))}"
-    opened: Connector = import_module(f"{folder}.connector").open_connector(
-        config, cores=cores, inline=inline, orphaned=orphaned
-    )
-    return opened
+    definition = definition_of(config)
+    require_driver(definition)
+    return definition.open(config, cores=cores, inline=inline, orphaned=orphaned)
+
+
+def check(config: ConnectorConfig) -> Sequence[CheckResult]:
+    """Whether the database of a parsed configuration is ready.
+
+    Raises HeadraceError("connectors.no_driver").
+    """
+    definition = definition_of(config)
+    require_driver(definition)
+    return definition.check(config)
 
 
 def send_signal(
@@ -83,20 +129,17 @@ def send_signal(
     `channel` is source, kafka or file; None takes the first that there is. Raises HeadraceError.
     """
     from headrace.signals.sending import make_signal, send
+    from headrace.signals.signal import Signal
 
     signal = make_signal(kind, data, name)
-    folder = f"headrace.connectors.{short_name(type(config))}"
-    insert = import_module(f"{folder}.signal_table").insert_signal
-    send(config, signal, channel, lambda table, found: insert(config, table, found))
+    definition = definition_of(config)
+
+    def insert(collection: str, signal: Signal) -> None:
+        require_driver(definition)
+        definition.insert_signal(config, collection, signal)
+
+    send(config, signal, channel, insert)
     return signal.id
-
-
-def short_name(declarations: type[ConnectorConfig]) -> str:
-    """The connector's short name, which `config.connector_class` holds after parsing."""
-    for short, (_, (module, name)) in _CONNECTORS.items():
-        if (module, name) == (declarations.__module__, declarations.__name__):
-            return short
-    raise LookupError(declarations.__name__)
 
 
 def parse_configuration(properties: Mapping[str, str]) -> ConnectorConfig:
@@ -105,7 +148,7 @@ def parse_configuration(properties: Mapping[str, str]) -> ConnectorConfig:
     Raises HeadraceError("config.invalid"), ("config.not_supported"), ("connectors.…").
     """
     given = properties if isinstance(properties, Properties) else read_mapping(properties)
-    return _parse(find_declarations(_connector_class(given)), given)
+    return _parse(find_definition(_connector_class(given)), given)
 
 
 def parse_options(options: Mapping[str, str]) -> ConnectorConfig:
@@ -118,14 +161,16 @@ def parse_options(options: Mapping[str, str]) -> ConnectorConfig:
     names = {name.lower(): text for name, text in bare.items()}
     written = names.get("connector.class") or names.get("debezium.source.connector.class")
     chosen = packed.with_overrides({"connector.class": written}) if written else packed
-    declarations = find_declarations(_connector_class(chosen))
-    restored = restore_case(bare, declarations, packed)
-    return _parse(declarations, packed.with_overrides(restored))
+    definition = find_definition(_connector_class(chosen))
+    declarations = definition.configuration()
+    families = declarations.families().values()
+    restored = restore_case(bare, declarations.properties(), families, packed)
+    return _parse(definition, packed.with_overrides(restored))
 
 
-def _parse(declarations: type[ConnectorConfig], properties: Properties) -> ConnectorConfig:
-    canonical = {"connector.class": short_name(declarations)}
-    return declarations.parse(properties.with_overrides(canonical))
+def _parse(definition: ConnectorDefinition, properties: Properties) -> ConnectorConfig:
+    canonical = {"connector.class": definition.name}
+    return definition.configuration().parse(properties.with_overrides(canonical))
 
 
 def _connector_class(properties: Mapping[str, str]) -> str:
@@ -137,10 +182,37 @@ def _connector_class(properties: Mapping[str, str]) -> str:
             "config.unresolved_reference", f"connector.class: {error}", "Correct the reference."
         ) from None
     if not text:
-        known = ", ".join(others[0] for others, _ in _CONNECTORS.values())
+        installed = ", ".join(one.classes[0] for one in definitions())
         raise HeadraceError(
             "config.missing",
             "connector.class is missing",
-            f"Set connector.class to one of: {known}.",
+            f"Set connector.class to one of: {installed}.",
         )
     return text
+
+
+def _one_by_one() -> Iterator[ConnectorDefinition]:
+    """As `definitions`, but metadata are read only when none of headrace's own is taken."""
+    yield from map(_built_in, _BUILT_IN)
+    yield from _added()
+
+
+@cache
+def _built_in(name: str) -> ConnectorDefinition:
+    module, _, attribute = _BUILT_IN[name].partition(":")
+    definition: ConnectorDefinition = getattr(import_module(module), attribute)
+    return definition
+
+
+@cache
+def _added() -> tuple[ConnectorDefinition, ...]:
+    """The definitions of other packages, by name."""
+    added: dict[str, ConnectorDefinition] = {}
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
+        if entry.name in _BUILT_IN or entry.name in added:
+            continue
+        try:
+            added[entry.name] = entry.load()
+        except (ImportError, AttributeError) as error:
+            log.warning("The connector %s (%s) is left out: %s", entry.name, entry.value, error)
+    return tuple(added.values())

@@ -87,14 +87,9 @@ class _Compiled:
 LARGEST_TEXT = (1 << 31) - 1
 """Bytes of a key or value: Arrow's string offsets are int32."""
 
-_OF_ONE_RECORD = frozenset(
-    {
-        "converters.text_too_large",
-        "connect.value_not_representable",
-        "connect.value_not_understood",
-    }
-)
-"""Errors that concern one record: the next one may be right."""
+_OF_ONE_RECORD = ("text_too_large", "value_not_representable", "value_not_understood")
+"""Errors that concern one record: the next one may be right. The second part of their codes; the
+first is the folder that raises them, such as a connector's."""
 
 
 class JsonConverter:
@@ -159,7 +154,7 @@ class JsonConverter:
                 )
             except Unrenderable as unrenderable:
                 for place, error in unrenderable.errors.items():
-                    if self._failed is None or error.code not in _OF_ONE_RECORD:
+                    if self._failed is None or error.code.partition(".")[2] not in _OF_ONE_RECORD:
                         raise error from None
                     self._failed(slice_records[int(shapes[place])].shape.topic, error)
                 rows = np.delete(rows, list(unrenderable.errors))

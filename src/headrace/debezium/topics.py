@@ -17,14 +17,14 @@ _FORBIDDEN_OR_UNDERSCORE = re.compile(r"[^A-Za-z0-9.-]")
 
 
 class TopicNamingStrategy(StrEnum):
-    """How tables map to topics. Each is Debezium's class of that name in io.debezium.schema."""
+    """How tables map to topics, by the names of Debezium's classes."""
 
-    SCHEMA = "SchemaTopicNamingStrategy"  # <prefix>.<schema>.<table>
-    SCHEMA_REGEX = "SchemaRegexTopicNamingStrategy"
-    SCHEMA_UNICODE = "SchemaUnicodeTopicNamingStrategy"
-    DEFAULT = "DefaultTopicNamingStrategy"  # <prefix>.<table>
-    DEFAULT_REGEX = "DefaultRegexTopicNamingStrategy"
-    DEFAULT_UNICODE = "DefaultUnicodeTopicNamingStrategy"
+    SCHEMA = "io.debezium.schema.SchemaTopicNamingStrategy"  # <prefix>.<schema>.<table>
+    SCHEMA_REGEX = "io.debezium.schema.SchemaRegexTopicNamingStrategy"
+    SCHEMA_UNICODE = "io.debezium.schema.SchemaUnicodeTopicNamingStrategy"
+    DEFAULT = "io.debezium.schema.DefaultTopicNamingStrategy"  # <prefix>.<table>
+    DEFAULT_REGEX = "io.debezium.schema.DefaultRegexTopicNamingStrategy"
+    DEFAULT_UNICODE = "io.debezium.schema.DefaultUnicodeTopicNamingStrategy"
 
     @property
     def is_regex(self) -> bool:
@@ -39,7 +39,17 @@ class TopicNamingStrategy(StrEnum):
     @property
     def names_schema(self) -> bool:
         """Whether the schema (or database) is part of the name."""
-        return self.value.startswith("Schema")
+        return self in (
+            TopicNamingStrategy.SCHEMA,
+            TopicNamingStrategy.SCHEMA_REGEX,
+            TopicNamingStrategy.SCHEMA_UNICODE,
+        )
+
+
+TOPIC_NAMING_CLASSES = {
+    strategy.value.rpartition(".")[2]: strategy.value for strategy in TopicNamingStrategy
+}
+"""Class names without their package."""
 
 
 def sanitized(name: str) -> str:

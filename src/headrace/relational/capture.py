@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from headrace.config.connector import ConnectorConfig
 from headrace.config.filters import NameFilter
+from headrace.config.properties.relational import RelationalConfig
 from headrace.debezium.events import field_names
 from headrace.debezium.keys import KeyRules
 from headrace.debezium.names import NameAdjustment
@@ -21,14 +21,8 @@ from headrace.relational.table import Table
 class TableCapture:
     """The configuration's filters, key rules and names, compiled."""
 
-    def __init__(
-        self,
-        config: ConnectorConfig,
-        topics: TopicNames,
-        names: NameAdjustment,
-        schemas: NameFilter,
-    ) -> None:
-        self._schemas = schemas
+    def __init__(self, config: RelationalConfig, topics: TopicNames, names: NameAdjustment) -> None:
+        self._schemas = NameFilter(config.schema_include_list, config.schema_exclude_list)
         self._tables = NameFilter(config.table_include_list, config.table_exclude_list)
         self._columns = NameFilter(config.column_include_list, config.column_exclude_list)
         self.keys = KeyRules.of(config.message_key_columns)

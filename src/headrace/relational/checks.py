@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from headrace.config.connector import ConnectorConfig
+from headrace.config.properties.relational import RelationalConfig
 from headrace.errors import HeadraceError
 
 
-def too_many_tables(connector: str, config: ConnectorConfig, count: int) -> HeadraceError | None:
+def too_many_tables(connector: str, config: RelationalConfig, count: int) -> HeadraceError | None:
     """guardrail.collections.max: what is wrong with capturing `count` tables. `connector` is what
     the connector's codes begin with."""
     limit = config.guardrail_collections_max

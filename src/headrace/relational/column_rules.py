@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from headrace.config.connector import ConnectorConfig
+from headrace.config.properties.relational import RelationalConfig
 from headrace.config.regex import compile_java_regex
 from headrace.debezium.column_rules import (
     ColumnRule,
@@ -21,7 +21,7 @@ from headrace.debezium.column_rules import (
 from headrace.errors import HeadraceError
 
 
-def column_rules(config: ConnectorConfig) -> ColumnRules:
+def column_rules(config: RelationalConfig) -> ColumnRules:
     """In Debezium's order, but hashes before the propagation of types."""
     rules: list[tuple[Callable[[str, str], bool], ColumnRule]] = [
         *(

@@ -199,7 +199,7 @@ class _Strict:
         value = self.kind.decoder(text)
         if value is None:
             raise HeadraceError(
-                "connect.value_not_representable",
+                "relational.value_not_representable",
                 f"{self.kind.column} ({self.kind.type_name}) has a value that "
                 f"{self.kind.shown_as} cannot hold",
                 "Set event.converting.failure.handling.mode=warn to get null, or "

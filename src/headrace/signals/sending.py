@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headrace.config.connector import ConnectorConfig
+from headrace.config.properties.common import ConnectorConfig
 from headrace.errors import HeadraceError
 from headrace.signals.files import append_line
 from headrace.signals.kafka import produce

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from importlib import import_module
 
 
 def preload() -> None:
@@ -14,15 +15,17 @@ def preload() -> None:
     import numpy  # noqa: F401, ICN001
     import pyarrow  # noqa: F401, ICN001
 
-    import headrace.connectors.postgresql.reading.chunk_slices
-    import headrace.connectors.postgresql.slices
     import headrace.sinks.file.lines
     import headrace.sinks.file.sink
     import headrace.spark.parts_source
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401
+    from headrace.connectors.registry import definitions, has_driver
     from headrace.spark.kernels import load_kernels
 
+    for definition in filter(has_driver, definitions()):
+        for module in definition.worker_modules:
+            import_module(module)
     load_kernels()
     # Collecting would touch, and so copy, every page that the workers share.
     gc.collect()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyspark
 
-from headrace.spark.cache import cache_folder
+from headrace.connect.cache_folders import cache_folder
 
 _ZIP = "pyspark.zip"
 

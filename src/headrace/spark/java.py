@@ -11,8 +11,8 @@ import zlib
 from importlib import util
 from pathlib import Path
 
+from headrace.connect.cache_folders import cache_folder
 from headrace.errors import HeadraceError
-from headrace.spark.cache import cache_folder
 
 LEAST_VERSION = 17
 

@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 class Metrics:
     """What a connector measured. `snapshot` and `streaming` have the names of Debezium's JMX
     metrics; `incremental` is an incremental snapshot's progress, its chunk by Debezium's names
-    (None: there was none); `slot` is what PostgreSQL says of the replication slot (None: not read
-    yet); `oldest_unacknowledged_ms` is the age of the oldest change that the database must still
-    keep."""
+    (None: there was none); `database` is what the database says of its log and of this reader
+    (None: not read yet; the connector's guide lists the members); `oldest_unacknowledged_ms` is the
+    age of the oldest change that the database must still keep."""
 
     snapshot: Mapping[str, Any]
     streaming: Mapping[str, Any]
-    slot: Mapping[str, Any] | None
+    database: Mapping[str, Any] | None
     oldest_unacknowledged_ms: int | None
     incremental: Mapping[str, Any] | None = None
+
+    @property
+    def slot(self) -> Mapping[str, Any] | None:
+        """`database`, by the name that PostgreSQL's guide has for it."""
+        return self.database
 
 
 def metrics(query: StreamingQuery) -> Metrics | None:
@@ -48,7 +53,7 @@ def _reported(progress: Mapping[str, Any]) -> Iterator[Metrics]:
             yield Metrics(
                 found["snapshot"],
                 found["streaming"],
-                found.get("slot"),
+                found.get("database"),
                 found.get("oldest_unacknowledged_ms"),
                 found.get("incremental"),
             )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from headrace.config.connector import ConnectorConfig
+from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.connectors.registry import parse_options
 from headrace.offsets.offset import OffsetObject

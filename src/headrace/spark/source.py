@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from headrace.config.connector import ConnectorConfig
+from headrace.config.properties.common import ConnectorConfig
 from headrace.connectors.registry import parse_options
 from headrace.offsets.offset import OffsetObject
 from headrace.spark.slice_partition import SlicePartition

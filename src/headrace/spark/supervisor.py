@@ -29,15 +29,15 @@ _STOP_WITHIN_S = 3.0
 _UNKNOWN_RETRIES = 3
 _LOST_PROCESS_WAIT_S = 1.0
 _PROCESSING = "Processing new data"
-# Log bytes between the last record and the head of the log that need not hold a record: what
-# checkpoints and other databases write. A transaction of this size is decoded at once.
-_QUIET_LOG_BYTES = 1 << 20
 # What a killed worker, source process or sink process leaves in the query's exception.
 _LOST_PROCESS = re.compile(
     r"Python worker exited unexpectedly|Python worker .*crashed|EOFException|Connection reset"
     r"|Broken pipe|SocketException|ClosedChannelException|AsynchronousCloseException"
     r"|Python worker failed to connect back|Reached the end of the stream|ConnectException"
 )
+
+
+CaughtUp = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 
 
 class Reason(StrEnum):
@@ -67,12 +67,15 @@ class Limits:
     `max_retries` counts failures in a row (-1: no limit), `retry_wait_ms` lies between them:
     Debezium's errors.max.retries and retriable.restart.connector.wait.ms. `idle_exit` stops a
     source that has caught up and gave no row for so many seconds; `seconds` stops in any case.
+    `caught_up` tells for the head of a source's log and the end of its last range, both offsets,
+    whether no record need be between them (None: only where they are equal).
     """
 
     max_retries: int = -1
     retry_wait_ms: int = 10_000
     idle_exit: float | None = None
     seconds: float | None = None
+    caught_up: CaughtUp | None = None
 
 
 @dataclass
@@ -232,10 +235,10 @@ class Supervisor:
             # A long micro-batch reports nothing until its end.
             watch.last_active = now
             return False
-        # A source that connects, or waits for its slot, has not said anything yet.
+        # A source that connects, or waits for its place in the log, has not said anything yet.
         if not watch.said_idle and watch.progress is None:
             return False
-        return has_caught_up(watch.progress)
+        return has_caught_up(watch.progress, self._limits.caught_up)
 
     def _stop_query(self, query: StreamingQuery) -> None:
         """Stop between micro-batches if one ends soon; in the middle of one is safe too."""
@@ -346,8 +349,9 @@ def find_failure(text: str) -> HeadraceError:
     )
 
 
-def has_caught_up(progress: Mapping[str, Any] | None) -> bool:
-    """Whether the source was at the head of its log, by Spark's progress.
+def has_caught_up(progress: Mapping[str, Any] | None, caught_up: CaughtUp | None = None) -> bool:
+    """Whether the source was at the head of its log, by Spark's progress; `caught_up` as Limits
+    have it.
 
     None (nothing was ever reported: the source only said that there is nothing new) is True.
     """
@@ -357,21 +361,14 @@ def has_caught_up(progress: Mapping[str, Any] | None) -> bool:
         latest, end = _position(source.get("latestOffset")), _position(source.get("endOffset"))
         if latest is None or end is None or latest == end:
             continue
-        snapshot = end.get("snapshot") if isinstance(end, dict) else None
+        if caught_up is None or not isinstance(latest, dict) or not isinstance(end, dict):
+            return False
+        snapshot = end.get("snapshot")
         if isinstance(snapshot, dict) and not snapshot.get("done"):
             return False
-        behind = behind_bytes(latest, end)
-        if behind is None or behind > _QUIET_LOG_BYTES:
+        if not caught_up(latest, end):
             return False
     return True
-
-
-def behind_bytes(latest: object, end: object) -> int | None:
-    """Log bytes between two positions (`lsn_commit`, as number or `X/Y`); None if unknown."""
-    if not isinstance(latest, dict) or not isinstance(end, dict):
-        return None
-    head, place = _lsn(latest.get("lsn_commit")), _lsn(end.get("lsn_commit"))
-    return None if head is None or place is None else max(0, head - place)
 
 
 def _position(value: object) -> object:
@@ -380,16 +377,6 @@ def _position(value: object) -> object:
         with contextlib.suppress(ValueError):
             return json.loads(value)
     return value
-
-
-def _lsn(value: object) -> int | None:
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str):
-        high, slash, low = value.partition("/")
-        with contextlib.suppress(ValueError):
-            return (int(high, 16) << 32) + int(low, 16) if slash else int(value)
-    return None
 
 
 def _is_processing(query: StreamingQuery) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from headrace.config.connector import ConnectorConfig
+from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter

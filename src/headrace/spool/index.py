@@ -52,12 +52,13 @@ class SegmentIndex:
         )
 
     def grow(self) -> None:
-        """Make room where less than a quarter is left."""
-        for name, count in (
-            ("rows", self.row_count),
-            ("transactions", self.transaction_count),
-            ("ends", self.end_count),
-        ):
+        """Make room where less than a quarter is left behind the valid entries."""
+        self.make_room(self.row_count, self.transaction_count, self.end_count)
+
+    def make_room(self, rows: int, transactions: int, ends: int) -> None:
+        """Make room where less than a quarter is left behind so many entries, which the writer has
+        written and may not have shown yet."""
+        for name, count in (("rows", rows), ("transactions", transactions), ("ends", ends)):
             table: np.ndarray = getattr(self, name)
             if count + 8 > len(table) * 3 // 4:
                 larger = np.zeros(2 * len(table), table.dtype)

@@ -23,8 +23,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from headrace.connect.cache_folders import cache_folder
 from headrace.errors import HeadraceError
-from headrace.spark.cache import cache_folder
 
 if TYPE_CHECKING:
     import psycopg

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 
-from headrace.connectors.connector import Connector
-from headrace.connectors.registry import open_connector, parse_configuration
-from headrace.spark.kernels import load_kernels
-from headrace.spark.task import read_slice
+from tests.connectors.harness import PATIENCE_SECONDS, ConnectorReader, wait_for
 
-INITIAL = {"v": 1, "server": "headrace"}
-PATIENCE_SECONDS = 300.0  # what a loaded machine may take for a moment's work
+__all__ = ["Reader", "log_end_of", "wait_for"]
+
 _CHANNEL_SECONDS = 0.7  # how long signals of files and topics are given to arrive
 _LOG_END = """
 SELECT CASE WHEN at % segment = 40 THEN at - 40 WHEN at % 8192 = 24 THEN at - 24 ELSE at END
@@ -31,31 +27,8 @@ FROM (
 
 
 @dataclass
-class Reader:
-    """One source process after another over one checkpoint, which `offsets` stands for."""
-
-    properties: Mapping[str, str]
-    inline: bool = False
-    bounded: bool = False
-    offsets: list[dict[str, Any]] = field(default_factory=lambda: [dict(INITIAL)])
-    records: list[dict[str, Any]] = field(default_factory=list)
-    connector: Connector | None = None
-
-    def __post_init__(self) -> None:
-        defaults = {
-            f"{role}.converter.schemas.enable": "false" for role in ("key", "value", "header")
-        }
-        self.config = parse_configuration(defaults | dict(self.properties))
-
-    def open(self) -> Connector:
-        if self.connector is None:
-            load_kernels()
-            self.connector = open_connector(
-                self.config, cores=3, inline=self.inline, orphaned=lambda: False
-            )
-            if self.bounded:
-                self.connector.bounded()
-        return self.connector
+class Reader(ConnectorReader):
+    """Knows where PostgreSQL's log ends, so that everything in it can be waited for."""
 
     def plan(self, seconds: float = 0.1) -> dict[str, Any]:
         """The next end offset; the last one again when nothing came for `seconds`, and everything
@@ -80,26 +53,7 @@ class Reader:
         """Position up to which the log was received; 0: the connector does not stream."""
         return int(self.open().latest().get("lsn_commit", 0))
 
-    def read(self, end: dict[str, Any]) -> list[dict[str, Any]]:
-        """The records of the range from the last offset to `end`, by slice."""
-        found = []
-        for part in self.open().slices(self.offsets[-1], end):
-            for batch in read_slice(part, self.config):
-                found += [dict(record) for record in batch.to_pylist()]
-        return found
-
-    def step(self, seconds: float = 0.1) -> bool:
-        """One micro-batch; False when nothing was new (see `plan`)."""
-        end = self.plan(seconds)
-        if end == self.offsets[-1]:
-            return False
-        # An offset goes through Spark's log as text.
-        end = json.loads(json.dumps(end))
-        self.records += self.read(end)
-        self.offsets.append(end)
-        return True
-
-    def drain(self, quiet: float | None = None, most: int = 100_000) -> Reader:
+    def drain(self, quiet: float | None = None, most: int = 100_000) -> Self:
         """Micro-batches until everything in the log is delivered, incremental snapshots are over
         or paused, and nothing came for `quiet` seconds. Fails when an incremental snapshot brings
         nothing for PATIENCE_SECONDS."""
@@ -122,26 +76,6 @@ class Reader:
         """Whether an incremental snapshot goes on."""
         signals = self.offsets[-1].get("signals", {})
         return "tables" in signals and "paused" not in signals
-
-    def stop(self) -> None:
-        """The source process ends, as by kill -9 for what the checkpoint knows."""
-        if self.connector is not None:
-            self.connector.close()
-            self.connector = None
-
-    def restart(self) -> Reader:
-        self.stop()
-        return self
-
-    def events(self) -> list[dict[str, Any]]:
-        """Values in total order, tombstones left out, each with its `sequence` and `key`."""
-        ordered = sorted(self.records, key=lambda record: record["sequence"])
-        return [
-            json.loads(r["value"])
-            | {"sequence": r["sequence"], "key": json.loads(r["key"] or "null")}
-            for r in ordered
-            if r["value"] is not None
-        ]
 
     def fold(self, table: str) -> dict[str, dict[str, Any]]:
         """The table rebuilt from its events, by key; unavailable values stay what they were."""
@@ -176,11 +110,3 @@ def log_end_of(config: Any) -> int:
         row = connection.execute(_LOG_END).fetchone()
     assert row is not None
     return int(row[0])
-
-
-def wait_for(condition: Any, seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait until `condition()` holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)

@@ -65,8 +65,8 @@ def test_metrics_tell_of_snapshot_stream_and_slot(tables: Database) -> None:
     )
     assert 0 < streaming["CurrentQueueSizeInBytes"] < streaming["MaxQueueSizeInBytes"]
     wait_for(lambda: reader.open().metrics()["oldest_unacknowledged_ms"] is None)
-    wait_for(lambda: (reader.open().metrics()["slot"] or {}).get("active"))
-    slot = reader.open().metrics()["slot"]
+    wait_for(lambda: (reader.open().metrics()["database"] or {}).get("active"))
+    slot = reader.open().metrics()["database"]
     assert slot["wal_status"] == "reserved"
     assert slot["lag_bytes"] >= 0
     assert slot["retained_bytes"] >= slot["lag_bytes"]
@@ -85,7 +85,7 @@ def test_a_stream_without_snapshot_says_so(tables: Database) -> None:
     found = reader.open().metrics()
     reader.stop()
     assert found["snapshot"]["SnapshotSkipped"]
-    assert found["slot"] is None
+    assert found["database"] is None
 
 
 def test_a_slot_in_danger_is_warned_of_once(

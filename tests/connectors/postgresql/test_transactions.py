@@ -147,9 +147,7 @@ def test_metadata_may_be_switched_on_in_the_middle_of_a_transaction(tables: Data
     reader.step()
     tables.execute(WORKLOAD[0])
     reader.step()
-    reader.restart()
-    reader.properties = properties(tables)
-    reader.__post_init__()
+    reader.configure(properties(tables))
     reader.drain()
     reader.stop()
     assert metadata(reader) == [

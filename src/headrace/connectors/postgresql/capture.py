@@ -23,8 +23,7 @@ class Capture(TableCapture):
     """The filters, key rules and names of a configuration, and how its values are rendered."""
 
     def __init__(self, config: PostgresConfig) -> None:
-        schemas = NameFilter(config.schema_include_list, config.schema_exclude_list)
-        super().__init__(config, topic_names(config), name_adjustment(config), schemas)
+        super().__init__(config, topic_names(config), name_adjustment(config))
         self._messages = NameFilter(
             config.message_prefix_include_list, config.message_prefix_exclude_list
         )

@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import ClassVar
 
-from headrace.config.connector import ConnectorConfig
-from headrace.config.filters import NameFilter
 from headrace.config.finding import Finding
 from headrace.config.kinds import (
     BOOLEAN,
-    COMMA_LIST,
     JAVA_CLASS,
     PARAMETERS,
     PATH,
@@ -28,6 +25,7 @@ from headrace.config.kinds import (
     milliseconds,
     one_of,
 )
+from headrace.config.properties.relational import RelationalConfig
 from headrace.config.property import (
     REQUIRED,
     Family,
@@ -43,32 +41,6 @@ from headrace.connectors.postgresql.replica_identity_rules import (
 )
 
 
-class SnapshotMode(StrEnum):
-    INITIAL = "initial"
-    INITIAL_ONLY = "initial_only"
-    NO_DATA = "no_data"
-    ALWAYS = "always"
-    WHEN_NEEDED = "when_needed"
-    CONFIGURATION_BASED = "configuration_based"
-    CUSTOM = "custom"
-
-
-class PublicationAutocreateMode(StrEnum):
-    ALL_TABLES = "all_tables"
-    FILTERED = "filtered"
-    NO_TABLES = "no_tables"
-    DISABLED = "disabled"
-
-
-class SslMode(StrEnum):
-    DISABLE = "disable"
-    ALLOW = "allow"
-    PREFER = "prefer"
-    REQUIRE = "require"
-    VERIFY_CA = "verify-ca"
-    VERIFY_FULL = "verify-full"
-
-
 class OffsetMismatchStrategy(StrEnum):
     NO_VALIDATION = "no_validation"
     TRUST_OFFSET = "trust_offset"
@@ -82,32 +54,22 @@ class LsnFlushMode(StrEnum):
     CONNECTOR_AND_DRIVER = "connector_and_driver"
 
 
-class SnapshotIsolationMode(StrEnum):
-    SERIALIZABLE = "serializable"
-    REPEATABLE_READ = "repeatable_read"
-    READ_COMMITTED = "read_committed"
-    READ_UNCOMMITTED = "read_uncommitted"
-
-
 _JAVA = refused("Java classes cannot be loaded here")
 _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
+_NO_HISTORY = not_needed("this connector needs no schema history")
 _OWN_STREAM_PARAMETERS = ("proto_version", "publication_names", "binary", "streaming", "two_phase")
-_ALWAYS_READ = not_needed("the tables' schemas are always read, and have no history")
-_SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes on every core")
 
 
 _IDENTITIES: Kind[tuple[IdentityRule, ...]] = Kind(
     "schema.table:FULL,schema.table:INDEX name", parse_identity_rules
 )
-_AS_READ = not_needed("a chunk has the columns that its table has when it is read")
 
 
-class PostgresConfig(ConnectorConfig):
+class PostgresConfig(RelationalConfig):
     """Debezium's PostgreSQL connector, version 3.x."""
 
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("schema.include.list", "schema.exclude.list"),
-        *ConnectorConfig.exclusive,
+        *RelationalConfig.exclusive,
         ("message.prefix.include.list", "message.prefix.exclude.list"),
     )
 
@@ -147,7 +109,7 @@ class PostgresConfig(ConnectorConfig):
     )
     database_sslmode = Property(
         "database.sslmode",
-        choice(SslMode),
+        one_of("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
         "prefer",
         Group.CONNECTION,
         "Whether connections are encrypted and the server is verified, as in libpq.",
@@ -198,29 +160,6 @@ class PostgresConfig(ConnectorConfig):
         "How often the state of the replication slot is read, for the metrics and for a warning "
         "before the slot is lost; 0 is never.",
     )
-    headrace_incremental_snapshot_adaptive = Property(
-        "headrace.incremental.snapshot.adaptive",
-        BOOLEAN,
-        "true",
-        Group.HEADRACE,
-        "Chunks of incremental snapshots grow from incremental.snapshot.chunk.size on while they "
-        "are read fast, and shrink where rows are large. When that property is set, it is kept.",
-    )
-    headrace_incremental_snapshot_threads = Property(
-        "headrace.incremental.snapshot.threads",
-        integer(1),
-        "4",
-        Group.HEADRACE,
-        "How many chunks of an incremental snapshot are read at once, each on a connection of its "
-        "own. 1 is as Debezium reads.",
-    )
-    database_query_timeout_ms = Property(
-        "database.query.timeout.ms",
-        milliseconds(),
-        "600000",
-        Group.CONNECTION,
-        "Limit for catalogue queries; 0 is none. Reading rows has no limit.",
-    )
     database_autosave = Property(
         "database.autosave",
         one_of("always", "never", "conservative"),
@@ -247,7 +186,6 @@ class PostgresConfig(ConnectorConfig):
         "Settings of the Java driver.",
         status=not_needed("it configures the Java driver; use driver.* for libpq's parameters"),
     )
-
     plugin_name = Property(
         "plugin.name",
         one_of("pgoutput", "decoderbufs"),
@@ -316,7 +254,7 @@ class PostgresConfig(ConnectorConfig):
     )
     publication_autocreate_mode = Property(
         "publication.autocreate.mode",
-        choice(PublicationAutocreateMode),
+        one_of("all_tables", "filtered", "no_tables", "disabled"),
         "all_tables",
         Group.REPLICATION,
         "What publication is created when it is absent.",
@@ -398,13 +336,6 @@ class PostgresConfig(ConnectorConfig):
         Group.REPLICATION,
         "Interval of reading the slot's xmin for `source.xmin`; 0 is never.",
     )
-    read_only = Property(
-        "read.only",
-        BOOLEAN,
-        "false",
-        Group.REPLICATION,
-        "Incremental snapshots without writing to the database.",
-    )
     internal_log_position_check_enable = Property(
         "internal.log.position.check.enable",
         BOOLEAN,
@@ -429,23 +360,6 @@ class PostgresConfig(ConnectorConfig):
         "When a table's schema is read again.",
         status=not_needed("pgoutput tells of every schema change"),
     )
-
-    schema_include_list = Property(
-        "schema.include.list",
-        REGEX_LIST,
-        "",
-        Group.CAPTURED,
-        "Expressions for schemas; none takes every schema.",
-        formerly=("schema.whitelist",),
-    )
-    schema_exclude_list = Property(
-        "schema.exclude.list",
-        REGEX_LIST,
-        "",
-        Group.CAPTURED,
-        "Expressions for schemas that are left out.",
-        formerly=("schema.blacklist",),
-    )
     table_ignore_builtin = Property(
         "table.ignore.builtin",
         BOOLEAN,
@@ -453,6 +367,13 @@ class PostgresConfig(ConnectorConfig):
         Group.CAPTURED,
         "Leaves out the server's own tables.",
         status=refused("system tables are not replicated"),
+    )
+    skip_messages_without_change = Property(
+        "skip.messages.without.change",
+        BOOLEAN,
+        "false",
+        Group.CAPTURED,
+        "Drops updates of which no captured column changed, under REPLICA IDENTITY FULL.",
     )
     message_prefix_include_list = Property(
         "message.prefix.include.list",
@@ -483,7 +404,6 @@ class PostgresConfig(ConnectorConfig):
         "Schema changes as records.",
         status=not_needed("PostgreSQL's log holds no DDL"),
     )
-
     hstore_handling_mode = Property(
         "hstore.handling.mode",
         one_of("json", "map"),
@@ -505,64 +425,9 @@ class PostgresConfig(ConnectorConfig):
         Group.VALUES,
         "Scale of money columns.",
     )
-
-    snapshot_mode = Property(
-        "snapshot.mode",
-        choice(SnapshotMode),
-        "initial",
-        Group.SNAPSHOT,
-        "When existing rows are read, and whether streaming follows.",
-        planned=("custom",),
-        aliases={"never": "no_data", "schema_only": "no_data", "exported": "initial"},
-    )
-    snapshot_mode_custom_name = Property(
-        "snapshot.mode.custom.name",
-        TEXT,
-        None,
-        Group.SNAPSHOT,
-        "Name of a custom snapshot mode.",
-        status=_JAVA,
-    )
-    snapshot_mode_configuration_based_snapshot_data = Property(
-        "snapshot.mode.configuration.based.snapshot.data",
-        BOOLEAN,
-        "false",
-        Group.SNAPSHOT,
-        "With snapshot.mode=configuration_based: reads existing rows at every start.",
-    )
-    snapshot_mode_configuration_based_snapshot_schema = Property(
-        "snapshot.mode.configuration.based.snapshot.schema",
-        BOOLEAN,
-        "false",
-        Group.SNAPSHOT,
-        "With snapshot.mode=configuration_based: reads schemas.",
-        status=_ALWAYS_READ,
-    )
-    snapshot_mode_configuration_based_start_stream = Property(
-        "snapshot.mode.configuration.based.start.stream",
-        BOOLEAN,
-        "false",
-        Group.SNAPSHOT,
-        "With snapshot.mode=configuration_based: streams changes.",
-    )
-    snapshot_mode_configuration_based_snapshot_on_schema_error = Property(
-        "snapshot.mode.configuration.based.snapshot.on.schema.error",
-        BOOLEAN,
-        "false",
-        Group.SNAPSHOT,
-        "With snapshot.mode=configuration_based: reads schemas again.",
-        status=_ALWAYS_READ,
-    )
-    snapshot_mode_configuration_based_snapshot_on_data_error = Property(
-        "snapshot.mode.configuration.based.snapshot.on.data.error",
-        BOOLEAN,
-        "false",
-        Group.SNAPSHOT,
-        "With snapshot.mode=configuration_based: a snapshot when the position is lost.",
-    )
     snapshot_isolation_mode = Property(
         "snapshot.isolation.mode",
-        choice(SnapshotIsolationMode),
+        one_of("serializable", "repeatable_read", "read_committed", "read_uncommitted"),
         "serializable",
         Group.SNAPSHOT,
         "Isolation of a snapshot that is not the one of a new slot. All tables are read as of one "
@@ -576,13 +441,6 @@ class PostgresConfig(ConnectorConfig):
         "Locks on tables during the snapshot: `shared` holds off changes of their structure.",
         planned=("custom",),
     )
-    snapshot_lock_timeout_ms = Property(
-        "snapshot.lock.timeout.ms",
-        milliseconds(),
-        "10000",
-        Group.SNAPSHOT,
-        "Limit for taking a lock.",
-    )
     snapshot_query_mode = Property(
         "snapshot.query.mode",
         one_of("select_all", "custom"),
@@ -590,28 +448,6 @@ class PostgresConfig(ConnectorConfig):
         Group.SNAPSHOT,
         "How rows are queried.",
         planned=("custom",),
-    )
-    snapshot_include_collection_list = Property(
-        "snapshot.include.collection.list",
-        REGEX_LIST,
-        "",
-        Group.SNAPSHOT,
-        "Expressions for the captured tables whose rows the snapshot reads.",
-    )
-    snapshot_select_statement_overrides = Property(
-        "snapshot.select.statement.overrides",
-        COMMA_LIST,
-        "",
-        Group.SNAPSHOT,
-        "Tables (schema.table) that the snapshot reads by a statement of their own.",
-    )
-    snapshot_select_statement_overrides_options = Family(
-        "snapshot.select.statement.overrides.TABLE",
-        TEXT,
-        Group.SNAPSHOT,
-        "The SELECT of one of these tables. Columns it does not give are null.",
-        pattern=r"snapshot\.select\.statement\.overrides\.(.+)",
-        alias_of=("snapshot.select.statement.overrides",),
     )
     snapshot_fetch_size = Property(
         "snapshot.fetch.size",
@@ -621,89 +457,15 @@ class PostgresConfig(ConnectorConfig):
         "Rows per fetch.",
         status=not_needed("COPY streams the rows"),
     )
-    snapshot_delay_ms = Property(
-        "snapshot.delay.ms",
-        milliseconds(),
-        "0",
-        Group.SNAPSHOT,
-        "Wait before the snapshot.",
+    schema_history_internal = Family(
+        "schema.history.internal*",
+        TEXT,
+        Group.CONNECT,
+        "The schema history of connectors that read DDL.",
+        pattern=r"schema\.history\.internal(.*)",
+        status=_NO_HISTORY,
+        case_matters=False,
     )
-    streaming_delay_ms = Property(
-        "streaming.delay.ms",
-        milliseconds(),
-        "0",
-        Group.SNAPSHOT,
-        "Wait between snapshot and streaming.",
-    )
-    snapshot_max_threads = Property(
-        "snapshot.max.threads",
-        integer(1),
-        "1",
-        Group.SNAPSHOT,
-        "Most connections that read the snapshot at once. Left out: as many as Spark has cores.",
-    )
-    snapshot_max_threads_multiplier = Property(
-        "snapshot.max.threads.multiplier",
-        integer(1),
-        "1",
-        Group.SNAPSHOT,
-        "Chunks per thread.",
-        status=_SPARK_READS,
-    )
-    snapshot_max_threads_multiplier_options = Family(
-        "snapshot.max.threads.multiplier.TABLE",
-        integer(1),
-        Group.SNAPSHOT,
-        "The same for one table.",
-        pattern=r"snapshot\.max\.threads\.multiplier\.(.+)",
-        status=_SPARK_READS,
-    )
-    legacy_snapshot_max_threads = Property(
-        "legacy.snapshot.max.threads",
-        BOOLEAN,
-        "false",
-        Group.SNAPSHOT,
-        "One thread per table.",
-        status=_SPARK_READS,
-    )
-    snapshot_tables_order_by_row_count = Property(
-        "snapshot.tables.order.by.row.count",
-        one_of("disabled", "ascending", "descending"),
-        "disabled",
-        Group.SNAPSHOT,
-        "Reads small or large tables first, by the statistics' number of rows. What could not be "
-        "resumed is read before all others.",
-    )
-    incremental_snapshot_chunk_size = Property(
-        "incremental.snapshot.chunk.size",
-        integer(1),
-        "1024",
-        Group.SNAPSHOT,
-        "Rows per incremental chunk.",
-    )
-    incremental_snapshot_watermarking_strategy = Property(
-        "incremental.snapshot.watermarking.strategy",
-        one_of("insert_insert", "insert_delete"),
-        "insert_insert",
-        Group.SNAPSHOT,
-        "What is written to the signal table.",
-    )
-    incremental_snapshot_allow_schema_changes = Property(
-        "incremental.snapshot.allow.schema.changes",
-        BOOLEAN,
-        "false",
-        Group.SNAPSHOT,
-        "Schema changes during an incremental snapshot.",
-        status=_AS_READ,
-    )
-
-    def schema_filter(self) -> NameFilter:
-        """Accepts `schema`."""
-        return NameFilter(self.schema_include_list, self.schema_exclude_list)
-
-    def snapshot_filter(self) -> NameFilter:
-        """Accepts `schema.table`, for tables that `table_filter` has accepted."""
-        return NameFilter(self.snapshot_include_collection_list)
 
     def acknowledges(self) -> bool:
         """Whether the server is told what it may forget."""
@@ -720,18 +482,7 @@ class PostgresConfig(ConnectorConfig):
 
     def check(self) -> Iterator[Finding]:
         yield from super().check()
-        yield from self._check_mode()
         yield from self._check_stream_parameters()
-        if self.unavailable_value_placeholder.startswith("hex:"):
-            try:
-                bytes.fromhex(self.unavailable_value_placeholder.removeprefix("hex:"))
-            except ValueError:
-                yield Finding(
-                    "config.impossible_value",
-                    "unavailable.value.placeholder",
-                    "unavailable.value.placeholder starts with hex: but is not hexadecimal",
-                    "Write two hexadecimal digits per byte after hex:.",
-                )
 
     def _check_stream_parameters(self) -> Iterator[Finding]:
         for name, _ in self.slot_stream_params:
@@ -742,15 +493,3 @@ class PostgresConfig(ConnectorConfig):
                     f"slot.stream.params: {name!r} cannot be set",
                     "Leave it out; the stream's format and publication are not to choose.",
                 )
-
-    def _check_mode(self) -> Iterator[Finding]:
-        prefix = "snapshot.mode.configuration.based"
-        reads = self.snapshot_mode_configuration_based_snapshot_data
-        streams = self.snapshot_mode_configuration_based_start_stream
-        if str(self.snapshot_mode) == "configuration_based" and not reads and not streams:
-            yield Finding(
-                "config.nothing_to_do",
-                "snapshot.mode",
-                "snapshot.mode=configuration_based reads neither rows nor changes",
-                f"Set {prefix}.snapshot.data=true, {prefix}.start.stream=true, or both.",
-            )

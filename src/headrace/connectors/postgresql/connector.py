@@ -35,6 +35,10 @@ from headrace.connectors.postgresql.ranges import Limit
 from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.pgoutput_reader import (
+    PgoutputReader,
+    ReaderOptions,
+)
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
     LOST,
@@ -48,13 +52,13 @@ from headrace.connectors.postgresql.replication.stream import Stream, open_strea
 from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.snapshot import AttemptOver, Snapshot
 from headrace.connectors.postgresql.stored_position import StoredPosition
-from headrace.connectors.postgresql.streaming import Streaming
-from headrace.connectors.transaction_counts import TransactionCounts
+from headrace.connectors.postgresql.streaming import Streaming, StreamOptions
 from headrace.debezium.event_format import FORMATS
 from headrace.debezium.transactions import MESSAGES
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import OffsetObject
 from headrace.signals.channels import has_channels
+from headrace.streaming.counts import TransactionCounts
 
 log = logging.getLogger(__name__)
 
@@ -447,24 +451,39 @@ class PostgresConnector:
         compared = self._settings if config.skip_messages_without_change else None
         self._known = KnownTables(Catalog(config), self._readiness.reading_now())
         relations = Relations(self._capture, self._known, config.topic_prefix, compared=compared)
-        self._streaming = Streaming(
+        counts, signals = self._counts(), self._signals()
+        reader = PgoutputReader(
             opened,
             relations,
-            start,
-            limit=Limit(config.headrace_range_max_bytes, config.headrace_range_max_rows),
-            plan=self._plan,
+            start.position,
+            ReaderOptions(
+                _options(config),
+                skip_truncate="t" in config.skipped_operations,
+                status_seconds=status,
+                borders=counts is not None,
+                keeps_truncates=signals is not None,
+            ),
+        )
+        if signals is not None:
+            signals.truncates = reader.truncates
+        options = StreamOptions(
+            Limit(config.headrace_range_max_bytes, config.headrace_range_max_rows),
+            self._plan,
             spool_bytes=config.headrace_spool_max_bytes,
-            options=_options(config),
-            skip_truncate="t" in config.skipped_operations,
-            status_seconds=status,
             acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
+            orphaned=self._orphaned,
             acknowledges=config.acknowledges(),
             inline=self._inline,
-            orphaned=self._orphaned,
-            metrics=self._metrics.streaming,
-            counts=self._counts(),
-            signals=self._signals(),
             lookups=config if config.post_processors else None,
+        )
+        self._streaming = Streaming(
+            reader,
+            relations,
+            start,
+            options,
+            metrics=self._metrics.streaming,
+            signals=signals,
+            counts=counts,
         )
         return self._streaming
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
+
 from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
@@ -16,12 +18,16 @@ from headrace.connectors.postgresql.streaming import Streaming
 from headrace.offsets.snapshot_progress import SnapshotProgress
 
 
+def _source_position(row: np.void | None) -> dict[str, int | None]:
+    return {"lsn": None if row is None else int(row["lsn"]), "xmin": None}
+
+
 class PostgresMetrics:
     """The metrics of one connector."""
 
     def __init__(self, config: PostgresConfig) -> None:
         self._config = config
-        self.streaming = StreamingMetrics()
+        self.streaming = StreamingMetrics(_source_position)
         self.snapshot = SnapshotMetrics()
         self.incremental = IncrementalMetrics()
         self.captured: tuple[str, ...] = ()
@@ -48,8 +54,8 @@ class PostgresMetrics:
 
     def to_json(self, streaming: Streaming | None) -> dict[str, Any]:
         """`snapshot` and `streaming` by Debezium's names, `incremental` by
-        those that its snapshots have (None before the first). `slot` is what the server says of the
-        slot; `oldest_unacknowledged_ms` the age of the oldest change not acknowledged."""
+        those that its snapshots have (None before the first). `database` is what the server says of
+        the slot; `oldest_unacknowledged_ms` the age of the oldest change not acknowledged."""
         held, most = streaming.queue_bytes() if streaming else (0, 0)
         common = {"CapturedTables": list(self.captured), "NumberOfErroneousEvents": 0}
         found = self.streaming.to_json() | {
@@ -64,7 +70,7 @@ class PostgresMetrics:
             "snapshot": self.snapshot.to_json() | common,
             "incremental": self.incremental.to_json(),
             "streaming": found | common,
-            "slot": None if slot is None else slot.to_json(),
+            "database": None if slot is None else slot.to_json(),
             "oldest_unacknowledged_ms": None
             if oldest is None
             else max(0, int(time.time() * 1000) - oldest // 1000),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,15 +25,14 @@ from headrace.connectors.postgresql.ranges import (
     is_delivered,
     rows_until,
 )
-from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.connectors.postgresql.replication.receiver import Receiver
-from headrace.connectors.postgresql.replication.stream import Stream
 from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.slices import FactsPacker
-from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 from headrace.spool.spool import Spool
+from headrace.streaming.counts import TransactionCounts
 from headrace.streaming.facts import EventSettings
+from headrace.streaming.reader import LogReader
+from headrace.streaming.receiver import Receiver
 
 SLICE_BYTES = 2 << 20
 """Log bytes that are worth a task of their own."""
@@ -46,69 +45,75 @@ WINDOW_SECONDS = 0.5
 """How long a range waits for the windows of further chunks."""
 
 
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a log becomes ranges and slices.
+
+    `limit` is of one range, `plan` of its slices. `spool_bytes` is what may be received ahead.
+    Without records, the position moves every `acknowledge_seconds`; without `acknowledges`, the
+    database is never told to forget. `inline`: slices carry their bytes. `orphaned`: nobody reads
+    on. `lookups`: how tasks connect to read rows again, when a post-processor does.
+    """
+
+    limit: Limit
+    plan: Plan
+    spool_bytes: int
+    acknowledge_seconds: float
+    orphaned: Callable[[], bool]
+    acknowledges: bool = True
+    inline: bool = False
+    lookups: PostgresConfig | None = None
+
+    def range_limit(self) -> Limit:
+        """The limit of one range, with a number of rows, and such that its slices can be sent."""
+        limit = self.limit
+        rows = limit.max_rows or max(1, limit.max_bytes // NARROW_ROW_BYTES)
+        size = limit.max_bytes
+        if self.inline:
+            size = min(size, self.plan.slices * INLINE_SLICE_BYTES)
+        return Limit(size, rows)
+
+
 class Streaming:
     """The log from one position on. One thread calls it; the receiver has its own."""
 
     def __init__(
         self,
-        open_stream: Callable[[], Stream],
+        reader: LogReader,
         relations: Relations,
         start: PostgresOffset,
+        options: StreamOptions,
         *,
-        limit: Limit,
-        plan: Plan,
-        spool_bytes: int,
-        options: int,
-        skip_truncate: bool,
-        status_seconds: float,
-        acknowledge_seconds: float,
-        acknowledges: bool,
-        inline: bool,
-        orphaned: Callable[[], bool],
         metrics: StreamingMetrics,
         signals: Signals | None = None,
         counts: TransactionCounts | None = None,
-        lookups: PostgresConfig | None = None,
     ) -> None:
-        """`lookups`: how tasks connect to read rows again, when a post-processor does."""
+        """`reader` begins at `start`; `relations` are its versions, `metrics` sees the ranges."""
         self.start = start
-        self._metrics = metrics
-        self._unacknowledged: deque[tuple[int, int]] = deque()
-        self._signals = signals
+        self.reader = reader
         self.relations = relations
-        self._plan = plan
-        rows = limit.max_rows or max(1, limit.max_bytes // NARROW_ROW_BYTES)
-        self._limit = limit = replace(limit, max_rows=rows)
-        if inline:
-            most = min(limit.max_bytes, plan.slices * INLINE_SLICE_BYTES)
-            self._limit = replace(limit, max_bytes=most)
-        self._left = self._limit
-        self._found = (0, 0)
-        self._delivered = start
-        self._inline = inline
-        self._cutter = Cutter(FactsPacker(relations.facts), lookups)
-        self._acknowledge_seconds = acknowledge_seconds
-        self._idle_since = time.monotonic()
-        self._acknowledges = acknowledges
-        self._plans: list[Segment] = []
-        least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
-        self.spool = Spool(decoder.END, max(spool_bytes, least))
-        self.receiver = Receiver(
-            open_stream,
-            self.spool,
-            relations,
-            start,
-            options=options,
-            skip_truncate=skip_truncate,
-            status_seconds=status_seconds,
-            acknowledged=start.position.committed if acknowledges else 0,
-            orphaned=orphaned,
-            counts=counts,
-        )
+        self._options = options
+        self._metrics = metrics
+        self._signals = signals
         self._counts = counts
-        if signals is not None:
-            signals.truncates = self.receiver.truncates
-            self.receiver.watches_truncates = True
+        self._limit = self._left = options.range_limit()
+        self._delivered = start
+        self._found = (0, 0)
+        self._cutter = Cutter(FactsPacker(relations.facts), options.lookups)
+        self._idle_since = time.monotonic()
+        self._plans: list[Segment] = []
+        self._unacknowledged: deque[tuple[int, int]] = deque()
+        self._acknowledged = 0
+        self.acknowledge(start.position.committed)
+        least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
+        self.spool = Spool(reader.end_type, max(options.spool_bytes, least))
+        self.receiver = Receiver(
+            reader,
+            self.spool,
+            orphaned=options.orphaned,
+            counts=counts,
+            collections=relations.collections,
+        )
         self.receiver.start()
 
     def poll(
@@ -192,11 +197,11 @@ class Streaming:
                 if end is not None:
                     self._idle_since = time.monotonic()
                     return end
-                complete = self.receiver.complete()
+                complete = self.receiver.received.complete
                 now = time.monotonic()
                 if towards is not None and complete < towards and now - asked > 0.2:
                     asked = now
-                    self.receiver.ask_position()
+                    self.reader.ask_position()
                 if target is None or not waits:
                     if now >= deadline:
                         return self._moved(after) if moves else after
@@ -204,7 +209,7 @@ class Streaming:
                     return after
                 elif now - asked > 0.5:
                     asked = now
-                    self.receiver.ask_position()
+                    self.reader.ask_position()
                 # The receiver may wait for the room of segments in which nothing is captured.
                 self._drop_delivered()
                 self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
@@ -213,38 +218,32 @@ class Streaming:
         after, pieces = backlog.after, self.spool.pieces
         found = backlog.end(pieces, cut_open=self.receiver.blocked)
         self._found = (0, 0) if found is None else (found.bytes, found.rows)
-        complete, is_open = self.receiver.complete(), self.receiver.is_open()
         if found is not None:
             end = self._cut(found.offset, found.bytes)
-            rest = is_open or holds_rows(pieces, end)
-            if end.position.transaction is None and not rest and complete > end.position.committed:
-                moved = self.receiver.after_complete(end)
-                end = replace(moved, slices=end.slices)
-            return end
+            if holds_rows(pieces, end):
+                return end
+            return replace(self._moved(end), slices=end.slices)
         # Nothing captured came, but the position may have moved: an empty range, now and then.
-        idle = time.monotonic() - self._idle_since >= self._acknowledge_seconds
-        if idle or (target is not None and complete >= target):
+        idle = time.monotonic() - self._idle_since >= self._options.acknowledge_seconds
+        if idle or (target is not None and self.receiver.received.complete >= target):
             moved = self._moved(after)
             return None if moved is after else moved
         return None
 
     def _moved(self, after: PostgresOffset) -> PostgresOffset:
         """`after`, behind which no row is, moved to where the log is; itself when it is there."""
-        complete, is_open = self.receiver.complete(), self.receiver.is_open()
-        if (
-            after.position.transaction is not None
-            or is_open
-            or complete <= after.position.committed
-        ):
+        received, position = self.receiver.received, after.position
+        is_open = received.transaction is not None or position.transaction is not None
+        if is_open or received.complete <= position.committed:
             return after
-        return self._cut(self.receiver.after_complete(after), 0)
+        return self._cut(after.at(position.behind(received.end)), 0)
 
     def _cut(self, end: PostgresOffset, size: int) -> PostgresOffset:
         wanted = -(-size // SLICE_BYTES)
-        if self._inline:
+        if self._options.inline:
             wanted = max(wanted, -(-size // INLINE_SLICE_BYTES))
-        slices = max(1, min(self._plan.slices, wanted))
-        return replace(end, slices=slices, order=self._plan.order, consistent=end.consistent)
+        slices = max(1, min(self._options.plan.slices, wanted))
+        return replace(end, slices=slices, order=self._options.plan.order)
 
     def _raise_error(self) -> None:
         if self.receiver.error is not None:
@@ -275,7 +274,7 @@ class Streaming:
             blocks = [self._signals.block(insert) for insert in inserts]
             size = sum(len(block.images) for block in blocks)
             range_rows.insert(blocks, self._reserve(max(1, size)))
-        if self._inline:
+        if self._options.inline:
             return list(self._cutter.inline(range_rows, end, settings))
         plan, slices = self._cutter.in_memory(range_rows, end, settings)
         self._plans.append(plan)
@@ -301,14 +300,14 @@ class Streaming:
         """Commit time (µs) of the oldest change that is not acknowledged yet; None: there is
         none. Planned ranges first, then what the spool holds."""
         waiting = self._unacknowledged
-        while waiting and waiting[0][0] <= self.receiver.acknowledged:
+        while waiting and waiting[0][0] <= self._acknowledged:
             waiting.popleft()
         if waiting:
             return waiting[0][1]
         with self.spool.lock:
             for piece in self.spool.pieces:
                 known = piece.index.transactions_now()
-                known = known[known["final_lsn"] >= self.receiver.acknowledged]
+                known = known[known["final_lsn"] >= self._acknowledged]
                 if len(known):
                     return int(known["commit_us"][0])
         return None
@@ -320,7 +319,7 @@ class Streaming:
 
     def filtered(self) -> int:
         """Row changes that made no record: of other tables, or of skipped operations."""
-        return int(self.receiver.state[decoder.FILTERED])
+        return self.receiver.received.filtered
 
     def _parts(self, start: PostgresOffset, end: PostgresOffset) -> list[PieceRows]:
         """The rows of (start, end] by piece of the spool."""
@@ -359,7 +358,7 @@ class Streaming:
         while True:
             with self.spool.lock:
                 self._raise_error()
-                if self._holds(end):
+                if self.receiver.received.reaches(end.position):
                     self.spool.unbounded = False
                     return
                 # A range that is read again may be larger than what may be read ahead.
@@ -369,22 +368,17 @@ class Streaming:
                 self.spool.lock.wait(0.2)
             if time.monotonic() - waited > 5:
                 waited = time.monotonic()
-                self.receiver.ask_position()
-
-    def _holds(self, end: PostgresOffset) -> bool:
-        complete, place = self.receiver.complete(), end.position.transaction
-        if place is None:
-            return complete >= end.position.committed
-        return complete > place or self.receiver.in_transaction(place) > end.position.messages
+                self.reader.ask_position()
 
     def acknowledge(self, lsn: int) -> None:
         """Tell the server that everything up to `lsn` may be forgotten (Invariant 1)."""
-        if self._acknowledges:
-            self.receiver.acknowledged = max(self.receiver.acknowledged, lsn)
+        if self._options.acknowledges:
+            self._acknowledged = max(self._acknowledged, lsn)
+            self.reader.acknowledge(lsn)
 
     def server_position(self) -> int:
         """The server's WAL position as last heard; the rows before it can be seen."""
-        return int(self.receiver.published[decoder.WAL_END])
+        return self.receiver.received.head
 
     def close(self) -> None:
         """Close the stream and drop the spool."""

@@ -93,8 +93,8 @@ class ColumnType:
 
         A value that the schema cannot hold (NaN in a Decimal, an array of arrays) is null in an
         optional column, with one warning per column; in a required one it raises HeadraceError
-        `connect.value_not_representable`. Text that is no value of the type raises
-        `connect.value_not_understood`.
+        `relational.value_not_representable`. Text that is no value of the type raises
+        `relational.value_not_understood`.
         """
         value = self.decoder(text)
         if value is None:
@@ -104,7 +104,7 @@ class ColumnType:
     def _report_loss(self) -> None:
         if not self.schema.optional:
             raise HeadraceError(
-                "connect.value_not_representable",
+                "relational.value_not_representable",
                 f"{self.column} ({self.type_name}, not null) has a value "
                 f"that {self.shown_as} cannot hold",
                 "For NaN and infinite numerics set decimal.handling.mode=double or string; "

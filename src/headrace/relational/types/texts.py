@@ -2,7 +2,7 @@
 
 `headrace.connect.encoding` says how each text is written. Every decoder takes the bytes of a
 non-null value; it returns None for a value that its Connect type cannot hold, and raises
-HeadraceError `connect.value_not_understood` for a text that is none of the type's.
+HeadraceError `relational.value_not_understood` for a text that is none of the type's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Decoder = Callable[[bytes], object]
 def refuse(type_name: str, remedy: str | None = None) -> NoReturn:
     """Raise for a text that is no value of the type. The text stays out of the message."""
     raise HeadraceError(
-        "connect.value_not_understood",
+        "relational.value_not_understood",
         f"the server sent a text that is no {type_name} value in the expected format",
         remedy
         or "Do not override the formats of dates, numbers, bytes and characters for the "

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogReading, CatalogTable
 from headrace.connectors.postgresql.catalog.known_tables import KnownTables, sees
-from headrace.connectors.postgresql.replication.look_ahead import relations_ahead
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
     RelationColumn,
     RelationMessage,
+    relations_ahead,
 )
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
 

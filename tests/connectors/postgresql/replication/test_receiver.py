@@ -3,15 +3,21 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from typing import NoReturn
+from typing import Any
 
 import numpy as np
 
 from headrace.connectors.postgresql.key_columns import KeyScratch
-from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
+from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.connectors.postgresql.replication.receiver import Receiver
+from headrace.connectors.postgresql.replication.pgoutput_reader import (
+    PgoutputReader,
+    ReaderOptions,
+)
 from headrace.spool.spool import Spool
+from headrace.streaming.reader import LogReader, Received
+from headrace.streaming.receiver import Receiver
+from tests.connectors.postgresql.harness import wait_for
 from tests.connectors.postgresql.replication.pgoutput import begin, commit, insert
 from tests.connectors.postgresql.replication.test_pgoutput import ROW_1
 
@@ -24,65 +30,66 @@ class Tables:
     key_texts = KeyScratch()
 
 
-def no_stream() -> NoReturn:
-    raise AssertionError
+START = PostgresPosition(50)
+OPTIONS = ReaderOptions(0, skip_truncate=True, status_seconds=10)
 
 
-def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
-    start = PostgresOffset("headrace", PostgresPosition(50), 1)
-    spool = Spool(decoder.END, 64 << 20)
-    receiver = Receiver(
-        no_stream,
-        spool,
-        Tables(),  # type: ignore[arg-type]
-        start,
-        options=0,
-        skip_truncate=True,
-        status_seconds=10,
-        acknowledged=50,
-        orphaned=lambda: False,
-    )
-    raw = begin(100) + insert(0, ROW_1, 60) + commit(100, 110) + begin(200) + insert(0, ROW_1, 120)
-    target = receiver._room()
-    assert target is not None
-    target[: len(raw)] = raw
-    piece = spool.pieces[0]
-    piece.written = len(raw)
-    seen = []
-    publish = receiver._publish
+class OnceStream:
+    """A stream on which some bytes come, and then nothing more."""
 
-    def looks_first(piece: object) -> None:
-        # What another thread sees while the compiled pass is done and its rows are not there yet.
-        seen.append((receiver.complete(), receiver.is_open(), receiver.in_transaction(200)))
-        publish(piece)  # type: ignore[arg-type]
-
-    receiver._publish = looks_first  # type: ignore[method-assign]
-    receiver._index()
-    assert seen == [(50, False, 0)]
-    assert piece.index.row_count == 2
-    assert (receiver.complete(), receiver.is_open()) == (110, True)
-    assert receiver.in_transaction(200) > 0
-    assert receiver.after_complete(start).position.lsn_commit == 110
-    spool.clear()
-
-
-class SilentStream:
-    """A stream on which nothing comes."""
-
-    def __init__(self) -> None:
-        self.closed = False
+    def __init__(self, raw: bytes) -> None:
+        self.raw, self.closed = raw, False
 
     def wait(self, seconds: float) -> None:
-        time.sleep(min(seconds, 0.01))
+        if not self.raw:
+            time.sleep(min(seconds, 0.01))
 
     def read_into(self, target: memoryview) -> int:
-        return 0
+        size = len(self.raw)
+        target[:size] = self.raw
+        self.raw = b""
+        return size
 
     def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
         pass
 
     def close(self) -> None:
         self.closed = True
+
+
+def reader_of(stream: OnceStream) -> PgoutputReader:
+    return PgoutputReader(lambda: stream, Tables(), START, OPTIONS)  # type: ignore[arg-type]
+
+
+class LooksFirst(Receiver):
+    """What another thread sees while the compiled pass is done and its rows are not there yet."""
+
+    def __init__(self, reader: LogReader, spool: Spool) -> None:
+        super().__init__(reader, spool, orphaned=lambda: False)
+        self.seen: list[Received] = []
+
+    def _publish(self, *published: Any) -> None:
+        self.seen.append(self.received)
+        super()._publish(*published)
+
+
+def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
+    raw = begin(100) + insert(0, ROW_1, 60) + commit(100, 110) + begin(200) + insert(0, ROW_1, 120)
+    spool = Spool(decoder.END, 64 << 20)
+    receiver = LooksFirst(reader_of(OnceStream(raw)), spool)
+    receiver.start()
+    wait_for(lambda: receiver.received.transaction is not None)
+    receiver.close()
+    first, last = receiver.seen[0], receiver.received
+    assert (first.complete, first.transaction, first.messages) == (50, None, 0)
+    assert spool.pieces[0].index.row_count == 2
+    assert (last.complete, last.transaction) == (110, 200)
+    assert last.messages > 0
+    assert last.reaches(PostgresPosition(110))
+    assert last.reaches(PostgresPosition(110, txn=200, txn_index=last.messages - 1))
+    assert not last.reaches(PostgresPosition(110, txn=200, txn_index=last.messages))
+    assert START.behind(last.end) == PostgresPosition(110, 110, last.end["commit_us"])
+    spool.clear()
 
 
 def test_a_receiver_without_driver_frees_the_slot_and_ends_alone() -> None:
@@ -99,18 +106,8 @@ def test_a_receiver_without_driver_frees_the_slot_and_ends_alone() -> None:
     assert (run.returncode, run.stdout.strip()) == (0, "spark.driver_gone True False"), run.stderr
 
 
-def orphaned_receiver() -> tuple[Receiver, SilentStream]:
+def orphaned_receiver() -> tuple[Receiver, OnceStream]:
     """Whose driver is gone."""
-    stream = SilentStream()
-    receiver = Receiver(
-        lambda: stream,
-        Spool(decoder.END, 64 << 20),
-        Tables(),  # type: ignore[arg-type]
-        PostgresOffset("headrace", PostgresPosition(50), 1),
-        options=0,
-        skip_truncate=True,
-        status_seconds=10,
-        acknowledged=50,
-        orphaned=lambda: True,
-    )
-    return receiver, stream
+    stream = OnceStream(b"")
+    spool = Spool(decoder.END, 64 << 20)
+    return Receiver(reader_of(stream), spool, orphaned=lambda: True), stream

@@ -209,7 +209,7 @@ def test_limits_and_barriers_hold_behind_segments_without_rows(tables: Database)
     write_filtered(tables, 80)
     head = int(tables.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")[0][0])
     receiver = streaming_of(reader).receiver
-    wait_for(lambda: receiver.complete() >= head, 60)
+    wait_for(lambda: receiver.received.complete >= head, 60)
     sizes, operations = [], []
     while reader.step():
         sizes.append(len(reader.records))

@@ -269,9 +269,7 @@ def test_a_slot_in_use_is_named(tables: Database, reader: Reader) -> None:
 
 
 def test_the_stream_goes_on_when_the_walsender_was_killed(tables: Database, reader: Reader) -> None:
-    reader.properties = properties(tables, retriable__restart__connector__wait__ms="100")
-    reader.stop()
-    reader.__post_init__()
+    reader.configure(properties(tables, retriable__restart__connector__wait__ms="100"))
     tables.execute("INSERT INTO t VALUES (1)")
     reader.drain()
     tables.execute("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active")

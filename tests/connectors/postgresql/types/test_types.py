@@ -132,7 +132,7 @@ def test_nan_in_a_required_decimal_is_an_error_that_names_the_column() -> None:
     kind = made("numeric", optional=False, column=ColumnName("inventory.orders", "amount"))
     with pytest.raises(HeadraceError, match=r"amount of inventory\.orders") as raised:
         kind.decode(b"NaN")
-    assert raised.value.code == "connect.value_not_representable"
+    assert raised.value.code == "relational.value_not_representable"
     assert "decimal.handling.mode" in raised.value.remedy
 
 

@@ -99,10 +99,9 @@ class Relations:
             self._truncated[index] = self._append(facts.as_truncates(), captured=True)
         return self._truncated[index]
 
-    def messages(self, *, transactional: bool) -> tuple[int, int] | None:
+    def messages(self, *, transactional: bool) -> int:
         """The version that logical messages use."""
-        index = self._version_of(MessageFacts(f"{self._server}.message", transactional))
-        return index, int(self.table[index][decoder.TOPIC_HASH])
+        return self._version_of(MessageFacts(f"{self._server}.message", transactional))
 
     def borders(self) -> tuple[int, int]:
         """The versions that BEGIN and END records use."""

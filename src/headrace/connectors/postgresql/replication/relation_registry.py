@@ -1,4 +1,4 @@
-"""What the receiver needs to know of tables."""
+"""What the reader of pgoutput needs to know of tables."""
 
 from __future__ import annotations
 
@@ -37,11 +37,8 @@ class RelationRegistry(Protocol):
         """Index of the version that truncate events use; None: not captured."""
         ...
 
-    collections: list[str]
-    """What transaction metadata calls each relation version."""
-
-    def messages(self, *, transactional: bool) -> tuple[int, int] | None:
-        """Index and topic hash for logical messages; None: not captured."""
+    def messages(self, *, transactional: bool) -> int:
+        """Index of the version that logical messages use."""
         ...
 
     def borders(self) -> tuple[int, int]:

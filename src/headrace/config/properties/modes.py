@@ -63,32 +63,6 @@ CONVERTER_CLASSES = {
 """Class names and Debezium Server's format names of converters, lower-case."""
 
 
-class NameAdjustmentMode(StrEnum):
-    NONE = "none"
-    AVRO = "avro"
-    AVRO_UNICODE = "avro_unicode"
-
-
-class TopicNamingStrategy(StrEnum):
-    SCHEMA = "io.debezium.schema.SchemaTopicNamingStrategy"
-    SCHEMA_REGEX = "io.debezium.schema.SchemaRegexTopicNamingStrategy"
-    SCHEMA_UNICODE = "io.debezium.schema.SchemaUnicodeTopicNamingStrategy"
-    DEFAULT = "io.debezium.schema.DefaultTopicNamingStrategy"
-    DEFAULT_REGEX = "io.debezium.schema.DefaultRegexTopicNamingStrategy"
-    DEFAULT_UNICODE = "io.debezium.schema.DefaultUnicodeTopicNamingStrategy"
-
-    @property
-    def is_regex(self) -> bool:
-        """Whether topic.regex and topic.replacement are needed."""
-        return "Regex" in self.value
-
-
-TOPIC_NAMING_CLASSES = {
-    member.value.rsplit(".", 1)[1]: member.value for member in TopicNamingStrategy
-}
-"""Class names without their package."""
-
-
 class DecimalFormat(StrEnum):
     BASE64 = "BASE64"
     NUMERIC = "NUMERIC"
@@ -103,6 +77,16 @@ class SliceTransport(StrEnum):
     AUTO = "auto"
     MEMORY = "memory"
     INLINE = "inline"
+
+
+class SnapshotMode(StrEnum):
+    INITIAL = "initial"
+    INITIAL_ONLY = "initial_only"
+    NO_DATA = "no_data"
+    ALWAYS = "always"
+    WHEN_NEEDED = "when_needed"
+    CONFIGURATION_BASED = "configuration_based"
+    CUSTOM = "custom"
 
 
 class SnapshotResume(StrEnum):

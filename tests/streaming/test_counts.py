@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from headrace.connect.rows import BEGIN, ENDING, ROW
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.connectors.transaction_counts import TransactionCounts
 from headrace.debezium.java_collections import java_hash
 from headrace.spool.index import SegmentIndex
+from headrace.streaming.counts import TransactionCounts
 
 NAMES = ['public."quoted"', "public.ä", "s.𝄞", *(f"public.t{i}" for i in range(60))]
 TRANSACTIONS = st.lists(st.lists(st.integers(0, len(NAMES) - 1), max_size=80), max_size=6)

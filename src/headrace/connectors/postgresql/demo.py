@@ -1,15 +1,20 @@
-"""The demo's database: a small shop, and people who use it."""
+"""The demo's database: a small shop in an embedded server, and people who use it."""
 
 from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from headrace.testing.embedded import PostgresServer
 
 SCHEMA = """
 CREATE SCHEMA inventory;
@@ -44,7 +49,71 @@ _NAMES = ("Ada", "Bela", "Chidi", "Dora", "Emil", "Fatou", "Goran", "Hana", "Ivo
 _GOODS = ("kettle", "lamp", "mug", "notebook", "pen", "plate", "scarf", "spoon", "torch", "vase")
 
 
-def create(dsn: str) -> None:
+class ShopDemo:
+    """The demo of PostgreSQL."""
+
+    server = "an embedded PostgreSQL"
+
+    @contextmanager
+    def open(self) -> Iterator[ShopDatabase]:
+        """Starts a server with the shop's tables. Raises HeadraceError without one."""
+        with PostgresServer() as server:
+            dsn = server.dsn()
+            _create(dsn)
+            yield ShopDatabase(dsn)
+
+
+class ShopDatabase:
+    """The shop's tables on a running server."""
+
+    tables = tuple(TABLES)
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self.properties = _properties(dsn)
+        self.workload = Shop(dsn)
+
+    def rows(self, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+        """A table's rows by key, decimals as texts."""
+        with psycopg.connect(self._dsn) as connection:
+            query = sql.SQL("SELECT * FROM inventory.{}").format(sql.Identifier(table))
+            cursor = connection.execute(query)
+            names = [column.name for column in cursor.description or ()]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        for row in rows:
+            for name, value in row.items():
+                if isinstance(value, Decimal):
+                    row[name] = str(value)
+        return {tuple(row[name] for name in TABLES[table]): row for row in rows}
+
+    def same_value(self, event: object, stored: object) -> bool:
+        """Whether an event's JSON value says what `rows` gave."""
+        if isinstance(stored, datetime) and isinstance(event, str):
+            return datetime.fromisoformat(event) == stored
+        return event == stored
+
+
+def _properties(dsn: str) -> dict[str, str]:
+    parts = conninfo_to_dict(dsn)
+    return {
+        "connector.class": "postgresql",
+        "topic.prefix": "shop",
+        "database.hostname": str(parts.get("host", "127.0.0.1")),
+        "database.port": str(parts.get("port", 5432)),
+        "database.user": str(parts.get("user", "postgres")),
+        "database.password": str(parts.get("password", "") or "none"),
+        "database.dbname": str(parts.get("dbname", "postgres")),
+        "schema.include.list": "inventory",
+        "slot.name": "headrace_demo",
+        "decimal.handling.mode": "string",
+        "key.converter": "json",
+        "key.converter.schemas.enable": "false",
+        "value.converter": "json",
+        "value.converter.schemas.enable": "false",
+    }
+
+
+def _create(dsn: str) -> None:
     """Make the tables and their first rows."""
     chance = random.Random(1)  # noqa: S311 - sample data
     with psycopg.connect(dsn) as connection:
@@ -59,27 +128,6 @@ def create(dsn: str) -> None:
                 "INSERT INTO inventory.products (name, price, stock) VALUES (%s, %s, %s)",
                 (name, Decimal(chance.randint(100, 9999)) / 100, chance.randint(50, 500)),
             )
-
-
-def table_rows(dsn: str, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """A table's rows by key, decimals as texts."""
-    with psycopg.connect(dsn) as connection:
-        query = sql.SQL("SELECT * FROM inventory.{}").format(sql.Identifier(table))
-        cursor = connection.execute(query)
-        names = [column.name for column in cursor.description or ()]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor]
-    for row in rows:
-        for name, value in row.items():
-            if isinstance(value, Decimal):
-                row[name] = str(value)
-    return {tuple(row[name] for name in TABLES[table]): row for row in rows}
-
-
-def same_value(event: object, stored: object) -> bool:
-    """Whether an event's JSON value says what the database holds."""
-    if isinstance(stored, datetime) and isinstance(event, str):
-        return datetime.fromisoformat(event) == stored
-    return event == stored
 
 
 class Shop(threading.Thread):

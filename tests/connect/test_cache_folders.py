@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.connect.cache_folders import cache_folder
 from headrace.connect.kernels import memory
-from headrace.spark.cache import cache_folder
 
 Folder = Callable[[Path], Path]
 

@@ -1,0 +1,253 @@
+"""Properties of the connectors of relational databases: schemas, tables, columns, SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from headrace.config.finding import Finding
+from headrace.config.kinds import (
+    BOOLEAN,
+    COMMA_LIST,
+    KEY_COLUMNS,
+    REGEX_LIST,
+    TEXT,
+    choice,
+    milliseconds,
+    one_of,
+)
+from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.modes import (
+    BinaryHandlingMode,
+    DecimalHandlingMode,
+    TimePrecisionMode,
+)
+from headrace.config.property import Family, Group, Property, not_needed
+
+_AS_READ = not_needed("a chunk has the columns that its table has when it is read")
+
+
+class RelationalConfig(ConnectorConfig):
+    """What the connectors of relational databases have in common."""
+
+    exclusive: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("schema.include.list", "schema.exclude.list"),
+        ("table.include.list", "table.exclude.list"),
+        ("column.include.list", "column.exclude.list"),
+    )
+
+    schema_include_list = Property(
+        "schema.include.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for schemas; none takes every schema.",
+        formerly=("schema.whitelist",),
+    )
+    schema_exclude_list = Property(
+        "schema.exclude.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for schemas that are left out.",
+        formerly=("schema.blacklist",),
+    )
+    table_include_list = Property(
+        "table.include.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for `schema.table`; none takes every table.",
+        formerly=("table.whitelist",),
+    )
+    table_exclude_list = Property(
+        "table.exclude.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for `schema.table` that are left out.",
+        formerly=("table.blacklist",),
+    )
+    column_include_list = Property(
+        "column.include.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for `schema.table.column`; key columns always stay in the key.",
+        formerly=("column.whitelist",),
+    )
+    column_exclude_list = Property(
+        "column.exclude.list",
+        REGEX_LIST,
+        "",
+        Group.CAPTURED,
+        "Expressions for `schema.table.column` that are left out of values.",
+        formerly=("column.blacklist",),
+    )
+    message_key_columns = Property(
+        "message.key.columns",
+        KEY_COLUMNS,
+        "",
+        Group.CAPTURED,
+        "Key columns by table expression, instead of the primary key: `schema.table:a,b;…`.",
+    )
+    skip_messages_without_change = Property(
+        "skip.messages.without.change",
+        BOOLEAN,
+        "false",
+        Group.CAPTURED,
+        "Drops updates of which no captured column changed.",
+    )
+    include_schema_comments = Property(
+        "include.schema.comments",
+        BOOLEAN,
+        "false",
+        Group.CAPTURED,
+        "Column comments become the schema's doc.",
+    )
+    time_precision_mode = Property(
+        "time.precision.mode",
+        choice(TimePrecisionMode),
+        "adaptive",
+        Group.VALUES,
+        "Representation of dates and times; `structured` gives the structs of Debezium 3.7.",
+    )
+    decimal_handling_mode = Property(
+        "decimal.handling.mode",
+        choice(DecimalHandlingMode),
+        "precise",
+        Group.VALUES,
+        "Representation of numeric columns: Connect Decimal, double, or text.",
+    )
+    binary_handling_mode = Property(
+        "binary.handling.mode",
+        choice(BinaryHandlingMode),
+        "bytes",
+        Group.VALUES,
+        "Representation of binary columns.",
+    )
+    unavailable_value_placeholder = Property(
+        "unavailable.value.placeholder",
+        TEXT,
+        "__debezium_unavailable_value",
+        Group.VALUES,
+        "Stands for a value that the log does not hold; `hex:…` gives raw bytes.",
+        formerly=("toasted.value.placeholder",),
+    )
+    column_truncate = Family(
+        "column.truncate.to.LENGTH.chars",
+        REGEX_LIST,
+        Group.VALUES,
+        "Cuts texts of these columns.",
+        pattern=r"column\.truncate\.to\.(\d+)\.chars",
+        case_matters=False,
+    )
+    column_mask = Family(
+        "column.mask.with.LENGTH.chars",
+        REGEX_LIST,
+        Group.VALUES,
+        "Replaces texts of these columns by asterisks.",
+        pattern=r"column\.mask\.with\.(\d+)\.chars",
+        case_matters=False,
+    )
+    column_mask_hash_v2 = Family(
+        "column.mask.hash.v2.ALGORITHM.with.salt.SALT",
+        REGEX_LIST,
+        Group.VALUES,
+        "Replaces texts of these columns by a salted hash.",
+        pattern=r"column\.mask\.hash\.v2\.([^.]+)\.with\.salt\.(.+)",
+    )
+    column_mask_hash = Family(
+        "column.mask.hash.ALGORITHM.with.salt.SALT",
+        REGEX_LIST,
+        Group.VALUES,
+        "As above with the hash of Java's serialised text.",
+        pattern=r"column\.mask\.hash\.([^.]+)\.with\.salt\.(.+)",
+    )
+    column_propagate_source_type = Property(
+        "column.propagate.source.type",
+        REGEX_LIST,
+        "",
+        Group.VALUES,
+        "Columns whose schemas tell their type in the database.",
+    )
+    datatype_propagate_source_type = Property(
+        "datatype.propagate.source.type",
+        REGEX_LIST,
+        "",
+        Group.VALUES,
+        "Types whose columns' schemas tell their type in the database.",
+    )
+    heartbeat_action_query = Property(
+        "heartbeat.action.query",
+        TEXT,
+        None,
+        Group.TOPICS,
+        "SQL to run with each heartbeat. A table of it that is missing is an error; other failures "
+        "are warnings.",
+    )
+    database_query_timeout_ms = Property(
+        "database.query.timeout.ms",
+        milliseconds(),
+        "600000",
+        Group.CONNECTION,
+        "Limit for catalogue queries; 0 is none. Reading rows has no limit.",
+    )
+    snapshot_lock_timeout_ms = Property(
+        "snapshot.lock.timeout.ms",
+        milliseconds(),
+        "10000",
+        Group.SNAPSHOT,
+        "Limit for taking a lock.",
+    )
+    snapshot_select_statement_overrides = Property(
+        "snapshot.select.statement.overrides",
+        COMMA_LIST,
+        "",
+        Group.SNAPSHOT,
+        "Tables (schema.table) that the snapshot reads by a statement of their own.",
+    )
+    snapshot_select_statement_overrides_options = Family(
+        "snapshot.select.statement.overrides.TABLE",
+        TEXT,
+        Group.SNAPSHOT,
+        "The SELECT of one of these tables. Columns it does not give are null.",
+        pattern=r"snapshot\.select\.statement\.overrides\.(.+)",
+        alias_of=("snapshot.select.statement.overrides",),
+    )
+    snapshot_tables_order_by_row_count = Property(
+        "snapshot.tables.order.by.row.count",
+        one_of("disabled", "ascending", "descending"),
+        "disabled",
+        Group.SNAPSHOT,
+        "Reads small or large tables first, by the statistics' number of rows. What could not be "
+        "resumed is read before all others.",
+    )
+    incremental_snapshot_allow_schema_changes = Property(
+        "incremental.snapshot.allow.schema.changes",
+        BOOLEAN,
+        "false",
+        Group.SNAPSHOT,
+        "Schema changes during an incremental snapshot.",
+        status=_AS_READ,
+    )
+    read_only = Property(
+        "read.only",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Incremental snapshots without writing to the database.",
+    )
+
+    def check(self) -> Iterator[Finding]:
+        yield from super().check()
+        if self.unavailable_value_placeholder.startswith("hex:"):
+            try:
+                bytes.fromhex(self.unavailable_value_placeholder.removeprefix("hex:"))
+            except ValueError:
+                yield Finding(
+                    "config.impossible_value",
+                    "unavailable.value.placeholder",
+                    "unavailable.value.placeholder starts with hex: but is not hexadecimal",
+                    "Write two hexadecimal digits per byte after hex:.",
+                )

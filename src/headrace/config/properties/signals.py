@@ -1,0 +1,156 @@
+"""Signals and notifications, and the channels that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.config.configuration import Configuration
+from headrace.config.finding import Finding
+from headrace.config.kinds import COMMA_LIST, PATH, TEXT, integer, milliseconds
+from headrace.config.property import Group, PassThrough, Property
+
+
+class SignalConfig(Configuration):
+    """What reaches a running connector, and what it tells."""
+
+    signal_data_collection = Property(
+        "signal.data.collection",
+        TEXT,
+        None,
+        Group.SIGNALS,
+        "The signal table, `schema.table`.",
+    )
+    signal_enabled_channels = Property(
+        "signal.enabled.channels",
+        COMMA_LIST,
+        "source",
+        Group.SIGNALS,
+        "Channels that signals come from.",
+    )
+    signal_poll_interval_ms = Property(
+        "signal.poll.interval.ms",
+        milliseconds(),
+        "5000",
+        Group.SIGNALS,
+        "Polling interval of channels other than source.",
+    )
+    signal_kafka_topic = Property(
+        "signal.kafka.topic",
+        TEXT,
+        None,
+        Group.SIGNALS,
+        "Topic of the kafka channel; by default `topic.prefix` and `-signal`. Only messages count "
+        "whose key is `topic.prefix`.",
+    )
+    signal_kafka_bootstrap_servers = Property(
+        "signal.kafka.bootstrap.servers",
+        TEXT,
+        None,
+        Group.SIGNALS,
+        "Brokers of the kafka channel.",
+    )
+    signal_kafka_groupId = Property(
+        "signal.kafka.groupId",
+        TEXT,
+        "kafka-signal",
+        Group.SIGNALS,
+        "Consumer group of the kafka channel: a first start goes on where the group is.",
+    )
+    signal_kafka_poll_timeout_ms = Property(
+        "signal.kafka.poll.timeout.ms",
+        milliseconds(),
+        "100",
+        Group.SIGNALS,
+        "How long a poll of the kafka channel waits; it holds nothing up.",
+    )
+    signal_file = Property(
+        "signal.file",
+        PATH,
+        "file-signals.txt",
+        Group.SIGNALS,
+        "File of the file channel.",
+    )
+    signal_emit_failure_max_retries = Property(
+        "signal.emit.failure.max.retries",
+        integer(0),
+        "0",
+        Group.SIGNALS,
+        "Retries of writing a watermark.",
+    )
+    signal_emit_failure_backoff_ms = Property(
+        "signal.emit.failure.backoff.ms",
+        milliseconds(),
+        "10000",
+        Group.SIGNALS,
+        "Pause between these retries.",
+    )
+    notification_enabled_channels = Property(
+        "notification.enabled.channels",
+        COMMA_LIST,
+        "",
+        Group.SIGNALS,
+        "Channels that notifications go to.",
+    )
+    notification_sink_topic_name = Property(
+        "notification.sink.topic.name",
+        TEXT,
+        None,
+        Group.SIGNALS,
+        "Topic of the sink channel.",
+    )
+    signal_consumer = PassThrough(
+        "signal.consumer.*",
+        TEXT,
+        Group.SIGNALS,
+        "Settings of the kafka channel's client (librdkafka's, which are Kafka's with few "
+        "exceptions).",
+        case_matters=False,
+    )
+
+    def signal_table(self) -> str | None:
+        """`schema.table` of the signal table, whose events are always captured."""
+        return self.signal_data_collection or None
+
+    def signal_brokers(self) -> str | None:
+        """Brokers of the kafka channel."""
+        given = self.signal_consumer.get("bootstrap.servers")
+        return given or self.signal_kafka_bootstrap_servers
+
+    def check(self) -> Iterator[Finding]:
+        yield from super().check()
+        yield from self._check_channels()
+
+    def _check_channels(self) -> Iterator[Finding]:
+        yield from _unknown("signal.enabled.channels", self.signal_enabled_channels, _SIGNALS)
+        if "kafka" in self.signal_enabled_channels and not self.signal_brokers():
+            yield Finding(
+                "config.missing",
+                "signal.kafka.bootstrap.servers",
+                "signal.enabled.channels has kafka, but signal.kafka.bootstrap.servers is missing",
+                "Set signal.kafka.bootstrap.servers to the brokers, host:port.",
+            )
+        told = self.notification_enabled_channels
+        yield from _unknown("notification.enabled.channels", told, _NOTIFICATIONS)
+        if "sink" in told and not self.notification_sink_topic_name:
+            yield Finding(
+                "config.missing",
+                "notification.sink.topic.name",
+                "notification.enabled.channels has sink, but notification.sink.topic.name is "
+                "missing",
+                "Set notification.sink.topic.name to the topic that notifications go to.",
+            )
+
+
+_SIGNALS = ("source", "kafka", "file")
+_NOTIFICATIONS = ("sink", "log")
+
+
+def _unknown(name: str, given: tuple[str, ...], known: tuple[str, ...]) -> Iterator[Finding]:
+    wrong = [channel for channel in given if channel not in known]
+    if wrong:
+        yield Finding(
+            "config.not_supported",
+            name,
+            f"{name}: {', '.join(wrong)} is not there in this version",
+            f"The channels are: {', '.join(known)}.",
+        )

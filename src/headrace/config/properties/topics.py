@@ -1,0 +1,163 @@
+"""Names of topics, and the records beside changes: heartbeats and transactions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from headrace.config.configuration import Configuration
+from headrace.config.finding import Finding
+from headrace.config.kinds import BOOLEAN, JAVA_CLASS, REGEX, TEXT, choice, integer, milliseconds
+from headrace.config.property import Group, Property, not_needed, refused
+from headrace.config.regex import compile_java_regex
+from headrace.debezium.topics import TOPIC_NAMING_CLASSES, TopicNamingStrategy
+
+_JAVA = refused("Java classes cannot be loaded here")
+
+
+class TopicConfig(Configuration):
+    """Topics, heartbeats and transaction metadata."""
+
+    topic_naming_strategy = Property(
+        "topic.naming.strategy",
+        choice(TopicNamingStrategy, aliases=TOPIC_NAMING_CLASSES),
+        "io.debezium.schema.SchemaTopicNamingStrategy",
+        Group.TOPICS,
+        "How topics are named: `<prefix>.<schema>.<table>` or, Default…, `<prefix>.<table>`.",
+    )
+    topic_regex = Property(
+        "topic.regex",
+        REGEX,
+        None,
+        Group.TOPICS,
+        "With a …RegexTopicNamingStrategy: topics that match get the name topic.replacement.",
+    )
+    topic_replacement = Property(
+        "topic.replacement",
+        TEXT,
+        None,
+        Group.TOPICS,
+        "That name; `$1` stands for the first group of topic.regex.",
+    )
+    topic_key_enforce_uniqueness = Property(
+        "topic.key.enforce.uniqueness",
+        BOOLEAN,
+        "true",
+        Group.TOPICS,
+        "With a …RegexTopicNamingStrategy: adds a field to keys that tells the tables apart.",
+    )
+    topic_key_field_name = Property(
+        "topic.key.field.name",
+        TEXT,
+        "__dbz__physicalTableIdentifier",
+        Group.TOPICS,
+        "That field's name.",
+    )
+    topic_key_field_regex = Property(
+        "topic.key.field.regex",
+        REGEX,
+        None,
+        Group.TOPICS,
+        "What is read from the topic's first name into that field; the whole name without it.",
+    )
+    topic_key_field_replacement = Property(
+        "topic.key.field.replacement",
+        TEXT,
+        None,
+        Group.TOPICS,
+        "What is written there; `$1` stands for the first group of topic.key.field.regex.",
+    )
+    topic_delimiter = Property(
+        "topic.delimiter", TEXT, ".", Group.TOPICS, "Between the parts of a topic name."
+    )
+    topic_cache_size = Property(
+        "topic.cache.size",
+        integer(1),
+        "10000",
+        Group.TOPICS,
+        "Size of the cache of topic names.",
+        status=not_needed("names are kept as long as their tables"),
+    )
+    topic_transaction = Property(
+        "topic.transaction",
+        TEXT,
+        "transaction",
+        Group.TOPICS,
+        "Last part of the name of the transaction topic.",
+        formerly=("transaction.topic",),
+    )
+    topic_heartbeat_prefix = Property(
+        "topic.heartbeat.prefix",
+        TEXT,
+        "__debezium-heartbeat",
+        Group.TOPICS,
+        "First part of the name of the heartbeat topic.",
+        formerly=("heartbeat.topics.prefix",),
+    )
+    topic_heartbeat_name = Property(
+        "topic.heartbeat.name",
+        TEXT,
+        None,
+        Group.TOPICS,
+        "Whole name of the heartbeat topic.",
+    )
+    heartbeat_interval_ms = Property(
+        "heartbeat.interval.ms",
+        milliseconds(),
+        "0",
+        Group.TOPICS,
+        "Interval of heartbeat records; 0 is none. Positions move on idle tables without them.",
+    )
+    provide_transaction_metadata = Property(
+        "provide.transaction.metadata",
+        BOOLEAN,
+        "false",
+        Group.TOPICS,
+        "Transaction boundaries as records, and a transaction block in events.",
+    )
+    transaction_metadata_factory = Property(
+        "transaction.metadata.factory",
+        JAVA_CLASS,
+        None,
+        Group.TOPICS,
+        "Replaces the transaction block.",
+        status=_JAVA,
+    )
+
+    def check(self) -> Iterator[Finding]:
+        yield from super().check()
+        yield from self._check_topics()
+
+    def _check_topics(self) -> Iterator[Finding]:
+        pairs = [
+            ("topic.key.field.regex", self.topic_key_field_regex, self.topic_key_field_replacement)
+        ]
+        if self.topic_naming_strategy.is_regex:
+            pairs.append(("topic.regex", self.topic_regex, self.topic_replacement))
+            if self.topic_regex is None:
+                yield Finding(
+                    "config.missing",
+                    "topic.regex",
+                    f"topic.naming.strategy={self.topic_naming_strategy} needs topic.regex",
+                    "Set topic.regex and topic.replacement.",
+                )
+        for name, regex, replacement in pairs:
+            other = name.removesuffix("regex") + "replacement"
+            if regex is None:
+                continue
+            if replacement is None:
+                yield Finding(
+                    "config.missing", other, f"{name} needs {other}", f"Set {other} as well."
+                )
+                continue
+            groups = compile_java_regex(regex, case_matters=True)
+            for found in re.finditer(r"(?<!\\)\$(?:(\d)|\{(\w+)\})", replacement):
+                if (found[1] and int(found[1]) > groups.groups) or (
+                    found[2] and found[2] not in groups.groupindex
+                ):
+                    yield Finding(
+                        "config.impossible_value",
+                        other,
+                        f"{other} names the group {found[0]}, which {name} does not have",
+                        "Count the parentheses of the expression; a literal $ is written \\$.",
+                    )

@@ -1,0 +1,182 @@
+"""What a connector tells of itself before it is opened: the contract of `headrace.connectors`.
+
+A package that adds a connector names its definition in an entry point:
+
+    [project.entry-points."headrace.connectors"]
+    mydatabase = "my_package.definition:DEFINITION"
+
+Every process of a query imports definitions, so importing one loads neither the database's driver
+nor compiled code: methods import what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from headrace.config.properties.common import ConnectorConfig
+    from headrace.connectors.connector import Connector
+    from headrace.offsets.offset import OffsetObject
+    from headrace.signals.signal import Signal
+
+GROUP = "headrace.connectors"
+"""The entry points' group."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """The module that a connector needs beside headrace, and the extra that installs it."""
+
+    module: str
+    requirement: str
+    """As pip takes it, e.g. `headrace[mydatabase]`."""
+
+
+class CheckResult(Protocol):
+    """One answer of `headrace check`. `remedy` is what mends it (SQL where that is possible);
+    it is empty for the level `ok`."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def level(self) -> Literal["ok", "warning", "error"]: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def remedy(self) -> str: ...
+
+
+class Workload(Protocol):
+    """Changes that a demo makes in its database, in a thread."""
+
+    @property
+    def transactions(self) -> int:
+        """How many were committed."""
+        ...
+
+    @property
+    def failure(self) -> Exception | None:
+        """What ended the thread early."""
+        ...
+
+    def start(self) -> None:
+        """Begin to change rows."""
+        ...
+
+    def stop(self) -> None:
+        """End behind the transaction at hand; may be called before `start`, and twice."""
+        ...
+
+
+class DemoDatabase(Protocol):
+    """A running server with the demo's tables and their first rows."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The configuration, as a user would write it; topics end in a table's name."""
+        ...
+
+    @property
+    def tables(self) -> Sequence[str]:
+        """The tables' names."""
+        ...
+
+    @property
+    def workload(self) -> Workload:
+        """Its changes; not started yet."""
+        ...
+
+    def rows(self, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+        """What the table holds now, by key."""
+        ...
+
+    def same_value(self, event: object, stored: object) -> bool:
+        """Whether an event's JSON value says what `rows` gave."""
+        ...
+
+
+class Demo(Protocol):
+    """What `headrace demo` shows of a connector."""
+
+    @property
+    def server(self) -> str:
+        """What is started, e.g. "an embedded MyDatabase"."""
+        ...
+
+    def open(self) -> AbstractContextManager[DemoDatabase]:
+        """Starts the server; it is gone at the end. Raises HeadraceError."""
+        ...
+
+
+class ConnectorDefinition(Protocol):
+    """One connector: how it is named, configured, opened, checked, signalled and shown."""
+
+    @property
+    def name(self) -> str:
+        """The short name: a value of `connector.class`, and the entry point's name."""
+        ...
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Other values of `connector.class`, in any case; Debezium's class comes first."""
+        ...
+
+    @property
+    def driver(self) -> Driver | None:
+        """What must be installed to open it; describing it and parsing its options need less."""
+        ...
+
+    @property
+    def kernels(self) -> Mapping[str, Sequence[str]]:
+        """The kernels that its Python calls, by module; all their arguments are int64."""
+        ...
+
+    @property
+    def worker_modules(self) -> Sequence[str]:
+        """Modules that its slices need in Spark's workers, imported before workers are forked."""
+        ...
+
+    @property
+    def verbs(self) -> Mapping[str, str]:
+        """Verbs of its own for the command line, and the module of each: its docstring is the
+        help, `add_arguments(parser)` and `run(arguments) -> int` are called."""
+        ...
+
+    @property
+    def demo(self) -> Demo | None:
+        """Its demonstration."""
+        ...
+
+    def configuration(self) -> type[ConnectorConfig]:
+        """The class that declares its properties."""
+        ...
+
+    def open(
+        self,
+        config: ConnectorConfig,
+        *,
+        cores: int,
+        inline: bool,
+        orphaned: Callable[[], bool],
+    ) -> Connector:
+        """A connector, which connects on first use. `cores` bounds the slices of a range,
+        `inline` makes slices carry their bytes, `orphaned` tells that the process it works for is
+        gone."""
+        ...
+
+    def check(self, config: ConnectorConfig) -> Sequence[CheckResult]:
+        """Whether the database is ready. It only reads, and never raises for what it finds."""
+        ...
+
+    def insert_signal(self, config: ConnectorConfig, collection: str, signal: Signal) -> None:
+        """Writes a signal into the signal collection. Raises HeadraceError."""
+        ...
+
+    def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
+        """Whether so little log lies between `end` (where records were delivered to) and `latest`
+        (the head of the log, from `Connector.latest`) that no record need be in it: `--idle-exit`
+        ends such a query. Either may lack a position."""
+        ...

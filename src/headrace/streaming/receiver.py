@@ -1,0 +1,158 @@
+"""The thread that owns a log: reads it into the spool, and answers the database.
+
+It answers on the reader's clock, also while the spool is full, Spark is busy or the catalogue does
+not answer: a database disconnects a reader that is silent.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+
+from headrace.errors import HeadraceError
+from headrace.spool.backpressure import Backpressure
+from headrace.spool.spool import Piece, Spool
+from headrace.streaming.counts import TransactionCounts
+from headrace.streaming.reader import LogReader, Received
+
+_LONGEST_WAIT_SECONDS = 0.25
+_LEAST_READ_BYTES = 4096
+"""Where a segment has less room than this, the next one is begun."""
+
+
+class Receiver:
+    """Reads one log into one spool until it is closed or fails.
+
+    `received` is how far the log was received; `error` is set once, when it fails. `spool.lock` is
+    notified whenever either changes; look at `received` under it, together with the spool's pieces.
+    """
+
+    def __init__(
+        self,
+        reader: LogReader,
+        spool: Spool,
+        *,
+        orphaned: Callable[[], bool],
+        counts: TransactionCounts | None = None,
+        collections: Sequence[str] = (),
+    ) -> None:
+        """`orphaned`: nobody reads on. `counts` counts the rows of transactions by `collections`,
+        the names of the relation versions, which only grow."""
+        self.error: HeadraceError | None = None
+        self.received: Received = reader.received
+        self._reader = reader
+        self._spool = spool
+        self._backpressure = Backpressure(spool)
+        self._orphaned = orphaned
+        self._counts = counts
+        self._collections = collections
+        self._piece: Piece | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="headrace-receiver", daemon=True)
+
+    def start(self) -> None:
+        """Begin to receive."""
+        self._thread.start()
+
+    @property
+    def blocked(self) -> bool:
+        """Whether it waits for room in the spool."""
+        return self._backpressure.blocked
+
+    def connected(self) -> bool:
+        """Whether the log is open, as far as is known."""
+        return self._thread.is_alive() and self.error is None
+
+    def close(self) -> None:
+        """Stop and close the reader; waits at most five seconds."""
+        self._stop.set()
+        with self._spool.lock:
+            self._spool.lock.notify_all()
+        if self._thread.ident is not None:
+            self._thread.join(5)
+
+    def _run(self) -> None:
+        try:
+            self._reader.open()
+            self._receive()
+        except HeadraceError as error:
+            self.error = error
+        except Exception as error:  # noqa: BLE001 - the thread must not end without a word
+            self.error = HeadraceError(
+                "stream.receiver_failed",
+                f"Receiving the log failed: {type(error).__name__}: {error}",
+                "Report this; the stream can be restarted from its checkpoint.",
+                retriable=True,
+            )
+        finally:
+            self._reader.close()
+            with self._spool.lock:
+                self._spool.lock.notify_all()
+
+    def _receive(self) -> None:
+        indexed = True
+        while not self._stop.is_set():
+            self._check_orphaned()
+            seconds = min(_LONGEST_WAIT_SECONDS, self._reader.answer())
+            if not indexed and self._piece is not None:
+                publish = functools.partial(self._publish, self._piece)
+                indexed = self._reader.index(self._piece, publish, seconds)
+                continue
+            target = self._room()
+            if target is None:
+                with self._spool.lock:
+                    self._spool.lock.wait(0.05)
+                continue
+            size = self._reader.read_into(target, seconds)
+            if size and self._piece is not None:
+                self._piece.written += size
+                indexed = False
+
+    def _check_orphaned(self) -> None:
+        if self._orphaned():
+            # Nobody reads on: the database keeps nothing for a reader that is closed.
+            raise HeadraceError(
+                "spark.driver_gone", "The driver of this query ended", "Start the query again."
+            )
+
+    def _room(self) -> memoryview | None:
+        """Where to read to; None while the spool is full."""
+        piece = self._piece
+        unit = self._reader.unit_bytes(piece)
+        if piece is not None:
+            free = piece.segment.capacity - piece.written
+            lacking = unit - (piece.written - self._reader.indexed)
+            if free >= max(lacking, _LEAST_READ_BYTES):
+                return _behind_written(piece)
+        size = unit + _LEAST_READ_BYTES
+        return None if self._backpressure.waits(size) else _behind_written(self._roll(size))
+
+    def _roll(self, size: int) -> Piece:
+        """Go on in a new segment; what is not indexed moves along."""
+        old = self._piece
+        piece = self._spool.add(size)
+        if old is not None:
+            rest = old.segment.map[self._reader.indexed : old.written]
+            piece.segment.map[: len(rest)] = rest
+            piece.written = len(rest)
+            old.written = self._reader.indexed
+        self._piece = piece
+        self._reader.begin_segment()
+        return piece
+
+    def _publish(
+        self, piece: Piece, rows: int, transactions: int, ends: int, received: Received
+    ) -> None:
+        index = piece.index
+        if self._counts is not None:
+            self._counts.know(self._collections)
+            self._counts.count(index, index.row_count, rows)
+        with self._spool.lock:
+            index.row_count, index.transaction_count, index.end_count = rows, transactions, ends
+            self.received = received
+            self._spool.lock.notify_all()
+
+
+def _behind_written(piece: Piece) -> memoryview:
+    return memoryview(piece.segment.map)[piece.written : piece.segment.capacity]

@@ -1,0 +1,80 @@
+"""What the suite needs of a database, so that any connector can be tested."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from enum import Enum
+from typing import Any
+
+from headrace.connectors.connector import OffsetObject
+from tests.contract.changes import Change, Event
+
+
+class Feature(Enum):
+    """What not every database has."""
+
+    KEY_CHANGES = "a row's key can change"
+    ROLLBACKS = "transactions can be rolled back"
+    ACKNOWLEDGES = "the database keeps its log until it is acknowledged"
+    LOSES = "the log behind a reader's position can be given up"
+
+
+class Subject(ABC):
+    """A running database with the collections `things` and `marks`, whose rows have a key `id` and
+    a `text`, and how its connector is configured.
+
+    Readers have names; each has its own place in the database (a slot, a file of its own).
+    """
+
+    features: frozenset[Feature]
+
+    @abstractmethod
+    def properties(self, reader: str) -> dict[str, str]:
+        """A configuration that captures both collections. The suite adds to it what all
+        connectors share."""
+
+    @abstractmethod
+    def apply(
+        self, collection: str, changes: Sequence[Change], *, rolled_back: bool = False
+    ) -> None:
+        """Make these changes in one transaction."""
+
+    @abstractmethod
+    def rows(self, collection: str) -> dict[int, str]:
+        """The collection's rows as they are now: texts by key."""
+
+    @abstractmethod
+    def identifier(self, collection: str) -> str:
+        """How a signal's `data-collections` names it."""
+
+    @abstractmethod
+    def stopped(self) -> AbstractContextManager[None]:
+        """The database does not answer inside of this context, and connections to it break."""
+
+    @abstractmethod
+    def forget(self, reader: str) -> None:
+        """The reader's place in the database is given up; it may never have had one."""
+
+    def acknowledged(self, reader: str) -> Any:
+        """Up to where the database may forget its log. Ordered, and as `place` tells it."""
+        raise NotImplementedError
+
+    def place(self, offset: OffsetObject) -> Any:
+        """The position of an offset of this connector, as `acknowledged` tells it."""
+        raise NotImplementedError
+
+    def lose(self, reader: str) -> None:
+        """The log that this reader has not read yet is gone; it does not read now."""
+        raise NotImplementedError
+
+    def event(self, record: Mapping[str, Any]) -> Event:
+        """What a record with JSON values tells."""
+        key = json.loads(record["key"])["id"]
+        if record["value"] is None:
+            return Event(None, key, None)
+        value = json.loads(record["value"])
+        after = value["after"]
+        return Event(value["op"], key, None if after is None else after["text"])

@@ -1,0 +1,131 @@
+"""Close at any moment: no thread, socket or memory file of the connector is left."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.connectors.harness import wait_for
+from tests.contract.changes import Fill, Insert
+from tests.contract.run import THINGS, Run
+from tests.contract.subject import Subject
+
+ROWS = 3000
+
+
+def held() -> Counter[str]:
+    """What this process has open, by kind: threads, sockets, memory files, mappings of them,
+    other descriptors."""
+    gc.collect()
+    counts = Counter(threads=threading.active_count())
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{number}")
+        except OSError:
+            continue  # the folder's own
+        kind = target.partition(":")[0]
+        counts["memfd" if "memfd" in kind else "files" if kind.startswith("/") else kind] += 1
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    counts["mappings"] = sum("memfd:" in line or "/dev/shm" in line for line in maps)
+    return counts
+
+
+def begin(run: Run) -> None:
+    run.step_until(lambda: len(run.offsets) > 1)
+
+
+def stream(run: Run) -> None:
+    run.subject.apply(THINGS, [Insert(ROWS + 1, "new")])
+    run.step_until(lambda: ROWS + 1 in [event.key for event in run.told()])
+
+
+def plan(run: Run) -> None:
+    end = run.plan()
+    if end != run.offsets[-1]:
+        run.open().slices(run.offsets[-1], end)
+
+
+def chunks(run: Run) -> None:
+    for _ in range(3):
+        run.step()
+
+
+def inside(run: Run) -> None:
+    """In the middle of a transaction that is larger than the spool."""
+    stream(run)
+    run.subject.apply(THINGS, [Fill(ROWS + 100, ROWS + 30_000, 300)])
+    count = len(run.offsets)
+    run.step_until(lambda: len(run.offsets) > count + 1)
+
+
+def incremental(run: Run) -> None:
+    stream(run)
+    run.signal("execute-snapshot", data_collections=[run.subject.identifier(THINGS)])
+    count = len(run.records)
+    run.step_until(lambda: len(run.records) > count)
+
+
+MOMENTS: dict[str, Callable[[Run], Any]] = {
+    "nothing": lambda run: None,
+    "opened": lambda run: run.open(),
+    "validated": lambda run: run.open().validate(None),
+    "begun": begin,
+    "inside of a snapshot": chunks,
+    "planned chunks": lambda run: (chunks(run), plan(run)),
+    "streaming": stream,
+    "planned": lambda run: (stream(run), run.subject.apply(THINGS, [Insert(0, "")]), plan(run)),
+    "inside of a transaction": inside,
+    "inside of an incremental snapshot": incremental,
+    "a metric": lambda run: (stream(run), run.open().metrics(), run.open().latest()),
+}
+
+
+@pytest.fixture
+def properties(tmp_path: Path) -> dict[str, Any]:
+    return {
+        "snapshot_mode": "initial",
+        "headrace_snapshot_chunk_bytes": "40kB",
+        "headrace_range_max_bytes": "1MB",
+        "headrace_spool_max_bytes": "3MB",
+        "heartbeat_interval_ms": "50",
+        "signal_enabled_channels": "file",
+        "signal_file": str(tmp_path / "signals.jsonl"),
+        "signal_poll_interval_ms": "0",
+        "incremental_snapshot_chunk_size": "10",
+    }
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_nothing_is_left_of_a_connector_that_was_closed(
+    subject: Subject, properties: dict[str, Any], moment: str
+) -> None:
+    subject.apply(THINGS, [Fill(1, ROWS, 300)])
+    with Run.start(subject, **properties) as first:  # what a process keeps for ever
+        chunks(first)
+    before = held()
+    run = Run.start(subject, begins=False, **properties)
+    MOMENTS[moment](run)
+    connector = run.open()
+    connector.close()
+    connector.close()  # a second time is nothing
+    run.connector = connector = None
+    wait_for(lambda: not held() - before, 60)
+    run.end()
+
+
+def test_close_raises_nothing_when_the_database_is_gone(
+    subject: Subject, properties: dict[str, Any]
+) -> None:
+    with Run.start(subject, **properties) as run:
+        stream(run)
+        before = threading.active_count()
+        with subject.stopped():
+            run.stop()
+        assert threading.active_count() < before

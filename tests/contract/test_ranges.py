@@ -1,0 +1,161 @@
+"""Ranges, slices and sequences: the same whenever asked again, in total order, complete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.contract.changes import (
+    EVERYTHING,
+    MOVES,
+    Delete,
+    Fill,
+    Transaction,
+    events_of,
+    workloads,
+)
+from tests.contract.run import THINGS, Run, repeatable, run_workload
+from tests.contract.subject import Feature, Subject
+
+CUTS = [{"headrace_range_max_rows": rows} for rows in (1, 2, 5, 1000)]
+
+
+def whole(subject: Subject) -> tuple[Transaction, ...]:
+    return EVERYTHING + (MOVES if Feature.KEY_CHANGES in subject.features else ())
+
+
+@pytest.mark.parametrize("order", ["key", "position"])
+@pytest.mark.parametrize("inline", [False, True])
+def test_records_come_in_commit_order_with_distinct_sequences(
+    subject: Subject, order: str, inline: bool
+) -> None:
+    with Run.start(subject, inline=inline, headrace_slice_order=order) as run:
+        run_workload(subject, whole(subject))
+        run.deliver()
+        assert run.told() == events_of(whole(subject))
+        sequences = [record["sequence"] for record in run.records]
+        assert len(sequences) == len(set(sequences))
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("order", ["key", "position"])
+def test_a_range_is_the_same_whenever_it_is_planned(
+    subject: Subject, cut: dict[str, Any], order: str
+) -> None:
+    """Again by the same process, and by one that knows only the checkpoint."""
+    with Run.start(subject, headrace_slice_order=order, headrace_slices=3, **cut) as run:
+        run_workload(subject, whole(subject))
+        while len(run.of(run.records)) < len(events_of(whole(subject))):
+            end = run.plan()
+            if end == run.offsets[-1]:
+                continue
+            first = run.slices(end)
+            assert repeatable(run.slices(end)) == repeatable(first)
+            if len(run.offsets) % 4 == 0:
+                run.restart()
+                assert repeatable(run.slices(end)) == repeatable(first)
+            run.records += [record for records in first for record in records]
+            run.offsets.append(end)
+        assert run.told() == events_of(whole(subject))
+
+
+def test_records_of_a_key_are_in_order_over_slices(subject: Subject) -> None:
+    """A key's records share a slice; slices by position follow one another."""
+    fill = Transaction((Fill(100, 6000, 1000),))
+    changes = [
+        Transaction(tuple(Delete(key) for key in range(100, 6000, 7))),
+        Transaction((Fill(7000, 9000, 1000),)),
+    ]
+    for order in ("key", "position"):
+        with Run.start(subject, headrace_slice_order=order, headrace_slices=3) as run:
+            run_workload(subject, [fill, *changes])
+            count = len(events_of([fill, *changes]))
+            most = 0
+            while len(run.of(run.records)) < count:
+                end = run.plan()
+                if end == run.offsets[-1]:
+                    continue
+                slices = run.slices(end)
+                most = max(most, len(slices))
+                check_order(slices, order)
+                run.records += [record for records in slices for record in records]
+                run.offsets.append(end)
+            assert most > 1, "no range had several slices"
+            assert run.told() == events_of([fill, *changes])
+        empty(subject)
+
+
+def check_order(slices: list[list[dict[str, Any]]], order: str) -> None:
+    holders: dict[tuple[str, str], int] = {}
+    before = ""
+    for number, records in enumerate(slices):
+        sequences = [record["sequence"] for record in records]
+        assert sequences == sorted(sequences)
+        if order == "position" and records:
+            assert before < sequences[0]
+            before = sequences[-1]
+        if order == "key":
+            for record in records:
+                key = (record["topic"], record["key"])
+                assert holders.setdefault(key, number) == number, "a key in two slices"
+
+
+def empty(subject: Subject) -> None:
+    if rows := subject.rows(THINGS):
+        subject.apply(THINGS, [Delete(key) for key in rows])
+
+
+@pytest.mark.needs(Feature.KEY_CHANGES, Feature.ROLLBACKS)
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@given(workload=workloads(moves=True, rollbacks=True), data=st.data())
+def test_any_workload_cut_anywhere_gives_each_record_once(
+    subject: Subject, workload: list[Transaction], data: st.DataObject
+) -> None:
+    check_workload(subject, workload, data)
+
+
+@settings(max_examples=6, suppress_health_check=list(HealthCheck))
+@given(workload=workloads(moves=False, rollbacks=False), data=st.data())
+def test_any_plain_workload_cut_anywhere_gives_each_record_once(
+    subject: Subject, workload: list[Transaction], data: st.DataObject
+) -> None:
+    check_workload(subject, workload, data)
+
+
+def check_workload(subject: Subject, workload: list[Transaction], data: st.DataObject) -> None:
+    empty(subject)
+    rows = data.draw(st.sampled_from([1, 2, 3, 7, 1000]), label="rows of a range")
+    restarts = data.draw(st.sets(st.integers(0, 20), max_size=3), label="restarts before range")
+    with Run.start(subject, headrace_range_max_rows=rows) as run:
+        run_workload(subject, workload)
+        expected = events_of(workload)
+        step = 0
+        while len(run.of(run.records)) < len(expected):
+            if step in restarts:
+                run.restart()
+            step += run.step()
+        run.deliver()
+        assert run.told() == expected
+        assert len({record["sequence"] for record in run.records}) == len(run.records)
+
+
+def test_a_transaction_larger_than_a_range_comes_in_several(subject: Subject) -> None:
+    large = [Transaction((Fill(1, 40_000, 300),))]
+    limits = {"headrace_range_max_bytes": "2MB", "headrace_spool_max_bytes": "6MB"}
+    with Run.start(subject, **limits) as run:
+        run_workload(subject, large)
+        while len(run.of(run.records)) < 40_000:
+            if run.step() and len(run.offsets) in (3, 6):
+                run.restart()
+        assert len(run.offsets) > 5
+        assert run.told() == events_of(large)
+
+
+def test_nothing_new_gives_the_same_offset(subject: Subject) -> None:
+    with Run.start(subject, headrace_acknowledge_interval="1 h") as run:
+        run.deliver()
+        assert not run.step(0)
+        assert run.slices(run.offsets[-1]) == []

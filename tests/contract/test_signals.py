@@ -1,0 +1,127 @@
+"""Signals, and incremental snapshots while the log goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.connectors.harness import wait_for
+from tests.contract.changes import Delete, Event, Fill, Insert, Update, fold
+from tests.contract.run import THINGS, Run
+from tests.contract.subject import Subject
+
+ROWS = 60
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> dict[str, str]:
+    return {
+        "signal_enabled_channels": "file",
+        "signal_file": str(tmp_path / "signals.jsonl"),
+        "signal_poll_interval_ms": "0",
+        "incremental_snapshot_chunk_size": "10",
+    }
+
+
+@pytest.fixture
+def rows(subject: Subject) -> None:
+    subject.apply(THINGS, [Fill(1, ROWS, 20)])
+
+
+def read(run: Run) -> list[int]:
+    return [event.key for event in run.told() if event.op == "r"]
+
+
+def execute(run: Run) -> None:
+    identifier = run.subject.identifier(THINGS)
+    run.signal("execute-snapshot", data_collections=[identifier], type="incremental")
+
+
+def test_a_signal_is_heeded_once(
+    subject: Subject, channel: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "headrace.signals")
+    with Run.start(subject, **channel) as run:
+        run.signal("log", message="a word {}")
+        run.step_until(lambda: "a word" in caplog.text)
+        for _ in range(2):
+            run.deliver()
+            run.restart()
+        assert caplog.text.count("a word") == 1
+
+
+@pytest.mark.usefixtures("rows")
+def test_an_incremental_snapshot_reads_every_row_while_the_log_goes_on(
+    subject: Subject, channel: dict[str, str]
+) -> None:
+    with Run.start(subject, **channel) as run:
+        execute(run)
+        number = 0
+        while len(set(read(run))) < ROWS - number:
+            subject.apply(THINGS, [Update(ROWS - number, f"change {number}")])
+            run.step()
+            number = min(number + 1, 20)
+        run.deliver()
+        assert fold(run.told()) == subject.rows(THINGS)
+        sequences = [record["sequence"] for record in run.records]
+        assert len(sequences) == len(set(sequences))
+
+
+@pytest.mark.usefixtures("rows")
+def test_an_incremental_snapshot_goes_on_after_restarts(
+    subject: Subject, channel: dict[str, str]
+) -> None:
+    with Run.start(subject, **channel) as run:
+        execute(run)
+
+        def restarted() -> bool:
+            run.restart()
+            return len(read(run)) >= ROWS
+
+        run.step_until(restarted)
+        subject.apply(THINGS, [Delete(ROWS), Insert(ROWS + 1, "new")])
+        run.deliver()
+        assert sorted(read(run)) == list(range(1, ROWS + 1))
+        assert fold(run.told()) == subject.rows(THINGS)
+
+
+@pytest.mark.usefixtures("rows")
+def test_an_incremental_snapshot_pauses_resumes_and_stops(
+    subject: Subject, channel: dict[str, str]
+) -> None:
+    with Run.start(subject, **channel) as run:
+        execute(run)
+        run.signal("pause-snapshot")
+        wait_for(lambda: not run.step(0.5))
+        paused = read(run)
+        assert len(paused) < ROWS
+        run.deliver()
+        assert read(run) == paused
+        run.signal("resume-snapshot")
+        run.step_until(lambda: len(read(run)) >= ROWS)
+        before = len(read(run))
+        execute(run)
+        run.signal("stop-snapshot", type="incremental")
+        run.deliver()
+        wait_for(lambda: not run.step(0.5))
+        assert len(read(run)) - before < ROWS
+        subject.apply(THINGS, [Insert(ROWS + 1, "after")])
+        run.deliver()
+        assert run.told()[-1] == Event("c", ROWS + 1, "after")
+
+
+@pytest.mark.usefixtures("rows")
+def test_a_blocking_snapshot_reads_while_the_stream_waits(
+    subject: Subject, channel: dict[str, str]
+) -> None:
+    with Run.start(subject, **channel) as run:
+        subject.apply(THINGS, [Update(1, "before")])
+        run.deliver()
+        identifier = subject.identifier(THINGS)
+        run.signal("execute-snapshot", data_collections=[identifier], type="blocking")
+        run.step_until(lambda: len(read(run)) >= ROWS)
+        subject.apply(THINGS, [Update(2, "after")])
+        run.deliver()
+        assert sorted(read(run)) == list(range(1, ROWS + 1))
+        assert fold(run.told()) == subject.rows(THINGS)
