@@ -127,7 +127,7 @@ class Offset(Generic[P]):
         """The same position without its snapshot, whose last chunk was handed out. The ordinals
         that a blocking one gave to its chunks count as used (see `places`)."""
         snapshot, signals = self.snapshot, self.signals
-        if snapshot is not None and snapshot.blocking:
+        if snapshot is not None and snapshot.blocking and snapshot.after is not None:
             signals = signals or SignalProgress()
             ordinal = max(signals.ordinal, snapshot.after["ordinal"])
             signals = replace(signals, ordinal=ordinal)

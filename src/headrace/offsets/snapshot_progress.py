@@ -11,48 +11,47 @@ from typing import Any
 class SnapshotProgress:
     """The part of an offset that a running snapshot adds. Progress is a prefix.
 
-    `table` and `after` name the last chunk handed out: the table's number and its upper bound
-    (None: to the end). `chunks` are the chunks of the range that ends here, as JSON objects, so
-    that planning it again asks nobody. `xids` is the snapshot's `txid_current_snapshot()`.
-    `blocking`: a signal asked for it, and its chunks stand between transactions as other inserts
-    do. `told` are the notifications of this range.
+    `taken_us` is when the snapshot was taken (microseconds since 1970), `transaction` an id of that
+    moment for `source` (None: there is none), `visible` what the snapshot sees, in the words of
+    its database. `table` and `after` name the last chunk handed out: the table's number in
+    `tables`, and the chunk's partition (`leaf`), upper bound (`lower` of the next one; None: to the
+    end) and the next chunk's `ordinal`. `chunks` are the chunks of the range that ends here, as
+    JSON objects, so that planning it again asks nobody; `notifications` are those of this range.
+    `done`: every chunk was handed out. `reread`: chunks are handed out again. `blocking`: a signal
+    asked for it, and its chunks stand between transactions as other inserts do.
     """
 
     taken_us: int
-    txid: int | None
-    xids: str
+    transaction: int | None
+    visible: str
     table: int
-    after: Any
+    after: Mapping[str, Any] | None
     chunks: tuple[dict[str, Any], ...]
-    state: str | None
-    tables: tuple[Any, ...] | None
+    tables: tuple[Any, ...]
     done: bool = False
     reread: bool = False
     blocking: bool = False
-    told: tuple[dict[str, Any], ...] = ()
+    notifications: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """A canonical JSON object (fixed key order)."""
         out: dict[str, Any] = {
             "taken_us": self.taken_us,
-            "txid": self.txid,
-            "xids": self.xids,
+            "txid": self.transaction,
+            "xids": self.visible,
             "table": self.table,
             "after": self.after,
             "chunks": list(self.chunks),
+            "tables": list(self.tables),
         }
-        if self.state is not None:
-            out["state"] = self.state
-        if self.tables is not None:
-            out["tables"] = list(self.tables)
         if self.done:
             out["done"] = True
         if self.reread:
             out["reread"] = True
         if self.blocking:
             out["blocking"] = True
-        if self.told:
-            out["told"] = list(self.told)
+        if self.notifications:
+            out["told"] = list(self.notifications)
         return out
 
     @staticmethod
@@ -60,15 +59,14 @@ class SnapshotProgress:
         """The reverse of `to_json`."""
         return SnapshotProgress(
             taken_us=data["taken_us"],
-            txid=data["txid"],
-            xids=data["xids"],
+            transaction=data["txid"],
+            visible=data["xids"],
             table=data["table"],
             after=data["after"],
             chunks=tuple(data["chunks"]),
-            state=data.get("state"),
-            tables=None if data.get("tables") is None else tuple(data["tables"]),
+            tables=tuple(data.get("tables") or ()),
             done=bool(data.get("done")),
             reread=bool(data.get("reread")),
             blocking=bool(data.get("blocking")),
-            told=tuple(data.get("told", ())),
+            notifications=tuple(data.get("told", ())),
         )

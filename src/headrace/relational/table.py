@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from headrace.relational.types.column_type import DeclaredType
 
@@ -19,22 +18,6 @@ class Column:
     not_null: bool
     default: str | None = None
     comment: str | None = None
-
-
-class Leaf(NamedTuple):
-    """A table that has rows of its own: a partition, or a table without partitions. `id` is the
-    database's number of it, `pages` and `rows` are what its statistics say."""
-
-    id: int
-    schema: str
-    table: str
-    pages: int
-    rows: int
-
-    @property
-    def path(self) -> tuple[str, str]:
-        """Schema and table."""
-        return self.schema, self.table
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from headrace.config.properties.common import ConnectorConfig
 
 log = logging.getLogger("headrace.notifications")
 
@@ -33,18 +36,41 @@ class Notification:
             "timestamp": self.timestamp,
         }
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Notification:
-        """The reverse of `to_json`."""
-        return Notification(**data)
 
+class Notifier:
+    """A connector's notifications. The log channel is written here; who notifies brings the
+    notification to `topic`, the sink channel's (None: there is none)."""
 
-def write_to_log(notification: Notification) -> None:
-    """The log channel."""
-    log.info(
-        "[Notification Service] { aggregateType='%s', type='%s', additionalData=%s, timestamp=%s}",
-        notification.aggregate_type,
-        notification.type,
-        dict(notification.additional_data),
-        notification.timestamp,
-    )
+    def __init__(self, config: ConnectorConfig) -> None:
+        channels = config.notification_enabled_channels
+        self._connector = config.topic_prefix
+        self._writes_log = "log" in channels
+        self.topic = config.notification_sink_topic_name if "sink" in channels else None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is a channel."""
+        return self._writes_log or self.topic is not None
+
+    def notify(
+        self, identity: str, kind: str, aggregate: str, data: Mapping[str, str]
+    ) -> Notification:
+        """A notification of this moment. `identity` is its id, `kind` what happened (STARTED, …)
+        to `aggregate`, `data` the additional data without the connector's name."""
+        notification = Notification(
+            identity,
+            kind,
+            aggregate,
+            {"connector_name": self._connector, **data},
+            time.time_ns() // 1_000_000,
+        )
+        if self._writes_log:
+            log.info(
+                "[Notification Service] { aggregateType='%s', type='%s', additionalData=%s, "
+                "timestamp=%s}",
+                notification.aggregate_type,
+                notification.type,
+                dict(notification.additional_data),
+                notification.timestamp,
+            )
+        return notification

@@ -13,19 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.config.properties.common import ConnectorConfig
 from headrace.errors import HeadraceError
-from headrace.signals.kafka import (
-    ANSWER_SECONDS,
-    find_partitions,
-    load_client,
-    open_consumer,
-    reset,
-    unreachable,
-)
+from headrace.kafka.client import ANSWER_SECONDS, load_client
+from headrace.signals.kafka import CHANNEL, find_partitions, open_consumer, reset, unreachable
 from headrace.signals.progress import TopicPlace
 from headrace.signals.signal import Signal, parse_signal
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message
+    from headrace.kafka.client import KafkaError, Message
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +38,7 @@ class SignalTopic:
     def __init__(self, config: ConnectorConfig) -> None:
         """Raises HeadraceError("signals.no_kafka_client") or ("signals.kafka_setting")."""
         self._config = config
-        self._kafka = load_client()
+        self._kafka = load_client(CHANNEL)
         self._topic = config.signal_topic()
         self._key = config.topic_prefix.encode()
         self._consumer = open_consumer(config, told=self._told, committed=self._committed)

@@ -13,8 +13,8 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
-from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.errors import HeadraceError
+from headrace.snapshots.modes import SnapshotRule
 
 Level = Literal["ok", "warning", "error"]
 

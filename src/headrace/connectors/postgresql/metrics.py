@@ -11,11 +11,11 @@ from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.position import PostgresOffset
-from headrace.connectors.postgresql.reading.chunks import Chunk
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
-from headrace.connectors.postgresql.snapshot_tables import SnapshotTable
 from headrace.connectors.postgresql.streaming import Streaming
 from headrace.offsets.snapshot_progress import SnapshotProgress
+from headrace.snapshots.chunks import Chunk
+from headrace.snapshots.tables import SnapshotTable
 
 
 def _source_position(row: np.void | None) -> dict[str, int | None]:
@@ -45,8 +45,8 @@ class PostgresMetrics:
             self.snapshot.completed()
             return
         if not self.snapshot.running:
-            tables = [SnapshotTable.from_json(table) for table in before.tables or ()]
-            self.snapshot.began([f"{table.schema}.{table.table}" for table in tables])
+            tables = [SnapshotTable.from_json(table) for table in before.tables]
+            self.snapshot.began([table.name for table in tables])
         rows: dict[int, int] = {}
         for chunk in map(Chunk.from_json, end.snapshot.chunks):
             rows[chunk.table] = rows.get(chunk.table, 0) + chunk.rows

@@ -34,7 +34,7 @@ from headrace.connectors.postgresql.watermarks import Watermarks
 from headrace.connectors.postgresql.window import Chunk, Wave
 from headrace.errors import HeadraceError
 from headrace.signals.channels import Channels
-from headrace.signals.notifications import INCREMENTAL, INITIAL, Notification, write_to_log
+from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier
 from headrace.signals.progress import Insert, SignalProgress
 from headrace.signals.selection import tables_to_read, tables_to_stop
 from headrace.signals.signal import (
@@ -82,9 +82,8 @@ class Signals:
         if signal_table is not None and not config.read_only:
             self._marks = Watermarks(config, signal_table)
         self._channels = Channels(config)
-        channels = config.notification_enabled_channels
-        self._topic = config.notification_sink_topic_name if "sink" in channels else None
-        self._logs = "log" in channels
+        self._notifier = Notifier(config)
+        self._topic = self._notifier.topic
         self._last: PostgresOffset | None = None
         self._wave: Wave | None = None
         self._repeated = 0
@@ -485,15 +484,12 @@ class Signals:
     def _tell(
         self, kind: str, place: Place, told: dict[str, str], signal: str | None = None
     ) -> None:
-        if self._topic is not None or self._logs:
+        if self._notifier.enabled:
             signal = self.progress.tables[0].signal if signal is None else signal
             self._notify(signal, kind, INCREMENTAL, place, told)
 
     def _notify(self, name: str, kind: str, what: str, place: Place, told: dict[str, str]) -> None:
-        data = {"connector_name": self._config.topic_prefix, **told}
-        found = Notification(name, kind, what, data, time.time_ns() // 1_000_000)
-        if self._logs:
-            write_to_log(found)
+        found = self._notifier.notify(name, kind, what, told)
         if self._topic is not None:
             insert = Insert(
                 place.take(1),

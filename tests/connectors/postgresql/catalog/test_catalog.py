@@ -99,9 +99,9 @@ def test_the_partitions_that_hold_rows_are_the_leaves(database: Database, catalo
     )
     root = described(database, catalog, "p")
     assert root.partitioned
-    assert [(leaf.table, leaf.rows) for leaf in root.leaves] == [("a1", 11), ("b1", 5)]
+    assert [(leaf.name, leaf.rows) for leaf in root.leaves] == [("a1", 11), ("b1", 5)]
     inner = described(database, catalog, "b1")
-    assert [leaf.table for leaf in inner.leaves] == ["b1"]
+    assert [leaf.name for leaf in inner.leaves] == ["b1"]
     roots = catalog.partition_roots()
     assert roots[inner.oid] == roots[described(database, catalog, "b").oid] == root.oid
 

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
 
 import psycopg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.reading.chunks import (
-    Chunk,
-    chunk_kind,
+    PAGE_BYTES,
     copy_statement,
+    cut_of,
     next_bound,
-    rows_per_chunk,
+    number_of_rows,
     tables_with_rows,
 )
 from headrace.connectors.registry import parse_configuration
+from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
+from headrace.snapshots.tables import Leaf
 from tests.servers.postgresql import Database
-
-
-@given(
-    st.integers(0, 9),
-    st.one_of(st.none(), st.integers(0, 9), st.tuples(st.text(), st.text())),
-    st.sampled_from(["key", "ctid"]),
-)
-def test_a_chunk_survives_an_offset(ordinal: int, lower: object, kind: str) -> None:
-    chunk = Chunk(1, ordinal, kind, lower=lower, upper=lower)  # type: ignore[arg-type]
-    assert Chunk.from_json(json.loads(json.dumps(chunk.to_json()))) == chunk
 
 
 def described(database: Database, name: str) -> CatalogTable:
@@ -51,7 +40,7 @@ def planned(connection: psycopg.Connection, table: CatalogTable, rows: int) -> l
         lower = None
         while True:
             upper = next_bound(connection, (leaf[1], leaf[2]), table.key, lower, rows)
-            chunks.append(Chunk(0, len(chunks), "key", number, lower, upper))
+            chunks.append(Chunk(0, len(chunks), Cut.KEY, number, lower, upper))
             if upper is None:
                 break
             lower = upper
@@ -109,7 +98,7 @@ def test_chunks_by_any_type_of_key_are_the_table(database: Database, kind: str) 
         f" INSERT INTO t SELECT x, 1 FROM ({rows}) r(x)"
     )
     table = described(database, "t")
-    assert chunk_kind(table) == "key"
+    assert cut_of(table) == Cut.KEY
     with database.connect() as connection:
         chunks = planned(connection, table, 3 if kind == "enum" else 37)
         assert len(chunks) > 1
@@ -145,7 +134,7 @@ def test_chunks_by_page_are_the_table(database: Database) -> None:
         "INSERT INTO t SELECT i, repeat('x', 300) FROM generate_series(1, 500) i"
     )
     table = described(database, "t")
-    assert chunk_kind(table) == "ctid"
+    assert cut_of(table) == Cut.PAGES
     pages = table.leaves[0][3]
     assert pages > 10
     bounds = [None, *range(3, pages, 3), None]
@@ -153,7 +142,7 @@ def test_chunks_by_page_are_the_table(database: Database) -> None:
         rows = [
             row
             for i, (lower, upper) in enumerate(itertools.pairwise(bounds))
-            for row in copied(connection, table, Chunk(0, i, "ctid", 0, lower, upper))
+            for row in copied(connection, table, Chunk(0, i, Cut.PAGES, 0, lower, upper))
         ]
     assert sorted(int(row.split(b"\t")[0]) for row in rows) == list(range(1, 501))
 
@@ -198,19 +187,23 @@ def test_partitions_are_chunked_one_by_one(database: Database) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize(
-    ("key", "kind"),
+    ("key", "cut"),
     [
-        ("UNIQUE (a)", "ctid"),
-        ("UNIQUE (b)", "key"),
-        ("UNIQUE (b) INCLUDE (a)", "key"),
-        ("CHECK (a > 0)", "ctid"),
+        ("UNIQUE (a)", Cut.PAGES),
+        ("UNIQUE (b)", Cut.KEY),
+        ("UNIQUE (b) INCLUDE (a)", Cut.KEY),
+        ("CHECK (a > 0)", Cut.PAGES),
     ],
 )
-def test_only_keys_without_nulls_are_chunked_by_key(
-    database: Database, key: str, kind: str
-) -> None:
+def test_only_keys_without_nulls_are_chunked_by_key(database: Database, key: str, cut: Cut) -> None:
     database.execute(f"CREATE TABLE t (a int, b int NOT NULL, {key})")
-    assert chunk_kind(described(database, "t")) == kind
+    assert cut_of(described(database, "t")) == cut
+
+
+def rows_of_a_chunk(connection: psycopg.Connection, table: CatalogTable) -> int:
+    leaf = Leaf(*table.leaves[0])
+    rows = number_of_rows(connection, leaf)
+    return rows_per_chunk(rows, leaf.pages * PAGE_BYTES, 500_000, 2)
 
 
 @pytest.mark.postgres
@@ -226,7 +219,7 @@ def test_a_chunk_has_about_its_bytes_with_old_statistics_and_without(
         database.execute(part)
     table = described(database, "t")
     with database.connect() as connection:
-        rows = rows_per_chunk(connection, table.leaves[0], 500_000, 2)
+        rows = rows_of_a_chunk(connection, table)
     assert 2500 < rows < 4200
 
 
@@ -241,5 +234,5 @@ def test_statistics_from_before_a_load_do_not_make_tiny_chunks(database: Databas
     table = described(database, "t")
     assert 40000 < table.leaves[0][4] < 80000
     with database.connect() as connection:
-        rows = rows_per_chunk(connection, table.leaves[0], 500_000, 2)
+        rows = rows_of_a_chunk(connection, table)
     assert 2500 < rows < 4200

@@ -69,7 +69,7 @@ def test_a_new_slots_snapshot_outlives_its_connection_in_a_keeper(
     assert state.active_pid is None
     check_slot(state, config)
     assert begun - 0.001 <= keeper.taken_us / 1e6 <= ended
-    assert keeper.txid > 0
+    assert keeper.transaction > 0
     assert keeper.alive()
     keeper.close()
     assert not keeper.alive()
@@ -158,7 +158,7 @@ def test_a_snapshot_is_renewed_when_open_transactions_have_ended(
     assert seen == ["waited"]
     assert keeper.connection.execute("SELECT id FROM public.t").fetchall() == [(1,)]
     assert first.connection.execute("SELECT id FROM public.t").fetchall() == []
-    again = renew(configure(), first.xids, commit, seen.append)
+    again = renew(configure(), first.visible, commit, seen.append)
     assert seen == ["waited"]
     for opened in (first, keeper, again):
         opened.close()

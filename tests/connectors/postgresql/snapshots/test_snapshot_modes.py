@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from headrace.connectors.postgresql.reading.keeper import Keeper
-from headrace.connectors.postgresql.snapshot_mode import SnapshotRule
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
+from headrace.snapshots.modes import SnapshotRule
 from headrace.testing.embedded import PostgresServer
 from tests.connectors.postgresql.harness import Reader, wait_for
 from tests.servers.postgresql import Database

@@ -14,7 +14,8 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
-from headrace.relational.table import Column, Leaf, Table
+from headrace.relational.table import Column, Table
+from headrace.snapshots.tables import Leaf
 
 _Answer = TypeVar("_Answer")
 

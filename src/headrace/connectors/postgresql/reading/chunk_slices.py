@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import psycopg
@@ -21,23 +21,39 @@ from headrace.connectors.postgresql.connection import (
 )
 from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.filtered_rows import read_rows
-from headrace.connectors.postgresql.reading.chunks import Chunk
+from headrace.connectors.postgresql.inserts import notification_block, transaction_of
 from headrace.connectors.postgresql.reading.keeper import lost_snapshot
-from headrace.connectors.postgresql.snapshot_notifications import Told, records_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
+from headrace.signals.progress import Insert
+from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.streaming.facts import EventSettings, shape_of
 
 
 @dataclass(frozen=True)
 class ChunkQuery:
-    """A chunk, its COPY statement, and what its columns are."""
+    """A chunk, its COPY statement, and what its columns are. `filtered`: with a signal's filter,
+    which may fail on a row. `count` asks for the number of the table's rows, when the chunk is not
+    all of the table and somebody is to be told."""
 
     chunk: Chunk
     statement: str
     facts: RelationFacts
-    told: Told | None = None
+    announcements: ChunkAnnouncements | None = None
     filtered: bool = False
+    count: str | None = None
+
+    def rows_of_table(self, connection: psycopg.Connection, rows: int) -> int:
+        """How many rows the table has in this snapshot; `rows` came in this chunk."""
+        if self.count is None:
+            return rows
+        try:
+            with connection.transaction():
+                row = connection.execute(self.count.encode()).fetchone()
+        except (psycopg.DataError, psycopg.ProgrammingError):
+            return rows  # a signal's filter fails on a row
+        return rows if row is None else int(row[0])
 
 
 @dataclass(frozen=True)
@@ -70,7 +86,7 @@ class ChunkSlice:
             found_in: set[str] = set()
             for query in self.queries:
                 schemas = operator_schemas(types_of(query.facts))
-                if query.chunk.kind == "query":
+                if query.chunk.kind is Cut.WHOLE:
                     with settings_of_users(connection):
                         yield from self._chunk(connection, query)
                     found_in = set()
@@ -93,11 +109,13 @@ class ChunkSlice:
         transaction["final_lsn"] = self.lsn
         transaction["xmin"] = NULL
         done = shift = 0
-        if query.told is not None:
-            shift = len(query.told.before)
+        announcements = query.announcements
+        if announcements is not None:
+            shift = len(announcements.before)
             place = (self.lsn, self.kind, query.chunk.ordinal, 0)
-            told = query.told
-            yield from records_of(told.before, told.topic, place, 0, self.settings)
+            yield from records_of(
+                announcements.before, announcements.topic, place, 0, self.settings
+            )
         # One block is held back, because the last row carries a marker.
         held: RowTable | None = None
         for images, offsets in read_rows(
@@ -129,8 +147,37 @@ class ChunkSlice:
                 if not (name != "last" and MARKERS[last[-1]] == "first"):
                     last[-1] = MARKERS.index(name)
             yield group_by_shape(held, {0: shape})
-        if query.told is not None and query.told.behind:
+        if announcements is not None and announcements.behind:
             place = (self.lsn, self.kind, query.chunk.ordinal, shift + done)
-            scanned = query.told.scanned(connection, done)
-            told = query.told
-            yield from records_of(told.behind, told.topic, place, scanned, self.settings)
+            scanned = query.rows_of_table(connection, done)
+            yield from records_of(
+                announcements.behind, announcements.topic, place, scanned, self.settings
+            )
+
+
+def records_of(
+    notifications: Sequence[dict[str, Any]],
+    topic: str,
+    place: tuple[int, int, int, int],
+    scanned: int,
+    settings: EventSettings,
+) -> Iterator[list[Records]]:
+    """A piece per notification at `place`: position, kind, ordinal, first part. `scanned` is how
+    many rows the table had."""
+    position, kind, ordinal, part = place
+    for number, notification in enumerate(notifications):
+        data = dict(notification["additional_data"])
+        if notification["type"] == "TABLE_SCAN_COMPLETED":
+            data["total_rows_scanned"] = str(scanned)
+        insert = Insert(
+            (position, kind, ordinal, part + number),
+            position,
+            None,
+            notification["timestamp"] * 1000,
+            notification={**notification, "additional_data": data},
+        )
+        block = notification_block(insert, topic)
+        rows = block.rows.copy()
+        rows["new"] = address_of(block.images)
+        table = RowTable(rows, transaction_of(insert), (block.images,))
+        yield group_by_shape(table, {0: shape_of(block.facts, settings)})

@@ -1,88 +1,35 @@
-"""Chunks: pieces of a table that one task reads with one COPY."""
+"""SQL of a snapshot's chunks: their bounds, and the COPY that reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import psycopg
 from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.reading.overrides import derived
+from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.tables import Leaf
 
 PAGE_BYTES = 8192
-LEAST_ROWS = 1000
 COUNTED_PAGES = 128
 TABLES_PER_QUERY = 200
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """A piece of a table. `kind` is key (lower inclusive, upper exclusive, existing keys as text;
-    None: open), ctid (page numbers) or query (all of it, by a statement of its own). `first`… say
-    which markers its ends carry: "run", "table" or "". `leaf` numbers the partition."""
-
-    table: int
-    ordinal: int
-    kind: str
-    leaf: int = 0
-    lower: tuple[str, ...] | int | None = None
-    upper: tuple[str, ...] | int | None = None
-    first: str = ""
-    last: str = ""
-    rows: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """For offsets; key values appear in it."""
-        found = asdict(self)
-        for name in ("lower", "upper"):
-            if isinstance(found[name], tuple):
-                found[name] = list(found[name])
-        return found
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> Chunk:
-        """The reverse of `to_json`."""
-        values = dict(data)
-        for name in ("lower", "upper"):
-            if isinstance(values[name], list):
-                values[name] = tuple(values[name])
-        return Chunk(**values)
-
-
-def chunk_kind(table: CatalogTable) -> str:
-    """`key` when the table has a key without nulls, else `ctid`."""
+def cut_of(table: CatalogTable) -> Cut:
+    """By key when the table has one without nulls, else by pages."""
     if table.key and set(table.key) <= table.not_null:
-        return "key"
-    return "ctid"
+        return Cut.KEY
+    return Cut.PAGES
 
 
-def rows_per_chunk(
-    connection: psycopg.Connection,
-    leaf: tuple[int, str, str, int, int],
-    chunk_bytes: int,
-    slices: int,
-) -> int:
-    """How many rows make `chunk_bytes`, from the table's pages; the number of chunks is a
-    multiple of `slices`, so that the last ones keep every core busy."""
-    _oid, _schema, _name, pages, _rows = leaf
-    rows = number_of_rows(connection, leaf)
-    total = pages * PAGE_BYTES
-    wanted = max(1, -(-total // chunk_bytes))
-    if wanted > 1 or total > 2 << 20:
-        wanted = -(-wanted // slices) * slices
-    return max(LEAST_ROWS, -(-rows // wanted))
-
-
-def number_of_rows(connection: psycopg.Connection, leaf: tuple[int, str, str, int, int]) -> int:
+def number_of_rows(connection: psycopg.Connection, leaf: Leaf) -> int:
     """By the statistics; where there are none, counted, or estimated when the table is large."""
-    _oid, schema, name, pages, rows = leaf
-    if rows > 0:
-        return rows
-    table = sql.Identifier(schema, name)
-    if pages <= COUNTED_PAGES:
+    if leaf.rows > 0:
+        return leaf.rows
+    table = sql.Identifier(leaf.schema, leaf.name)
+    if leaf.pages <= COUNTED_PAGES:
         row = connection.execute(sql.SQL("SELECT count(*) FROM ONLY {}").format(table)).fetchone()
         return int(row[0]) if row else 0
     width = (
@@ -91,7 +38,7 @@ def number_of_rows(connection: psycopg.Connection, leaf: tuple[int, str, str, in
     )
     row = connection.execute(sql.SQL(width).format(table)).fetchone()
     bytes_per_row = float(row[0] or 100) + 28 if row else 128
-    return int(pages * PAGE_BYTES / bytes_per_row)
+    return int(leaf.pages * PAGE_BYTES / bytes_per_row)
 
 
 def next_bound(
@@ -159,7 +106,7 @@ def copy_statement(
     if condition is not None:
         conditions.append(sql.SQL("({})").format(sql.SQL(condition)))
     order: sql.Composable = sql.SQL("")
-    if chunk.kind == "key":
+    if chunk.kind is Cut.KEY:
         if isinstance(chunk.lower, tuple):
             conditions.append(_compare(key, ">=", chunk.lower))
         if isinstance(chunk.upper, tuple):
@@ -181,3 +128,13 @@ def copy_statement(
         where,
         order,
     )
+
+
+def count_statement(leaves: Sequence[tuple[str, str]], condition: str | None) -> sql.Composed:
+    """Rows of these tables. `condition` is one that `signals.conditions` wrote."""
+    where = sql.SQL("") if condition is None else sql.SQL(" WHERE {}").format(sql.SQL(condition))
+    counts = [
+        sql.SQL("(SELECT count(*) FROM ONLY {}{})").format(sql.Identifier(*leaf), where)
+        for leaf in leaves
+    ]
+    return sql.SQL("SELECT {}").format(sql.SQL(" + ").join(counts))

@@ -24,8 +24,8 @@ class Keeper:
     Its isolation is snapshot.isolation.mode; below REPEATABLE READ there is no snapshot of several
     statements, so that is the least. With `imported`, the snapshot of that name (a new slot's, as
     strong as any) is taken over, so that the replication connection that exported it is free.
-    `taken_us` is the transaction's time in microseconds since 1970, `xids` its
-    `txid_current_snapshot()`, `txid` a transaction id of that moment.
+    `taken_us` is the transaction's time in microseconds since 1970, `visible` its
+    `txid_current_snapshot()`, `transaction` an id of that moment.
     """
 
     def __init__(self, config: PostgresConfig, imported: str | None = None) -> None:
@@ -47,9 +47,9 @@ class Keeper:
                 raise NotSafe from None
             raise translate(error, config, "Taking the snapshot") from None
         assert row is not None
-        self.snapshot_id, self.xids, self.taken_us = str(row[0]), str(row[1]), int(row[2])
+        self.snapshot_id, self.visible, self.taken_us = str(row[0]), str(row[1]), int(row[2])
         try:
-            self.txid = _transaction_id(config)
+            self.transaction: int | None = _transaction_id(config)
         except BaseException:
             self.connection.close()
             raise
@@ -116,7 +116,7 @@ def everything_before(keeper: Keeper) -> str:
     A snapshot's own end does not tell: it is one past the last transaction that *ended*, so the
     newest ones, still running, are at or beyond it. An id taken afterwards is beyond them all.
     """
-    end = parse_xids(keeper.xids)[1] if keeper.txid is None else keeper.txid
+    end = parse_xids(keeper.visible)[1] if keeper.transaction is None else keeper.transaction
     return f"{end}:{end}:"
 
 
@@ -138,7 +138,7 @@ def renew(
             keeper = Keeper(config)
             if old is None:
                 old = everything_before(keeper)
-            if covers(old, keeper.xids):
+            if covers(old, keeper.visible):
                 return keeper
             keeper.close()
         check()

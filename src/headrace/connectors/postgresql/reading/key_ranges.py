@@ -52,7 +52,7 @@ class Target:
     @property
     def oids(self) -> frozenset[int]:
         """The table and its partitions."""
-        return frozenset((self.table.oid, *(leaf[0] for leaf in self.table.leaves)))
+        return frozenset((self.table.oid, *(leaf.id for leaf in self.table.leaves)))
 
 
 class Skipped(Exception):

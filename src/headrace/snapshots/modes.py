@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
-from headrace.connectors.postgresql.config import PostgresConfig
+
+class SnapshotModeProperties(Protocol):
+    """The properties that say when existing rows are read."""
+
+    @property
+    def snapshot_mode(self) -> object: ...
+    @property
+    def snapshot_mode_configuration_based_snapshot_data(self) -> bool: ...
+    @property
+    def snapshot_mode_configuration_based_start_stream(self) -> bool: ...
+    @property
+    def snapshot_mode_configuration_based_snapshot_on_data_error(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -18,8 +30,8 @@ class SnapshotRule:
     repairs: bool
 
     @staticmethod
-    def of(config: PostgresConfig) -> SnapshotRule:
-        """The rule of a configuration."""
+    def of(config: SnapshotModeProperties) -> SnapshotRule:
+        """The rule of a configuration. Raises KeyError for a mode that is not here."""
         mode = str(config.snapshot_mode)
         if mode == "configuration_based":
             reads = config.snapshot_mode_configuration_based_snapshot_data

@@ -1,0 +1,97 @@
+"""Kafka's clients: consumers and producers of librdkafka (the package `confluent-kafka`).
+
+The package is imported when a client is opened, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from headrace.config.secret import HIDDEN, names_a_secret
+from headrace.errors import HeadraceError
+from headrace.kafka.settings import Purpose
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer as Consumer
+    from confluent_kafka import KafkaError as KafkaError
+    from confluent_kafka import Message as Message
+    from confluent_kafka import Producer as Producer
+
+log = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 5.0
+"""How long a question to Kafka waits for its answer."""
+
+
+def load_client(purpose: Purpose) -> Any:
+    """The package. Raises HeadraceError(".no_kafka_client")."""
+    try:
+        return import_module("confluent_kafka")
+    except ImportError as error:
+        raise purpose.error(
+            "no_kafka_client",
+            f"{purpose.enabled_by}, but the package confluent-kafka is not there ({error})",
+            "pip install 'headrace[kafka]'",
+        ) from None
+
+
+def open_consumer(
+    purpose: Purpose,
+    settings: Mapping[str, str],
+    *,
+    told: Callable[[KafkaError], None],
+    committed: Callable[[KafkaError | None, Any], None],
+) -> Consumer:
+    """A consumer, which connects by itself. `told` gets the errors of brokers, `committed` how a
+    commit ended.
+
+    Raises HeadraceError(".no_kafka_client") or (".kafka_setting").
+    """
+    callbacks = {"error_cb": told, "on_commit": committed}
+    consumer: Consumer = _open("Consumer", purpose, settings, callbacks)
+    return consumer
+
+
+def open_producer(purpose: Purpose, settings: Mapping[str, str]) -> Producer:
+    """A producer, which connects by itself. Raises as `open_consumer`."""
+    producer: Producer = _open("Producer", purpose, settings, {})
+    return producer
+
+
+def unreachable(purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
+    """Kafka does not answer, or refuses."""
+    return purpose.error(
+        "kafka_unreachable",
+        f"Kafka at {brokers} does not give what {purpose.use} needs: {error_text(error)}",
+        f"Check {purpose.brokers}, {purpose.settings}.* and that the brokers run.",
+        retriable=True,
+    )
+
+
+def error_text(error: object) -> str:
+    """The text of a KafkaError, or of anything else."""
+    text = getattr(error, "str", None)
+    return str(text()) if callable(text) else str(error)
+
+
+def _open(
+    kind: str, purpose: Purpose, settings: Mapping[str, str], callbacks: Mapping[str, Any]
+) -> Any:
+    kafka = load_client(purpose)
+    try:
+        # The client's own log goes where ours goes, and says what we do not.
+        return getattr(kafka, kind)({"log_level": "2", **settings, **callbacks}, logger=log)
+    except (kafka.KafkaException, TypeError, ValueError) as error:
+        text = error_text(error.args[0])
+        for name, value in settings.items():
+            if value and names_a_secret(name):
+                text = text.replace(value, HIDDEN)
+        raise purpose.error(
+            "kafka_setting",
+            f"Kafka's client refuses a setting of {purpose.settings}.*: {text}",
+            "Use librdkafka's settings: ssl.ca.location, sasl.username, sasl.password and so on "
+            "(its CONFIGURATION.md lists them).",
+        ) from None

@@ -1,0 +1,123 @@
+"""Settings of Kafka's Java clients, as Debezium's users write them, in librdkafka's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.errors import HeadraceError
+
+# Of the Java client, without a meaning for this one.
+_JAVA_ONLY = frozenset(
+    [
+        "default.api.timeout.ms",
+        "interceptor.classes",
+        "key.deserializer",
+        "max.poll.records",
+        "metric.reporters",
+        "request.timeout.ms",
+        "value.deserializer",
+    ]
+)
+# Certificates in PEM: texts in settings, and files.
+_PEM_TEXTS = {
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+}
+_CONNECTION = re.compile(
+    r"bootstrap\.servers|client\.(id|dns\.lookup)|(security|sasl|ssl|socket|broker|reconnect)\..+"
+    r"|log_level"
+)
+_OPTION = re.compile(r'\b(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
+_PASSWORD_MODULES = ("PlainLoginModule", "ScramLoginModule")
+_LOGINS = {
+    "username": "sasl.username",
+    "password": "sasl.password",
+}
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What a client is for: the words of its errors."""
+
+    area: str
+    """First part of the codes of its errors, e.g. `signals`."""
+    use: str
+    """e.g. "the kafka channel"."""
+    enabled_by: str
+    """What in the configuration asks for it, e.g. "signal.enabled.channels has kafka"."""
+    settings: str
+    """Prefix of its settings, e.g. `signal.consumer`."""
+    brokers: str
+    """The property that names the brokers."""
+
+    def error(
+        self, code: str, message: str, remedy: str, *, retriable: bool = False
+    ) -> HeadraceError:
+        """An error of this client."""
+        return HeadraceError(f"{self.area}.{code}", message, remedy, retriable=retriable)
+
+
+def client_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) -> dict[str, str]:
+    """`given` (without their prefix, names in any case) and the brokers, as librdkafka writes them.
+
+    Logins with a password, PEM certificates and what only has another spelling are translated.
+    Raises HeadraceError(".kafka_setting") for a login of Java that is none of these.
+    """
+    settings = {
+        name.lower(): text for name, text in given.items() if name.lower() not in _JAVA_ONLY
+    }
+    settings["bootstrap.servers"] = brokers
+    if "sasl.jaas.config" in settings:
+        settings |= _login(purpose, settings.pop("sasl.jaas.config"))
+    if settings.get("auto.offset.reset") == "none":
+        settings["auto.offset.reset"] = "error"
+    if settings.get("ssl.endpoint.identification.algorithm") == "":
+        settings["ssl.endpoint.identification.algorithm"] = "none"
+    return _certificates(settings)
+
+
+def connection_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of a consumer's settings that a producer shares: brokers, login, TLS."""
+    return {name: text for name, text in settings.items() if _CONNECTION.fullmatch(name)}
+
+
+def offset_reset(settings: Mapping[str, str]) -> str:
+    """Where reading begins that nobody has begun: earliest, latest or error."""
+    text = settings.get("auto.offset.reset", "earliest").strip().lower()
+    return {
+        "smallest": "earliest",
+        "beginning": "earliest",
+        "largest": "latest",
+        "end": "latest",
+    }.get(text, text)
+
+
+def _certificates(settings: dict[str, str]) -> dict[str, str]:
+    if settings.pop("ssl.truststore.type", "").upper() == "PEM" and (
+        "ssl.truststore.location" in settings
+    ):
+        settings["ssl.ca.location"] = settings.pop("ssl.truststore.location")
+    if settings.pop("ssl.keystore.type", "").upper() == "PEM" and (
+        "ssl.keystore.location" in settings
+    ):
+        # One file holds the certificate and its key.
+        file = settings.pop("ssl.keystore.location")
+        settings |= {"ssl.certificate.location": file, "ssl.key.location": file}
+    return {_PEM_TEXTS.get(name, name): text for name, text in settings.items()}
+
+
+def _login(purpose: Purpose, jaas: str) -> dict[str, str]:
+    """User and password of Java's login configuration."""
+    options = {name: re.sub(r"\\(.)", r"\1", text) for name, text in _OPTION.findall(jaas)}
+    login = {_LOGINS[name]: text for name, text in options.items() if name in _LOGINS}
+    if len(login) != len(_LOGINS) or not any(module in jaas for module in _PASSWORD_MODULES):
+        raise purpose.error(
+            "kafka_setting",
+            f"{purpose.settings}.sasl.jaas.config is not the login of a user with a password",
+            "Remove it and use librdkafka's settings: sasl.mechanism, sasl.username, "
+            "sasl.password, sasl.oauthbearer.*, sasl.kerberos.*.",
+        )
+    return login

@@ -1,0 +1,75 @@
+"""Notifications of a snapshot: decided with its chunks, and written by their tasks."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.signals.notifications import INITIAL, Notifier
+from headrace.snapshots.chunks import Chunk
+
+
+def announcements(
+    notifier: Notifier, names: Sequence[str], chunks: Sequence[Chunk], *, begins: bool
+) -> tuple[dict[str, Any], ...]:
+    """The notifications of a range of chunks that tasks write, as JSON objects: each with the
+    number of its chunk in the range and whether it comes `behind` it. `names` are all tables;
+    `begins`: the snapshot does here."""
+    if not notifier.enabled:
+        return ()
+    listed = ",".join(names)
+    written: list[dict[str, Any]] = []
+
+    def announce(number: int, kind: str, *, behind: bool, **data: str) -> None:
+        notification = notifier.notify(str(uuid.uuid4()), kind, INITIAL, data)
+        written.append({"chunk": number, "behind": behind, "notification": notification.to_json()})
+
+    for number, chunk in enumerate(chunks):
+        name = names[chunk.table]
+        if chunk.first:
+            if begins and number == 0:
+                announce(number, "STARTED", behind=False)
+            announce(
+                number,
+                "IN_PROGRESS",
+                behind=False,
+                current_collection_in_progress=name,
+                data_collections=listed,
+            )
+        if chunk.last:
+            announce(
+                number,
+                "TABLE_SCAN_COMPLETED",
+                behind=True,
+                scanned_collection=name,
+                data_collections=listed,
+                status="SUCCEEDED",
+            )
+            if chunk.last == "run":
+                announce(number, "COMPLETED", behind=True)
+    return () if notifier.topic is None else tuple(written)
+
+
+@dataclass(frozen=True)
+class ChunkAnnouncements:
+    """The notifications around one chunk, for `topic`: before its rows and behind them."""
+
+    topic: str
+    before: tuple[dict[str, Any], ...] = ()
+    behind: tuple[dict[str, Any], ...] = ()
+
+    @staticmethod
+    def of(
+        topic: str | None, notifications: Sequence[dict[str, Any]], chunk: int
+    ) -> ChunkAnnouncements | None:
+        """Those of the chunk with this number, of all of its range; None: there are none."""
+        mine = [entry for entry in notifications if entry["chunk"] == chunk]
+        if not mine or topic is None:
+            return None
+        return ChunkAnnouncements(
+            topic,
+            tuple(entry["notification"] for entry in mine if not entry["behind"]),
+            tuple(entry["notification"] for entry in mine if entry["behind"]),
+        )

@@ -1,0 +1,89 @@
+"""The tables of a snapshot: how an offset lists them, and in which order they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from headrace.snapshots.chunks import Cut
+
+
+class Leaf(NamedTuple):
+    """A partition with rows, or a table that has no partitions: its identity in the database, how
+    many pages it has, and how many rows by the statistics (0 or less: nobody counted them)."""
+
+    id: int
+    schema: str
+    name: str
+    pages: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class SnapshotTable:
+    """A table that holds rows. `opens`: it is the first captured table (the marker `first` is left
+    out when that one is empty). `condition` is of the signal that asked for it; it is checked when
+    it is used."""
+
+    id: int
+    schema: str
+    table: str
+    kind: Cut
+    leaves: tuple[Leaf, ...]
+    opens: bool
+    condition: str | None = None
+
+    @property
+    def name(self) -> str:
+        """schema.table"""
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def pages(self) -> int:
+        """Of all leaves."""
+        return sum(leaf.pages for leaf in self.leaves)
+
+    def to_json(self) -> list[Any]:
+        """For offsets."""
+        leaves = [list(leaf) for leaf in self.leaves]
+        members = [self.id, self.schema, self.table, str(self.kind), leaves, self.opens]
+        return members if self.condition is None else [*members, self.condition]
+
+    @staticmethod
+    def from_json(data: list[Any]) -> SnapshotTable:
+        """The reverse of `to_json`."""
+        identity, schema, table, kind, leaves, *rest = data
+        parts = tuple(Leaf(*leaf) for leaf in leaves)
+        return SnapshotTable(identity, schema, table, Cut(kind), parts, *rest)
+
+
+@dataclass(frozen=True)
+class ReadingOrder:
+    """The order in which a snapshot reads its tables. `by_rows` is
+    snapshot.tables.order.by.row.count (disabled, ascending, descending)."""
+
+    by_rows: str
+    chunk_bytes: int
+    page_bytes: int
+
+    def of(
+        self,
+        tables: Sequence[SnapshotTable],
+        rows: Callable[[Leaf], int],
+        has_key: Callable[[SnapshotTable], bool],
+    ) -> list[SnapshotTable]:
+        """The tables as they come, or by their number of `rows`; but where they are more than one
+        chunk, those first that cannot be resumed: the ones without any key, and large ones without
+        a usable one."""
+        ordered = list(tables)
+        if self.by_rows != "disabled":
+            counts = {table.id: sum(map(rows, table.leaves)) for table in tables}
+            ordered.sort(key=lambda table: counts[table.id], reverse=self.by_rows == "descending")
+        if sum(table.pages for table in tables) * self.page_bytes > self.chunk_bytes:
+            ordered.sort(key=lambda table: self._resumes(table, has_key))
+        return ordered
+
+    def _resumes(self, table: SnapshotTable, has_key: Callable[[SnapshotTable], bool]) -> bool:
+        small = table.pages * self.page_bytes <= self.chunk_bytes
+        return table.kind is Cut.KEY or (small and has_key(table))
