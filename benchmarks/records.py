@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from headrace.connect.records import group_by_shape
-from headrace.connect.rows import RowTable
+from headrace.connect.rows import RowTable, Sequences
 from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
@@ -107,7 +107,7 @@ def measure(tables: int) -> tuple[float, float]:
 
     def convert() -> int:
         records = group_by_shape(table, shapes)
-        return sum(batch.num_rows for batch in converter.convert(records, 1))
+        return sum(batch.num_rows for batch in converter.convert(records, Sequences(1)))
 
     return best(index.run), best(convert)
 

@@ -10,19 +10,19 @@ import numpy as np
 
 from headrace.connect.records import (
     Cell,
+    Choice,
+    Concat,
     Constant,
     Image,
-    LsnPair,
-    Marker,
     Node,
     OrderField,
+    Part,
     ProcessingTime,
     RowField,
     Struct,
     TransactionField,
-    TransactionLsn,
 )
-from headrace.connect.rows import MARKERS, NULL, RowTable
+from headrace.connect.rows import NULL, RowTable
 from headrace.connect.schema import Schema
 from headrace.converters.json.values import JsonOptions, quote, render, render_cell
 
@@ -40,7 +40,7 @@ def cells_of(address: int) -> list[tuple[str, bytes]]:
         kind = ctypes.string_at(address, 1).decode()
         address += 1
         text = b""
-        if kind == "t":
+        if kind in "tb":
             (length,) = struct.unpack("!I", ctypes.string_at(address, 4))
             text = ctypes.string_at(address + 4, length)
             address += 4 + length
@@ -70,7 +70,7 @@ class PlainRenderer:
         transaction = self.table.transactions[row["transaction"]]
         match node:
             case Struct():
-                if node.image is not None and _image(row, node.image) == 0:
+                if node.image is not None and _image(row, transaction, node.image) == 0:
                     return "null"
                 members = (
                     f"{quote(field.name)}:{self.node(member, number)}"
@@ -78,7 +78,7 @@ class PlainRenderer:
                 )
                 return "{" + ",".join(members) + "}"
             case Cell():
-                return self._cell(node, row)
+                return self._cell(node, row, transaction)
             case RowField():
                 value = int(row[node.name])
                 if node.character:
@@ -90,37 +90,42 @@ class PlainRenderer:
             case OrderField():
                 assert self.table.orders is not None
                 return str(int(self.table.orders[number][node.name]))
-            case TransactionLsn():
-                xid = int(transaction["xid"])
-                return "null" if xid == NULL else f'"{xid}:{row["lsn"]}"'
-            case Marker():
-                marker = MARKERS[int(row["marker"])]
-                return self._null(node.schema) if marker == "false" else quote(marker)
-            case LsnPair():
-                last = int(transaction["last_commit"])
-                pair = [None if last == NULL else str(last), str(int(row["lsn"]))]
-                return quote(json.dumps(pair, separators=(",", ":")))
+            case Choice():
+                text = dict(node.texts).get(int(row[node.name]), node.otherwise)
+                return self._null(node.schema) if text is None else quote(text)
+            case Concat():
+                parts = [self._part(part, number) for part in node.parts]
+                if None in parts:
+                    return self._null(node.schema)
+                return quote("".join(part for part in parts if part is not None))
             case ProcessingTime():
                 return str(_CLOCK[node.unit])
             case Constant():
                 return render(node.schema, node.value, self.options)
+
+    def _part(self, part: Part, number: int) -> str | None:
+        text = self.node(part.node, number)
+        if text == "null":
+            return part.null
+        return part.before + (json.loads(text) if text[0] == '"' else text) + part.after
 
     def _null(self, schema: Schema) -> str:
         if schema.default is None:
             return "null"
         return render(schema, None, self.options)
 
-    def _cell(self, node: Cell, row: np.void) -> str:
-        address = _image(row, node.image)
+    def _cell(self, node: Cell, row: np.void, transaction: np.void) -> str:
+        address = _image(row, transaction, node.image)
         if address == 0:
             return self._null(node.schema)
-        kind, text = cells_of(address)[node.column]
-        if kind == "u" and node.image is not Image.OLD:
-            before = _image(row, Image.OLD) or _image(row, Image.OTHER)
+        cells = cells_of(address)
+        kind, text = cells[node.column] if node.column < len(cells) else ("n", b"")
+        if kind == "u" and node.image in (Image.NEW, Image.COUNTERPART, Image.KEY):
+            before = int(row["old"]) or int(row["counterpart"])
             known = cells_of(before)[node.column] if before else ("u", b"")
-            if known[0] == "t":
+            if known[0] in "tb":
                 kind, text = known
-        if kind == "t":
+        if kind in "tb":
             return render_cell(node, text, self.options).decode()
         value = node.unavailable if kind == "u" else None
         if value is None:
@@ -130,7 +135,9 @@ class PlainRenderer:
         )
 
 
-def _image(row: np.void, image: Image) -> int:
+def _image(row: np.void, transaction: np.void, image: Image) -> int:
+    if image is Image.TRANSACTION:
+        return int(transaction["image"])
     if image is Image.KEY:
         return int(row["new"]) or int(row["old"])
     return int(row[image.name.lower()])

@@ -16,30 +16,41 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import (
     Cell,
+    Choice,
+    Concat,
     Constant,
     Header,
     Image,
-    LsnPair,
-    Marker,
     Node,
     OrderField,
+    Part,
     ProcessingTime,
     Records,
     RowField,
     Shape,
     Struct,
     TransactionField,
-    TransactionLsn,
     group_by_shape,
     struct_of,
 )
-from headrace.connect.rows import MARKERS, NULL, ORDER, ROW, TRANSACTION, RowTable
+from headrace.connect.rows import (
+    ADDRESSES,
+    MARKERS,
+    NULL,
+    ORDER,
+    ROW,
+    TRANSACTION,
+    TRANSACTION_NUMBERS,
+    RowTable,
+    Sequences,
+)
 from headrace.connect.schema import Schema, Type
+from headrace.connectors.postgresql.source import lsn_pair, transaction_identifier
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.debezium.decimals import decimal_schema
 from headrace.debezium.event_format import CURRENT
-from headrace.debezium.source_info import snapshot_schema
+from headrace.debezium.source_info import snapshot_marker, snapshot_schema
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.replication.pgoutput import cell, image
 from tests.converters.plain_renderer import NOW, PlainRenderer
@@ -104,18 +115,48 @@ def cells(draw: st.DrawFn) -> Cell:
     )
 
 
+def choices() -> st.SearchStrategy[Choice]:
+    texts = st.dictionaries(
+        st.sampled_from([0, 1, 6, ord("c"), ord("u"), 255]), st.one_of(st.none(), TEXTS)
+    )
+    return st.builds(
+        lambda name, given, otherwise: Choice(TEXT, name, tuple(given.items()), otherwise),
+        st.sampled_from(["operation", "marker"]),
+        texts,
+        st.one_of(st.none(), TEXTS),
+    )
+
+
+def concats() -> st.SearchStrategy[Concat]:
+    nodes = st.one_of(
+        cells(),
+        st.sampled_from(["lsn", "ordinal"]).map(lambda name: RowField(NUMBER, name)),
+        st.just(RowField(TEXT, "operation", character=True)),
+        st.sampled_from(["xid", "last_commit"]).map(lambda n: TransactionField(NUMBER, n)),
+        st.just(OrderField(NUMBER, "total")),
+        choices(),
+        st.one_of(st.none(), TEXTS).map(lambda text: Constant(TEXT, text)),
+    )
+    parts = st.builds(Part, nodes, TEXTS, TEXTS, st.one_of(st.none(), TEXTS))
+    return st.lists(parts, max_size=4).map(lambda found: Concat(TEXT, tuple(found)))
+
+
 LEAVES: st.SearchStrategy[Node] = st.one_of(
     cells(),
     cells(),
-    st.sampled_from(["position", "lsn", "ordinal", "part", "size"]).map(
+    st.sampled_from(["position", "position_low", "lsn", "ordinal", "part", "size"]).map(
         lambda name: RowField(NUMBER, name)
     ),
     st.just(RowField(TEXT, "operation", character=True)),
-    st.sampled_from(list(TRANSACTION.names or ())).map(lambda n: TransactionField(NUMBER, n)),
+    st.sampled_from(list(TRANSACTION.names or ())[:TRANSACTION_NUMBERS]).map(
+        lambda n: TransactionField(NUMBER, n)
+    ),
     st.sampled_from(list(ORDER.names or ())).map(lambda name: OrderField(NUMBER, name)),
-    st.just(TransactionLsn(TEXT)),
-    st.just(Marker(snapshot_schema(CURRENT))),
-    st.just(LsnPair(TEXT)),
+    choices(),
+    st.just(snapshot_marker(snapshot_schema(CURRENT))),
+    st.just(transaction_identifier()),
+    st.just(lsn_pair(TEXT)),
+    concats(),
     st.sampled_from(["ms", "us", "ns"]).map(lambda unit: ProcessingTime(NUMBER, unit)),
     st.one_of(st.none(), TEXTS).map(lambda text: Constant(TEXT, text)),
 )
@@ -150,7 +191,7 @@ class Memory:
         return len(self._images)
 
     def row(self, **fields: object) -> None:
-        """A row; `old`, `new` and `other` are numbers of images."""
+        """A row; its ADDRESSES are numbers of images."""
         self._rows.append(fields)
 
     def table(self, transactions: np.ndarray | None = None) -> RowTable:
@@ -161,13 +202,18 @@ class Memory:
         for number, fields in enumerate(self._rows):
             orders[number] = (number * 7, number)
             for name, value in fields.items():
-                if name in ("old", "new", "other") and value:
+                if name in ADDRESSES and value:
                     at = int(value) - 1  # type: ignore[call-overload]
                     rows[number]["size"] += len(self._images[at])
                     value = address_of(buffer) + int(starts[at])
                 rows[number][name] = value
         if transactions is None:
             transactions = np.zeros(1, TRANSACTION)
+        for entry in transactions:
+            at = int(entry["image"]) - 1
+            if at >= 0:
+                entry["size"] = len(self._images[at])
+                entry["image"] = address_of(buffer) + int(starts[at])
         return RowTable(rows, transactions, (buffer,), orders)
 
 
@@ -187,21 +233,24 @@ def tables(draw: st.DrawFn) -> RowTable:
         memory.row(
             **{
                 name: memory.place(raw_image() if draw(st.booleans()) else None)
-                for name in ("old", "new", "other")
+                for name in ADDRESSES
             },
             position=draw(st.integers(0, 2**63 - 1)),
+            position_low=draw(st.integers(0, 2**63 - 1)),
             lsn=draw(st.integers(0, 2**63 - 1)),
             ordinal=number,
             part=draw(st.integers(0, 2)),
             transaction=draw(st.integers(0, 1)),
             relation=draw(st.integers(0, 1)),
             operation=ord(draw(st.sampled_from("cud\0"))),
-            marker=draw(st.integers(0, len(MARKERS) - 1)),
+            marker=draw(st.integers(0, len(MARKERS))),
             flags=draw(st.integers(0, 3)),
         )
     transactions = np.zeros(2, TRANSACTION)
     for name in TRANSACTION.names or ():
         transactions[name] = [draw(st.integers(0, 2**62)), draw(st.sampled_from([NULL, 0, -1]))]
+    transactions["image"] = [memory.place(raw_image()), 0]
+    transactions["size"] = 0
     return memory.table(transactions)
 
 
@@ -214,7 +263,7 @@ def converted(
     converter = JsonConverter(key, value or key, key)
     records: list[dict[str, object]] = []
     with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
-        for batch in converter.convert(group_by_shape(table, shapes), 1):
+        for batch in converter.convert(group_by_shape(table, shapes), Sequences(1)):
             records += json.loads(json.dumps(batch.to_pylist(), default=bytes.decode))
     return records
 
@@ -280,7 +329,7 @@ def test_a_null_root_is_an_absent_value_with_and_without_schemas(schemas: bool) 
 def test_a_header_of_an_absent_image_has_no_value() -> None:
     memory = Memory()
     memory.row(new=memory.place(image(cell(b"1"))), operation=ord("c"), flags=2, part=2)
-    header = Header("other", struct(Image.OTHER, [text_cell(0)]), on="create")
+    header = Header("other", struct(Image.COUNTERPART, [text_cell(0)]), on="create")
     value = struct_of(None, {"a": text_cell(0)})
     (record,) = converted(memory.table(), {0: Shape("t", None, value, (header,))})
     assert record["headers"] == [{"key": "other", "value": None}]
@@ -293,9 +342,9 @@ def test_a_text_that_is_shown_many_times_has_room_in_key_value_and_header() -> N
     raw = image(cell(text))
     number = memory.place(raw)
     for part in (0, 2):
-        memory.row(new=number, other=number, operation=ord("c"), flags=2, part=part)
+        memory.row(new=number, counterpart=number, operation=ord("c"), flags=2, part=part)
     many = struct_of(None, {f"copy {n}": text_cell(0, Image.KEY) for n in range(9)})
-    header = struct_of(None, {f"copy {n}": text_cell(0, Image.OTHER) for n in range(9)})
+    header = struct_of(None, {f"copy {n}": text_cell(0, Image.COUNTERPART) for n in range(9)})
     shape = Shape("t", many, many, (Header("h", header, on="create"),))
     records = converted(memory.table(), {0: shape})
     shown = {f"copy {n}": text.decode() for n in range(9)}
@@ -309,13 +358,15 @@ def test_images_of_more_columns_than_postgresql_has_are_served(columns: int) -> 
     memory = Memory()
     raw = image(*(cell(b"%d" % n) for n in range(columns)))
     memory.row(
-        old=memory.place(raw), new=memory.place(raw), other=memory.place(raw),
+        old=memory.place(raw), new=memory.place(raw), counterpart=memory.place(raw),
         operation=ord("u"), flags=2, part=2,
     )  # fmt: skip
     members: dict[str, Node] = {}
-    for chosen in (Image.OLD, Image.NEW, Image.OTHER):
+    for chosen in (Image.OLD, Image.NEW, Image.COUNTERPART):
         members |= {f"{chosen.name} {n}": text_cell(n, chosen) for n in range(columns)}
-    header = Header("last", struct_of(None, {"a": text_cell(columns - 1, Image.OTHER)}), "create")
+    header = Header(
+        "last", struct_of(None, {"a": text_cell(columns - 1, Image.COUNTERPART)}), "create"
+    )
     shape = Shape("t", None, struct_of(None, members), (header,))
     (record,) = converted(memory.table(), {0: shape})
     value = json.loads(str(record["value"]))
@@ -332,7 +383,7 @@ def test_records_of_several_tables_are_refused() -> None:
         place = np.arange(1, dtype=np.int64) + len(both)
         both.append(Records(shape, memory.table(), np.zeros(1, np.int64), place))
     with pytest.raises(HeadraceError) as raised:
-        list(JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(both, 1))
+        list(JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(both, Sequences(1)))
     assert raised.value.code == "converters.several_tables"
 
 
@@ -375,6 +426,6 @@ def test_records_seen_as_another_shape_render_as_that_shape() -> None:
     envelope = struct_of(None, {"after": struct(Image.NEW, [text_cell(0)])})
     (records,) = group_by_shape(memory.table(), {0: Shape("t", None, envelope)})
     unwrapped = records.with_shape(Shape("unwrapped", None, struct(Image.NEW, [text_cell(0)])))
-    (batch,) = JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert([unwrapped], 1)
+    (batch,) = JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert([unwrapped], Sequences(1))
     assert batch.column("topic").to_pylist() == ["unwrapped", "unwrapped"]
     assert batch.column("value").to_pylist() == ['{"member \\"0\\"":"a"}', None]

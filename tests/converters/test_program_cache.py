@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from headrace.connect.rows import RowTable
+from headrace.connect.rows import RowTable, Sequences
 from headrace.connect.sized_cache import SizedCache
 from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.slices import FactsPacker, LogSlice
@@ -65,7 +65,7 @@ def convert(converter: JsonConverter, relations: dict[int, RelationFacts]) -> No
     packed = {n: pack(relation) for n, relation in relations.items()}
     rows_and_images = pack_inline(table.rows, table.transactions)
     for records in LogSlice(rows_and_images, 0, len(table), 1, packed, SETTINGS).read():
-        for _batch in converter.convert(records, 1):
+        for _batch in converter.convert(records, Sequences(1)):
             pass
 
 

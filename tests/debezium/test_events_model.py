@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.schema import Field, Schema, Type
-from headrace.debezium import source_info
+from headrace.connectors.postgresql.messages import MESSAGE_KEY, message_value_schema
+from headrace.connectors.postgresql.source import postgresql_source
 from headrace.debezium.envelope import envelope_schema, key_schema, value_schema
 from headrace.debezium.event_format import CURRENT
 from headrace.debezium.keys import KeyRules
-from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
 from headrace.debezium.topics import TopicNames, sanitized
 from headrace.errors import HeadraceError
 
@@ -37,9 +37,7 @@ def test_the_envelope_is_debeziums() -> None:
     topic = "fulfillment.inventory.orders"
     columns = (Field("id", Schema(Type.INT32, default=0)),)
     value = value_schema(topic, columns)
-    schema = json.loads(
-        envelope_schema(topic, value, source_info.postgresql_source(CURRENT), CURRENT).json
-    )
+    schema = json.loads(envelope_schema(topic, value, postgresql_source(CURRENT), CURRENT).json)
     assert schema["name"] == f"{topic}.Envelope"
     assert schema["version"] == 2
     assert [f["field"] for f in schema["fields"]] == [
@@ -65,8 +63,8 @@ def test_the_envelope_is_debeziums() -> None:
 def test_the_source_block_keeps_debeziums_order() -> None:
     names = "version connector name ts_ms snapshot db sequence ts_us ts_ns "
     names += "schema table txId lsn xmin origin origin_lsn"
-    assert " ".join(f.name for f in source_info.postgresql_source(CURRENT).fields) == names
-    snapshot = source_info.postgresql_source(CURRENT).field_named("snapshot")
+    assert " ".join(f.name for f in postgresql_source(CURRENT).fields) == names
+    snapshot = postgresql_source(CURRENT).field_named("snapshot")
     assert snapshot is not None
     assert snapshot.default == "false"
     assert dict(snapshot.parameters)["allowed"] == (

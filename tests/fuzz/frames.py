@@ -10,10 +10,10 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
-from headrace.connectors.postgresql import key_kernel
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.relational.events import RelationFacts
+from headrace.streaming import key_kernel
 from tests.connectors.postgresql.facts import KEYS, column
 from tests.connectors.postgresql.replication.pgoutput import (
     begin,
@@ -157,7 +157,7 @@ def _cells(body: bytes, place: int, columns: int) -> tuple[_Cells, int]:
         for _ in range(count):
             kind = body[place : place + 1]
             place += 1
-            if kind == b"t":
+            if kind in (b"t", b"b"):
                 (length,) = struct.unpack_from("!I", body, place)
                 place += 4
                 if place + length > len(body):
@@ -190,7 +190,7 @@ class Reference:
     def __post_init__(self) -> None:
         names = (
             decoder.OPEN, decoder.XID, decoder.COMMIT_US, decoder.FINAL_LSN, decoder.ORDINAL,
-            decoder.COMPLETE, decoder.WAL_END, decoder.REPLY, decoder.CHANGES, decoder.FILTERED,
+            decoder.COMPLETE, decoder.WAL_END, decoder.REPLY, decoder.FILTERED,
             decoder.TRANSACTION_HAS_ROWS,
         )  # fmt: skip
         self.words = dict.fromkeys(names, 0)
@@ -296,7 +296,6 @@ class Reference:
             words[decoder.FILTERED] += 1
         else:
             self._rows_of(table, oid, operation, body, lsn, size)
-        words[decoder.CHANGES] += 1
         words[decoder.ORDINAL] += 1
 
     def _rows_of(
@@ -351,8 +350,8 @@ class Reference:
             words = self.words
             self.rows.append(
                 (
-                    *images, words[decoder.FINAL_LSN], lsn, words[decoder.ORDINAL], part, value,
-                    size, words[decoder.TRANSACTION_ROW], oid, ord(kind), 2, 0, flags, 0,
+                    *images, 0, words[decoder.FINAL_LSN], 0, lsn, words[decoder.ORDINAL], part,
+                    value, size, words[decoder.TRANSACTION_ROW], oid, ord(kind), 2, 0, flags, 0,
                 )
             )  # fmt: skip
 
@@ -434,7 +433,7 @@ class Frames:
         ):
             count = int(words[word])
             found = np.frombuffer(read(memory, count * kind.itemsize), kind)
-            written = [name for name in kind.names or () if name != "xmin"]  # of planned ranges
+            written = [name for name in kind.names or () if name not in ("xmin", "image", "size")]
             assert [tuple(row) for row in found[written].tolist()] == wanted
         for word, value in expected.words.items():
             assert int(words[word]) == value, word

@@ -111,7 +111,7 @@ def test_packed_rows_have_the_images_and_transactions_that_they_had(
             row = np.zeros(1, ROW)
             row["transaction"] = transaction
             addresses = [base + int(starts[number - 1]) if number else 0 for number in chosen]
-            row["old"], row["new"], row["other"] = addresses
+            row["old"], row["new"], row["counterpart"] = addresses
             if any(addresses):
                 row["size"] = base + start - min(a for a in addresses if a)
             rows.append(row)
@@ -129,7 +129,7 @@ def test_packed_rows_have_the_images_and_transactions_that_they_had(
     assert isinstance(packed, np.ndarray)
     for row, (images, xid) in zip(loaded.rows, expected, strict=True):
         assert loaded.transactions[row["transaction"]]["xid"] == xid
-        for name, image in zip(("old", "new", "other"), images, strict=True):
+        for name, image in zip(("old", "new", "counterpart"), images, strict=True):
             if image is None:
                 assert row[name] == 0
                 continue

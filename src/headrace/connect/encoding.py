@@ -1,4 +1,20 @@
-"""How a cell's text becomes JSON: the codes shared by column types and the compiled encoders."""
+"""The forms of cells, and how they become JSON: the codes that column types and the compiled
+encoders share.
+
+The texts are headrace's own, whatever the database: what writes images brings its values into
+them. A text is UTF-8 and
+  an integer     decimal digits, a minus before them where it is negative, no needless zeros
+  a decimal      digits with a point and a fraction where it has one, digits on both sides of it
+  a float        a decimal, with `e` and a signed exponent where that is shorter; `NaN`,
+                 `Infinity`, `-Infinity`; the shortest digits that read back as the number
+  a boolean      `t` or `f`
+  bytes          `\\x` and two hexadecimal digits each
+  a date         `YYYY-MM-DD`, of the years 1 to 9999
+  a time         `HH:MM:SS`, and a point with 1 to 9 digits of the second where it has a fraction
+  a timestamp    a date, a space and a time; with time zone: in UTC, followed by `+00`
+A kernel leaves what has another form (infinite dates, years before 1) to the column's decoder.
+Binary cells hold numbers in little-endian byte order, as processors and Arrow have them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +22,7 @@ from enum import IntEnum
 
 
 class Encoding(IntEnum):
-    """What a compiled cell encoder writes for a non-null text cell.
+    """What form a cell has, and what a compiled encoder writes for it.
 
     A column type chooses a code and an int64 parameter; `headrace.converters.json.cells` has the
     kernel of each code. A kernel that meets a value outside its common case leaves the cell to
@@ -25,9 +41,9 @@ class Encoding(IntEnum):
     DECIMAL_STRING = 4
     """Plain decimal text in quotes; parameter: the scale, or -1 for the text as sent."""
     DOUBLE = 5
-    """`double precision` text as Java's Double.toString writes the number."""
+    """Text of a double as Java's Double.toString writes the number."""
     FLOAT = 6
-    """`real` text as Java's Float.toString writes the number."""
+    """Text of a float as Java's Float.toString writes the number."""
     BYTES_HEX = 7
     r"""`\x…` text as base64 in quotes."""
     DATE = 8
@@ -45,7 +61,7 @@ class Encoding(IntEnum):
     PYTHON = 14
     """Always rendered in Python."""
     NUMERIC_DOUBLE = 15
-    """`numeric` text as the nearest double."""
+    """Decimal text as the nearest double."""
     VARIABLE_DECIMAL = 16
     """`{"scale":…,"value":"base64"}`."""
     TIMETZ = 17
@@ -66,5 +82,21 @@ class Encoding(IntEnum):
     r"""`\x…` text as its hexadecimal digits in quotes."""
     JSON = 25
     """JSON text of our own making, copied."""
+    BINARY_BOOLEAN = 32
+    """Binary: one byte, 0 or 1."""
+    INT16_LE = 33
+    """Binary: an integer of 2 bytes."""
+    INT32_LE = 34
+    """Binary: an integer of 4 bytes."""
+    INT64_LE = 35
+    """Binary: an integer of 8 bytes."""
+    FLOAT32_LE = 36
+    """Binary: 4 bytes, as Java's Float.toString writes the number."""
+    FLOAT64_LE = 37
+    """Binary: 8 bytes, as Java's Double.toString writes the number."""
+    BYTES = 38
+    """Binary: bytes as base64 in quotes."""
+    BINARY_HEX = 39
+    """Binary: bytes as hexadecimal digits in quotes."""
     TRUNCATED_STRING = 40
     """A JSON string of the first UTF-16 code units; parameter: how many."""

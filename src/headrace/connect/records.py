@@ -19,21 +19,24 @@ from headrace.connect.schema import Field, Schema, Type
 
 
 class Image(IntEnum):
-    """Which image of a row a cell is read from."""
+    """Which image a cell is read from."""
 
     OLD = 0
     NEW = 1
-    OTHER = 2  # the other half of a key change
-    KEY = 3  # the new image where there is one, else the old one
+    COUNTERPART = 2  # of the other half of a key change
+    EXTRA = 3  # the row's source fields that are texts
+    TRANSACTION = 4  # its transaction's source fields that are texts
+    KEY = 5  # the new image where there is one, else the old one
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A column of an image: null, text, or unavailable; null in rows that lack the image.
+    """A column of an image: null, unavailable, or a value in the form that `encoding` names; null
+    in rows that lack the image.
 
     `null` is the value for a null on the wire (the made-up value of a NOT NULL column, else
-    None), `unavailable` the value a converter shows for one the log does not carry. `render`
-    turns text into JSON where the compiled encoders give up; `decode` into a Connect value.
+    None), `unavailable` the value a converter shows for one the log does not carry. `decode` turns
+    the cell's bytes into a Connect value, where a compiled encoder gives up.
     """
 
     schema: Schema
@@ -73,24 +76,14 @@ class OrderField:
 
 
 @dataclass(frozen=True, eq=False)
-class TransactionLsn:
-    """The transaction's number and the row's LSN, as in `771:23803690`; null without number."""
+class Choice:
+    """A text by the value of a byte of the row; None is null, and `otherwise` is for values that
+    `texts` does not have."""
 
     schema: Schema
-
-
-@dataclass(frozen=True, eq=False)
-class Marker:
-    """`source.snapshot`: the row's marker."""
-
-    schema: Schema
-
-
-@dataclass(frozen=True, eq=False)
-class LsnPair:
-    """`source.sequence`: a JSON array, as text, of last commit LSN and own LSN."""
-
-    schema: Schema
+    name: str
+    texts: tuple[tuple[int, str | None], ...]
+    otherwise: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +103,27 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a Concat: a number or text between two constant texts.
+
+    Where the node is null, `null` stands in place of all three; None: the whole Concat is null.
+    """
+
+    node: Cell | RowField | TransactionField | OrderField | ProcessingTime | Choice | Constant
+    before: str = ""
+    after: str = ""
+    null: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Concat:
+    """A text made of parts, as in `771:23803690`."""
+
+    schema: Schema
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Struct:
     """A struct of nodes; null in rows that lack `image` (None: never null)."""
 
@@ -117,22 +131,14 @@ class Struct:
     members: tuple[Node, ...]
     image: Image | None = None
 
-    def member(self, name: str) -> Node | None:
-        """The node of the field `name`, or None."""
-        for described, node in zip(self.schema.fields, self.members, strict=True):
-            if described.name == name:
-                return node
-        return None
-
 
 Node = (
     Cell
     | RowField
     | TransactionField
     | OrderField
-    | TransactionLsn
-    | Marker
-    | LsnPair
+    | Choice
+    | Concat
     | ProcessingTime
     | Constant
     | Struct
@@ -191,11 +197,6 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    @property
-    def tombstone(self) -> np.ndarray:
-        """Mask of the records without a value, bool."""
-        return np.asarray(np.equal(self.table.rows["operation"][self.rows], 0))
 
     def with_shape(self, shape: Shape) -> Records:
         """The same rows seen as another topic, key, value or headers."""

@@ -1,9 +1,5 @@
-"""The row table: one entry per record of a slice, with the places of its images in memory.
-
-An image is one row's cells in the layout of pgoutput's TupleData, whatever the database: int16
-number of columns (network byte order), then per column a kind byte: `t` (int32 length and that
-many bytes of text), `n` (null) or `u` (unavailable: a TOAST value the log does not carry).
-"""
+"""The row table: one entry per record of a slice, with the places of its images in memory (see
+`headrace.connect.images`)."""
 
 from __future__ import annotations
 
@@ -17,24 +13,31 @@ NULL = np.iinfo(np.int64).min
 
 ROW = np.dtype(
     [
-        ("old", "<i8"),  # address of the image before the change; 0: none
-        ("new", "<i8"),  # address of the image after the change; 0: none
-        ("other", "<i8"),  # a key change: the image that belongs to the other half
-        ("position", "<i8"),  # final LSN of the transaction, or the message's own LSN
+        # Addresses of images, in the order of `records.Image`; 0: the row has none.
+        ("old", "<i8"),  # before the change
+        ("new", "<i8"),  # after the change
+        ("counterpart", "<i8"),  # a key change: the image that belongs to the other half
+        ("extra", "<i8"),  # source fields of the row that are texts
+        # Where the row is in total order, 16 bytes: of its transaction, or the message's own.
+        ("position", "<i8"),
+        ("position_low", "<i8"),
         ("lsn", "<i8"),  # of the change
         ("ordinal", "<i8"),  # of the message in its transaction (BEGIN 0); of a snapshot's chunk
         ("part", "<i8"),  # of the record in its change (delete 0, tombstone 1, create 2)
         ("hash", "<u8"),  # of topic and key: which slice the record belongs to
-        ("size", "<i8"),  # bytes of log behind the record
+        ("size", "<i8"),  # bytes of log behind the record, its images among them
         ("transaction", "<i4"),  # index in the transaction table
         ("relation", "<i4"),  # index of the relation version
         ("operation", "u1"),  # Debezium's op as a character; 0: tombstone
-        ("kind", "u1"),  # 0 snapshot row, 1 non-transactional message, 2 transaction
+        ("kind", "u1"),  # see RowKind
         ("marker", "u1"),  # index in MARKERS
         ("flags", "u1"),  # see Flag
         ("filler", "<u4"),
     ]
 )
+
+ADDRESSES = ("old", "new", "counterpart", "extra")
+"""The fields of a row that are addresses of images."""
 
 TRANSACTION = np.dtype(
     [
@@ -46,8 +49,17 @@ TRANSACTION = np.dtype(
         ("origin_lsn", "<i8"),  # of the commit on the server that it was replicated from
         ("final_lsn", "<i8"),
         ("xmin", "<i8"),  # of the slot when the range was planned; NULL: not read
+        ("image", "<i8"),  # address of the image with its source fields that are texts; 0: none
+        ("size", "<i8"),  # bytes of that image
     ]
 )
+
+TRANSACTION_NUMBERS = 8
+"""Fields of a transaction, the first ones, that are numbers to show."""
+
+SEQUENCE_LENGTH, SHORT_SEQUENCE_LENGTH = 57, 41
+"""Characters of `sequence`: epoch(4) position(32) kind(1) ordinal(12) part(8), hexadecimal; the
+short form, of ranges that were planned with offsets of version 1, has a position of 16."""
 
 BEGIN, ENDING = ord("B"), ord("E")
 """Operations of a transaction's border records; no envelope shows them."""
@@ -69,11 +81,28 @@ ORDER = np.dtype([("total", "<i8"), ("collection", "<i8")])
 events there were, and where their counts by table begin."""
 
 
+class RowKind(IntEnum):
+    """A row's `kind`: what stands at its position, in the order of `sequence`."""
+
+    SNAPSHOT = 0
+    OUTSIDE = 1  # between transactions: messages, heartbeats, notifications, chunks
+    TRANSACTION = 2
+
+
 class Flag(IntEnum):
     """Bits of a row's `flags`."""
 
     FULL_OLD = 1  # the old image is a whole row, so its cells stand in for unavailable ones
-    KEY_CHANGE = 2  # one half of an update that changed the key: `other` holds the other key
+    KEY_CHANGE = 2  # one half of an update that changed the key: `counterpart` holds the other key
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """How the records of a slice are numbered: the epoch that their `sequence` begins with, and
+    how many characters it has."""
+
+    epoch: int
+    length: int = SEQUENCE_LENGTH
 
 
 def offset_in_row(name: str) -> int:

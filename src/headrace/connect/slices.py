@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from headrace.connect.records import Records
+    from headrace.connect.rows import Sequences
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Slice(Protocol):
     slices (snapshot chunks) open a connection."""
 
     @property
-    def epoch(self) -> int:
-        """First part of the records' `sequence`."""
+    def sequences(self) -> Sequences:
+        """How the records are numbered."""
         ...
 
     @property

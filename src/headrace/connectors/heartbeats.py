@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import ROW, TRANSACTION, RowTable
+from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
 from headrace.debezium.heartbeats import heartbeat
 
 
@@ -40,7 +40,7 @@ class HeartbeatSlice:
 
     topic: str
     server: str
-    epoch: int
+    sequences: Sequences
     position: int
     kind: int
     ordinal: int

@@ -43,7 +43,9 @@ class _ShapeHeaders:
             else:
                 self.create = (header.name, compile_program(header.node, options))
         programs = [header[1] for header in (self.delete, self.create) if header is not None]
-        self.columns = max((program.columns for program in programs), default=0)
+        self.columns = max(
+            (max(program.columns, program.source_columns) for program in programs), default=0
+        )
         self.counted = any(program.counted for program in programs)
 
 
@@ -99,7 +101,6 @@ class ConvertedHeaders:
         table: RowTable,
         rows: np.ndarray,
         shapes: np.ndarray,
-        scratch: np.ndarray,
         state: np.ndarray,
         patches: Patches,
     ) -> pa.Array:
@@ -113,7 +114,7 @@ class ConvertedHeaders:
                     pa.array(np.zeros(count + 1, np.int32)), pa.array([], HEADER)
                 )
             return self._owner.tiled(self._same, count)
-        rendered = self._key_changes(table, rows, shapes, changed, scratch, state, patches)
+        rendered = self._key_changes(table, rows, shapes, changed, state, patches)
         return self._assemble(shapes, changed, rendered, count)
 
     def _key_changes(
@@ -122,7 +123,6 @@ class ConvertedHeaders:
         rows: np.ndarray,
         shapes: np.ndarray,
         changed: np.ndarray,
-        scratch: np.ndarray,
         state: np.ndarray,
         patches: Patches,
     ) -> list[tuple[str, bytes | None]]:
@@ -138,7 +138,9 @@ class ConvertedHeaders:
                 continue
             name, program = header
             row = int(rows[place])
-            needed = program.growth * int(table.rows["size"][row]) + program.largest + PADDING
+            transaction = table.transactions[table.rows["transaction"][row]]
+            size = int(table.rows["size"][row]) + int(transaction["size"])
+            needed = program.growth * size + program.largest + PADDING
             state[code.ROW_NUMBER] = -1 - place
             while True:
                 if needed + int(state[code.PATCH_BYTES]) > len(out):
@@ -147,10 +149,9 @@ class ConvertedHeaders:
                     program.address,
                     program.guard,
                     program.columns,
+                    program.source_columns,
                     base + row * table.rows.itemsize,
-                    address_of(table.transactions),
                     address_of(state),
-                    address_of(scratch),
                     address_of(out),
                 )
                 if end != code.MISSING:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.images import BINARY, CELL_BYTES, UNAVAILABLE, has_value, split
 from headrace.connect.kernels.memory import (
     copy,
     kernel,
     load8,
-    load16_be,
     load32,
-    load32_be,
     load32_signed,
     load64,
     store8,
@@ -25,9 +24,20 @@ from headrace.connect.kernels.memory import (
     store32,
     store64,
 )
-from headrace.connect.rows import NULL, ROW, TRANSACTION, offset_in_row
-from headrace.converters.json.cells import encode, put_int
-from headrace.converters.json.numbers import wrapping_multiply
+from headrace.connect.kernels.text import put_int, wrapping_multiply
+from headrace.connect.records import Image
+from headrace.connect.rows import (
+    ADDRESSES,
+    NULL,
+    ROW,
+    SHORT_SEQUENCE_LENGTH,
+    TRANSACTION,
+    TRANSACTION_NUMBERS,
+    offset_in_row,
+    offset_in_transaction,
+)
+from headrace.converters.json.binary import encode_binary
+from headrace.converters.json.cells import encode
 
 # Instructions: ten int64 each.
 WORDS = 10
@@ -42,26 +52,29 @@ UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
     NOTHING,
     ROW_INT,
     ROW_CHARACTER,
-    TRANSACTION_INT,
-    LSN_PAIR,
+    TRANSACTION_INT,  # B: bytes to take back where it is null, or TO_MARK; C: where to go on then
     CHOICE,
     CLOCK,
     CELL,
     STRUCT,
     ORDER_INT,
-    TRANSACTION_LSN,
+    TEXT_MARK,  # a Concat begins, which is null where a part is
+    PART_BEGIN,  # any node as a part of a Concat …
+    PART_END,  # … and its end: A and B are B and C of TRANSACTION_INT
     END_UNLESS_NULL,
-) = range(13)
+) = range(14)
+TO_MARK = -1
 
 # What `_run` and `emit_one` answer in place of the end of the output: cells are missing, or the
 # root is null, so there is no key, value or header.
 MISSING, NO_VALUE = -1, -2
 _NULL_BYTES = int.from_bytes(b"null", "little")
+_QUOTE = ord('"')
 
 # Why `emit` came back.
 DONE, FULL, UNUSUAL = range(3)
 
-# Words of `state` (int64).
+# Words of `state` (int64). `address` is an array's.
 (
     NEXT,
     STATUS,
@@ -75,13 +88,32 @@ DONE, FULL, UNUSUAL = range(3)
     MISS_COUNT,
     MOST_MISSES,
     ROW_NUMBER,  # of the row being rendered
-    FIRST_ROW,  # address of the table's rows, and of their orders
+    FIRST_ROW,  # address of the table's rows, of their transactions and of their orders
+    FIRST_TRANSACTION,
     FIRST_ORDER,
+    SCRATCH,  # address
     COLUMNS,  # that the scratch holds for each image
     VALUE_BYTES,  # what the rows that were rendered take
     KEY_BYTES,
-) = range(17)
-STATE_WORDS = 32
+    SELECTED,  # address of int64 row indexes
+    SHAPES,  # address of int64 per selected row: which of PROGRAMS
+    PROGRAMS,  # address of SHAPE_WORDS int64 per shape
+    START,  # selected rows to render: the first, and the end
+    COUNT,
+    MOST_ROWS,
+    VALUES,  # addresses of the output, its bytes, and where each row's ends and presence go
+    VALUES_CAPACITY,
+    VALUE_ENDS,
+    VALUE_PRESENT,
+    KEYS,
+    KEYS_CAPACITY,
+    KEY_ENDS,
+    KEY_PRESENT,
+    SEQUENCES,  # address
+    SEQUENCE_LENGTH,
+    EPOCH,
+) = range(36)
+STATE_WORDS = 40
 
 _SCATTER = 0x9E3779B97F4A7C1  # odd
 
@@ -97,80 +129,90 @@ _QUIET_ROWS = 8
     VALUE_CONSTANT,
     KEY_GROWTH,
     VALUE_GROWTH,
-    SHAPE_COLUMNS,  # that the programs read
+    SHAPE_COLUMNS,  # that the programs read of images of the table's rows
+    SHAPE_SOURCE_COLUMNS,  # and of images of source fields
     KEY_GUARD,  # see GUARDS
     VALUE_GUARD,
-) = range(9)
-SHAPE_WORDS = 9
+) = range(10)
+SHAPE_WORDS = 10
 
-OLD_THERE, NEW_THERE, OTHER_THERE, ROW_THERE = 1, 2, 4, 8
-GUARDS = (OLD_THERE, NEW_THERE, OTHER_THERE, OLD_THERE | NEW_THERE)
-"""By Image: what a row must have one of, or the root is null. ROW_THERE: the root has no guard."""
+_HAS_OLD, _HAS_NEW, _HAS_COUNTERPART, _HAS_EXTRA, _HAS_TRANSACTION, ALWAYS = 1, 2, 4, 8, 16, 32
+GUARDS = (
+    _HAS_OLD,
+    _HAS_NEW,
+    _HAS_COUNTERPART,
+    _HAS_EXTRA,
+    _HAS_TRANSACTION,
+    _HAS_OLD | _HAS_NEW,
+)
+"""By Image: what a row must have one of, or the root is null. ALWAYS: the root has no guard."""
 
-# The scratch: texts of the row's transaction and of the clock (three), then the cells of three
-# images. Texts repeat from row to row, so they are printed once; each is an int64 length and 32
-# bytes.
+# The scratch: texts of the row's transaction and of the clock (three), then the split cells of
+# five images. Texts repeat from row to row, so they are printed once; each is an int64 length and
+# 32 bytes.
 _TEXT_BYTES = 40
-_TRANSACTION_TEXTS = TRANSACTION.itemsize // 8
-_CELLS = (_TRANSACTION_TEXTS + 3) * _TEXT_BYTES
-_CELL_BYTES = 24
-SEQUENCE_LENGTH = 41
+_TEXT_OF_BYTE = _TEXT_BYTES // 8  # a transaction's fields have 8 bytes
+_CELLS = (TRANSACTION_NUMBERS + 3) * _TEXT_BYTES
+_SPLIT_IMAGES = 5
+_OLD_IMAGE, _NEW_IMAGE, _COUNTERPART_IMAGE = (
+    int(Image.OLD),
+    int(Image.NEW),
+    int(Image.COUNTERPART),
+)
+_EXTRA_IMAGE, _TRANSACTION_IMAGE, _KEY_IMAGE = (
+    int(Image.EXTRA),
+    int(Image.TRANSACTION),
+    int(Image.KEY),
+)
 
 _ROW_SIZE = ROW.itemsize
 _TRANSACTION_SIZE = TRANSACTION.itemsize
-_OLD = offset_in_row("old")
-_NEW = offset_in_row("new")
-_OTHER = offset_in_row("other")
-_POSITION = offset_in_row("position")
-_LSN = offset_in_row("lsn")
+_OLD, _NEW = offset_in_row("old"), offset_in_row("new")
+_COUNTERPART, _EXTRA = offset_in_row("counterpart"), offset_in_row("extra")
+_POSITION, _POSITION_LOW = offset_in_row("position"), offset_in_row("position_low")
 _ORDINAL = offset_in_row("ordinal")
 _PART = offset_in_row("part")
 _SIZE = offset_in_row("size")
 _TRANSACTION = offset_in_row("transaction")
 _OPERATION = offset_in_row("operation")
 _KIND = offset_in_row("kind")
-_LAST_COMMIT = int(TRANSACTION.fields["last_commit"][1])  # type: ignore[index]
+_IMAGE_OF_TRANSACTION = offset_in_transaction("image")
+_SIZE_OF_TRANSACTION = offset_in_transaction("size")
 _NULL = int(NULL)
 _HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint16)
+
+assert [offset_in_row(name) for name in ADDRESSES] == [0, 8, 16, 24]
+assert [name.upper() for name in ADDRESSES] == [image.name for image in Image][:4]
 
 
 def scratch_bytes(columns: int) -> int:
     """The scratch for shapes that read `columns` columns of an image."""
-    return _CELLS + 3 * _CELL_BYTES * columns
-
-
-@kernel
-def split(image, cells, columns):
-    """Image → one (kind, address, length) int64 triple for each of the first `columns` columns;
-    the kind of columns that the image does not have is 0."""
-    count = load16_be(image)
-    if count < columns:
-        for column in range(count, columns):
-            store64(cells + _CELL_BYTES * column, 0)
-        columns = count
-    place = image + 2
-    for column in range(columns):
-        kind = load8(place)
-        place += 1
-        target = cells + _CELL_BYTES * column
-        store64(target, kind)
-        if kind == 116:
-            length = load32_be(place)
-            store64(target + 8, place + 4)
-            store64(target + 16, length)
-            place += 4 + length
+    return _CELLS + _SPLIT_IMAGES * CELL_BYTES * columns
 
 
 @kernel
 def _hexadecimal(value, size, out):
-    """`size` bytes of `value` as two digits each."""
+    """`size` bytes of `value` as two digits each; returns their end."""
     for i in range(size):
         store16(out + 2 * i, np.int64(_HEXADECIMAL[(value >> (8 * (size - 1 - i))) & 255]))
+    return out + 2 * size
+
+
+@kernel
+def _put_sequence(row, epoch, length, out):
+    """Epoch(4), position(32, or 16 in the short form), kind(1), ordinal(12), part(8)."""
+    out = _hexadecimal(epoch, 2, out)
+    out = _hexadecimal(load64(row + _POSITION), 8, out)
+    if length != SHORT_SEQUENCE_LENGTH:
+        out = _hexadecimal(load64(row + _POSITION_LOW), 8, out)
+    store8(out, 48 + load8(row + _KIND))
+    out = _hexadecimal(load64(row + _ORDINAL), 6, out + 1)
+    _hexadecimal(load64(row + _PART), 4, out)
 
 
 @kernel
 def _print_transaction(transaction, texts):
-    for i in range(_TRANSACTION_TEXTS):
+    for i in range(TRANSACTION_NUMBERS):
         text = texts + _TEXT_BYTES * i
         value = load64(transaction + 8 * i)
         if value == _NULL:
@@ -182,7 +224,7 @@ def _print_transaction(transaction, texts):
 @kernel
 def _print_clock(state, texts):
     for i in range(3):
-        text = texts + _TEXT_BYTES * (_TRANSACTION_TEXTS + i)
+        text = texts + _TEXT_BYTES * (TRANSACTION_NUMBERS + i)
         value = load64(state + 8 * (CLOCK_MS + i))
         store64(text, put_int(value, text + 8) - text - 8)
 
@@ -202,10 +244,10 @@ def _patch(state, address, length, instruction, out):
     slot = patch_slot(address, instruction) & mask
     while True:
         patch = table + 32 * slot
-        found = load64(patch)
-        if found == 0:
+        cell = load64(patch)
+        if cell == 0:
             break
-        if found == address and load64(patch + 8) == instruction:
+        if cell == address and load64(patch + 8) == instruction:
             return copy(load64(patch + 16), load64(patch + 24), out)
         slot = (slot + 1) & mask
     count = load64(state + 8 * MISS_COUNT)
@@ -220,129 +262,124 @@ def _patch(state, address, length, instruction, out):
 
 
 @kernel
-def _run(program, row, texts, state, old, new, other, out):
+def _image(row, transaction, which):
+    """Address of an image of the row; 0: it has none."""
+    if which == _TRANSACTION_IMAGE:
+        return load64(transaction + _IMAGE_OF_TRANSACTION)
+    if which == _KEY_IMAGE:
+        new = load64(row + _NEW)
+        return new if new else load64(row + _OLD)
+    return load64(row + 8 * which)
+
+
+@kernel
+def _cell(at, row, cells, image_bytes, state, out):
+    """The cell that an instruction shows; returns its end, or MISSING."""
+    which = load64(at + A)
+    if which == _KEY_IMAGE:
+        which = _NEW_IMAGE if load64(row + _NEW) else _OLD_IMAGE
+    column = CELL_BYTES * load64(at + B)
+    cell = cells + image_bytes * which + column
+    kind = load64(cell)
+    if kind == UNAVAILABLE and (which == _NEW_IMAGE or which == _COUNTERPART_IMAGE):  # noqa: SIM109
+        # Unchanged: the old image may have the value (all columns under REPLICA IDENTITY FULL,
+        # otherwise those of the key). The create half of a key change finds the old image behind
+        # its counterpart.
+        stand_in = cell
+        if load64(row + _OLD):
+            stand_in = cells + column
+        elif load64(row + _COUNTERPART):
+            stand_in = cells + image_bytes * _COUNTERPART_IMAGE + column
+        if has_value(load64(stand_in)):
+            cell = stand_in
+            kind = load64(cell)
+    if has_value(kind):
+        address = load64(cell + 8)
+        length = load64(cell + 16)
+        encoding = load64(at + C)
+        if kind == BINARY:
+            end = encode_binary(address, length, encoding & 255, out)
+        else:
+            end = encode(address, length, encoding & 255, encoding >> 8, out)
+        if end < 0:
+            end = _patch(state, address, length, at, out)
+        return end
+    if kind == UNAVAILABLE:
+        return copy(load64(at + UNAVAILABLE_TEXT), load64(at + UNAVAILABLE_LENGTH), out)
+    return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+
+
+@kernel
+def _run(program, row, transaction, texts, state, cells, image_bytes, out):
     """One program over one row; returns the end of the output, MISSING or NO_VALUE."""
     at = program
     begin = out
+    mark = out
+    part = out
     missed = False
-    old_image = load64(row + _OLD)
-    new_image = load64(row + _NEW)
     while True:
         code = load64(at)
         out = copy(load64(at + PREFIX), load64(at + PREFIX_LENGTH), out)
         if code == CELL:
-            which = load64(at + A)
-            column = load64(at + B)
-            cells = new
-            if which == 0 or (which == 3 and new_image == 0):
-                cells = old
-            elif which == 2:
-                cells = other
-            cell = cells + 24 * column
-            kind = load64(cell)
-            if kind == 117 and which != 0:
-                # Unchanged TOAST: the old image may have the value (all columns under REPLICA
-                # IDENTITY FULL, otherwise those of the key). The create half of a key change
-                # finds the old image behind `other`.
-                stand_in = cell
-                if old_image:
-                    stand_in = old + 24 * column
-                elif load64(row + _OTHER):
-                    stand_in = other + 24 * column
-                if load64(stand_in) == 116:
-                    cell = stand_in
-                    kind = np.int64(116)
-            if kind == 116:
-                address = load64(cell + 8)
-                length = load64(cell + 16)
-                end = encode(address, length, load64(at + C) & 255, load64(at + C) >> 8, out)
-                if end < 0:
-                    end = _patch(state, address, length, at, out)
-                if end < 0:
-                    missed = True
-                else:
-                    out = end
-            elif kind == 117:
-                out = copy(load64(at + UNAVAILABLE_TEXT), load64(at + UNAVAILABLE_LENGTH), out)
+            end = _cell(at, row, cells, image_bytes, state, out)
+            if end < 0:
+                missed = True
             else:
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+                out = end
         elif code == ROW_INT:
             out = put_int(load64(row + load64(at + A)), out)
         elif code == TRANSACTION_INT:
-            text = texts + 5 * load64(at + A)
+            text = texts + _TEXT_OF_BYTE * load64(at + A)
             length = load64(text)
             if length < 0:
+                back = load64(at + B)
+                out = mark if back == TO_MARK else out - back
                 out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+                if load64(at + C):
+                    at = load64(at + C)
+                    continue
             else:
                 out = copy(text + 8, length, out)
         elif code == CLOCK:
-            text = texts + _TEXT_BYTES * (_TRANSACTION_TEXTS + load64(at + A) - CLOCK_MS)
+            text = texts + _TEXT_BYTES * (TRANSACTION_NUMBERS + load64(at + A) - CLOCK_MS)
             out = copy(text + 8, load64(text), out)
         elif code == CHOICE:
-            text = load64(at + B) + 16 * load8(row + load64(at + A))
+            # C: the last text, for all bytes from there on.
+            choice = min(load8(row + load64(at + A)), load64(at + C))
+            text = load64(at + B) + 16 * choice
             out = copy(load64(text), load64(text + 8), out)
         elif code == ROW_CHARACTER:
             character = load8(row + load64(at + A))
             if character == 0:
                 out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
             else:
-                store8(out, 34)
+                store8(out, _QUOTE)
                 store8(out + 1, character)
-                store8(out + 2, 34)
+                store8(out + 2, _QUOTE)
                 out += 3
-        elif code == LSN_PAIR:
-            # A JSON array inside a JSON string: its quotes are escaped.
-            store8(out, 34)
-            store8(out + 1, 91)
-            out += 2
-            text = texts + 5 * _LAST_COMMIT
-            length = load64(text)
-            if length < 0:
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-            else:
-                store8(out, 92)
-                store8(out + 1, 34)
-                out = copy(text + 8, length, out + 2)
-                store8(out, 92)
-                store8(out + 1, 34)
-                out += 2
-            store8(out, 44)
-            store8(out + 1, 92)
-            store8(out + 2, 34)
-            out = put_int(load64(row + _LSN), out + 3)
-            store8(out, 92)
-            store8(out + 1, 34)
-            store8(out + 2, 93)
-            store8(out + 3, 34)
-            out += 4
         elif code == ORDER_INT:
             index = (row - load64(state + 8 * FIRST_ROW)) // _ROW_SIZE
             order = load64(state + 8 * FIRST_ORDER) + 16 * index
             out = put_int(load64(order + load64(at + A)), out)
-        elif code == TRANSACTION_LSN:
-            length = load64(texts)  # the first text is the xid
-            if length < 0:
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-            else:
-                store8(out, 34)
-                out = copy(texts + 8, length, out + 1)
-                store8(out, 58)
-                out = put_int(load64(row + _LSN), out + 1)
-                store8(out, 34)
-                out += 1
         elif code == STRUCT:
-            image = load64(at + A)
-            present = new_image
-            if image == 0:
-                present = old_image
-            elif image == 2:
-                present = load64(row + _OTHER)
-            elif image == 3 and new_image == 0:
-                present = old_image
-            if present == 0:
+            if _image(row, transaction, load64(at + A)) == 0:
                 out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
                 at = load64(at + B)
                 continue
+        elif code == TEXT_MARK:
+            mark = out
+        elif code == PART_BEGIN:
+            part = out
+        elif code == PART_END:
+            length = out - part
+            if length == 4 and load32(part) == _NULL_BYTES:
+                back = load64(at + A)
+                out = mark if back == TO_MARK else part - back
+                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+                at = load64(at + B)
+                continue
+            if length >= 2 and load8(part) == _QUOTE:
+                out = copy(part + 1, length - 2, part)
         elif code == END:
             return np.int64(MISSING) if missed else out
         elif code == END_UNLESS_NULL:
@@ -354,60 +391,58 @@ def _run(program, row, texts, state, old, new, other, out):
 
 
 @kernel
-def _split_row(row, old, new, other, columns):
-    """Split the row's images; returns which of them it has."""
-    there = np.int64(ROW_THERE)
+def _split_row(row, transaction, cells, image_bytes, columns, source_columns):
+    """Split the first columns of the row's images; returns which of them it has."""
+    images = np.int64(ALWAYS)
     image = load64(row + _OLD)
     if image:
-        split(image, old, columns)
-        there |= OLD_THERE
+        split(image, cells, columns)
+        images |= _HAS_OLD
     image = load64(row + _NEW)
     if image:
-        split(image, new, columns)
-        there |= NEW_THERE
-    image = load64(row + _OTHER)
+        split(image, cells + image_bytes * _NEW_IMAGE, columns)
+        images |= _HAS_NEW
+    image = load64(row + _COUNTERPART)
     if image:
-        split(image, other, columns)
-        there |= OTHER_THERE
-    return there
+        split(image, cells + image_bytes * _COUNTERPART_IMAGE, columns)
+        images |= _HAS_COUNTERPART
+    image = load64(row + _EXTRA)
+    if image:
+        split(image, cells + image_bytes * _EXTRA_IMAGE, source_columns)
+        images |= _HAS_EXTRA
+    image = load64(transaction + _IMAGE_OF_TRANSACTION)
+    if image:
+        split(image, cells + image_bytes * _TRANSACTION_IMAGE, source_columns)
+        images |= _HAS_TRANSACTION
+    return images
 
 
 @kernel
-def emit(
-    rows,
-    selected,
-    shapes,
-    start,
-    count,
-    programs,
-    transactions,
-    state,
-    most_rows,
-    values,
-    values_capacity,
-    value_ends,
-    value_present,
-    keys,
-    keys_capacity,
-    key_ends,
-    key_present,
-    sequences,
-    scratch,
-    epoch,
-):
-    """Render rows start… of `selected` (int64 row indexes) until `count`, `most_rows` rows or a
-    full buffer; returns the number rendered.
+def emit(state):
+    """Render the selected rows from START until COUNT, MOST_ROWS rows or a full buffer; returns
+    the number rendered.
 
-    `shapes` (int64 per selected row) picks from `programs` (SHAPE_WORDS int64 per shape). `state`
-    says why the pass stopped and where, and leads to the cells that Python rendered. A row with a
-    cell that is not there yet is UNUSUAL: the rows behind it are looked through as well, so that
-    Python renders many cells at a time, and NEXT is the first of them.
+    STATUS says why the pass stopped and NEXT where; MISSES are the cells that Python renders. A
+    row with a cell that is not there yet is UNUSUAL: the rows behind it are looked through as
+    well, so that Python renders many cells at a time, and NEXT is the first of them.
     """
-    texts = scratch
-    image_bytes = _CELL_BYTES * load64(state + 8 * COLUMNS)
-    old = scratch + _CELLS
-    new = old + image_bytes
-    other = new + image_bytes
+    rows, selected = load64(state + 8 * FIRST_ROW), load64(state + 8 * SELECTED)
+    transactions = load64(state + 8 * FIRST_TRANSACTION)
+    shapes, programs = load64(state + 8 * SHAPES), load64(state + 8 * PROGRAMS)
+    count, most_rows = load64(state + 8 * COUNT), load64(state + 8 * MOST_ROWS)
+    values, keys = load64(state + 8 * VALUES), load64(state + 8 * KEYS)
+    values_capacity = load64(state + 8 * VALUES_CAPACITY)
+    keys_capacity = load64(state + 8 * KEYS_CAPACITY)
+    value_ends, key_ends = load64(state + 8 * VALUE_ENDS), load64(state + 8 * KEY_ENDS)
+    value_present = load64(state + 8 * VALUE_PRESENT)
+    key_present = load64(state + 8 * KEY_PRESENT)
+    sequence = load64(state + 8 * SEQUENCES)
+    sequence_length = load64(state + 8 * SEQUENCE_LENGTH)
+    epoch = load64(state + 8 * EPOCH)
+    patch_bytes = load64(state + 8 * PATCH_BYTES)
+    texts = load64(state + 8 * SCRATCH)
+    cells = texts + _CELLS
+    image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
     _print_clock(state, texts)
     printed = np.int64(0)
     value_end = values
@@ -416,37 +451,41 @@ def emit(
     status = DONE
     store32(value_ends, 0)
     store32(key_ends, 0)
-    i = start
+    i = load64(state + 8 * START)
     first_missing = np.int64(-1)
     quiet = 0
-    extra = load64(state + 8 * PATCH_BYTES)
     while i < count:
         row = rows + load64(selected + 8 * i) * _ROW_SIZE
         shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
-        size = load64(row + _SIZE)
+        transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+        size = load64(row + _SIZE) + load64(transaction + _SIZE_OF_TRANSACTION)
         value_bound = load64(shape + 8 * VALUE_GROWTH) * size + load64(shape + 8 * VALUE_CONSTANT)
         key_bound = load64(shape + 8 * KEY_GROWTH) * size + load64(shape + 8 * KEY_CONSTANT)
         if (
             done >= most_rows
-            or value_end - values + value_bound + extra > values_capacity
-            or key_end - keys + key_bound + extra > keys_capacity
+            or value_end - values + value_bound + patch_bytes > values_capacity
+            or key_end - keys + key_bound + patch_bytes > keys_capacity
         ):
             status = FULL
             break
-        transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
         if transaction != printed:
             _print_transaction(transaction, texts)
             printed = transaction
-        there = _split_row(row, old, new, other, load64(shape + 8 * SHAPE_COLUMNS))
+        images = _split_row(
+            row, transaction, cells, image_bytes, load64(shape + 8 * SHAPE_COLUMNS),
+            load64(shape + 8 * SHAPE_SOURCE_COLUMNS),
+        )  # fmt: skip
         next_key = np.int64(NO_VALUE)
         next_value = np.int64(NO_VALUE)
-        program = load64(shape + 8 * KEY_PROGRAM)
         store64(state + 8 * ROW_NUMBER, i)
-        if there & load64(shape + 8 * KEY_GUARD):
-            next_key = _run(program, row, texts, state, old, new, other, key_end)
-        if load8(row + _OPERATION) and there & load64(shape + 8 * VALUE_GUARD):
+        if images & load64(shape + 8 * KEY_GUARD):
+            program = load64(shape + 8 * KEY_PROGRAM)
+            next_key = _run(program, row, transaction, texts, state, cells, image_bytes, key_end)
+        if load8(row + _OPERATION) and images & load64(shape + 8 * VALUE_GUARD):
             program = load64(shape + 8 * VALUE_PROGRAM)
-            next_value = _run(program, row, texts, state, old, new, other, value_end)
+            next_value = _run(
+                program, row, transaction, texts, state, cells, image_bytes, value_end
+            )
         if next_key == MISSING or next_value == MISSING or first_missing >= 0:
             quiet = 0 if next_key == MISSING or next_value == MISSING else quiet + 1
             if first_missing < 0:
@@ -458,12 +497,7 @@ def emit(
             continue
         store8(key_present + done, 0 if next_key == NO_VALUE else 1)
         store8(value_present + done, 0 if next_value == NO_VALUE else 1)
-        sequence = sequences + SEQUENCE_LENGTH * done
-        _hexadecimal(epoch, 2, sequence)
-        _hexadecimal(load64(row + _POSITION), 8, sequence + 4)
-        store8(sequence + 20, 48 + load8(row + _KIND))
-        _hexadecimal(load64(row + _ORDINAL), 6, sequence + 21)
-        _hexadecimal(load64(row + _PART), 4, sequence + 33)
+        _put_sequence(row, epoch, sequence_length, sequence + sequence_length * done)
         if next_key != NO_VALUE:
             key_end = next_key
         if next_value != NO_VALUE:
@@ -483,16 +517,16 @@ def emit(
 
 
 @kernel
-def emit_one(program, guard, columns, row, transactions, state, scratch, out):
-    """One program over one row (a header of a key change), which reads `columns` columns and whose
-    root has a guard; returns the end, MISSING or NO_VALUE."""
-    image_bytes = _CELL_BYTES * load64(state + 8 * COLUMNS)
-    old = scratch + _CELLS
-    new = old + image_bytes
-    other = new + image_bytes
-    if _split_row(row, old, new, other, columns) & guard == 0:
-        return np.int64(NO_VALUE)
+def emit_one(program, guard, columns, source_columns, row, state, out):
+    """One program over one row (a header of a key change), which reads so many columns of images
+    and whose root has a guard; returns the end, MISSING or NO_VALUE."""
+    texts = load64(state + 8 * SCRATCH)
+    cells = texts + _CELLS
+    image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
+    transactions = load64(state + 8 * FIRST_TRANSACTION)
     transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
-    _print_transaction(transaction, scratch)
-    _print_clock(state, scratch)
-    return _run(program, row, scratch, state, old, new, other, out)
+    if _split_row(row, transaction, cells, image_bytes, columns, source_columns) & guard == 0:
+        return np.int64(NO_VALUE)
+    _print_transaction(transaction, texts)
+    _print_clock(state, texts)
+    return _run(program, row, transaction, texts, state, cells, image_bytes, out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,27 +10,32 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import (
     Cell,
+    Choice,
+    Concat,
     Constant,
     Image,
-    LsnPair,
-    Marker,
     Node,
     OrderField,
+    Part,
     ProcessingTime,
     RowField,
     Struct,
     TransactionField,
-    TransactionLsn,
 )
-from headrace.connect.rows import MARKERS, ORDER, ROW, offset_in_row, offset_in_transaction
+from headrace.connect.rows import (
+    ORDER,
+    ROW,
+    TRANSACTION_NUMBERS,
+    offset_in_row,
+    offset_in_transaction,
+)
 from headrace.connect.schema import Schema
 from headrace.converters import kernel as code
 from headrace.converters.json.values import JsonOptions, quote, render
-from headrace.debezium.event_format import SnapshotMarker
 from headrace.errors import HeadraceError
 
 _CLOCKS = {"ms": code.CLOCK_MS, "us": code.CLOCK_US, "ns": code.CLOCK_NS}
-_LARGEST_NUMBER = 64  # bytes that a number, an LSN pair or a cell's frame may take beside its text
+_LARGEST_NUMBER = 64  # bytes that a number or a cell's frame may take beside its text
 _GROWTH = 6  # bytes of JSON for a byte of text: a control character is an escape
 _UNESCAPED = (Encoding.RAW, Encoding.JSON, Encoding.HEX, Encoding.BYTES_HEX, Encoding.PYTHON)
 """Encodings of which the compiled pass writes no more bytes than the text has."""
@@ -42,20 +46,24 @@ class Program:
     """Instructions, and the memory that they point into.
 
     A row takes at most `largest` bytes, and `growth` bytes for each byte of its images, because
-    a text may be shown several times. `columns` is how many columns of an image are read;
-    `guard` is what a row must have, or the root is null.
-    `counted` says whether the rows' order in their transaction is. `cells` maps the address of an
-    instruction to the cell that Python renders when the kernel cannot.
+    a text may be shown several times. `columns` is how many columns of an image are read,
+    `source_columns` of an image of source fields; `guard` is what a row must have, or the root is
+    null. `counted` says whether the rows' order in their transaction is read. `cells` maps the
+    address of an instruction to the cell that Python renders when the kernel cannot.
     """
 
     address: int
     largest: int
     growth: int
     columns: int
+    source_columns: int
     guard: int
     counted: bool
     cells: dict[int, Cell]
     memory: tuple[np.ndarray, ...]
+
+
+_B, _C = code.B // 8, code.C // 8  # words of an instruction
 
 
 class _Fragments:
@@ -82,13 +90,14 @@ class _Compiler:
         self.instructions: list[list[int]] = []
         self.pending = b""
         self.cells: dict[int, Cell] = {}
-        self.jumps: list[tuple[int, int]] = []
+        self.jumps: list[tuple[int, int, int]] = []  # instruction, its word, target
         self.choices: list[tuple[int, list[tuple[int, int]]]] = []
         self.largest = PADDING
-        self.growth: dict[int, int] = {}
+        self.growth: dict[int, int] = {}  # bytes of JSON for a byte, by column
+        self.source_growth: dict[int, int] = {}
         self.counted = False
         self.guards: tuple[Image, ...] = ()
-        self.guard = code.ROW_THERE
+        self.guard = code.ALWAYS
 
     def add(
         self,
@@ -136,14 +145,14 @@ class _Compiler:
                 null = self.absent(node.schema, None)
                 opening = self.add(code.STRUCT, int(node.image), null=null)
                 self.cell(node)
-                self.jumps.append((opening, len(self.instructions)))
+                self.jumps.append((opening, _B, len(self.instructions)))
             case RowField():
                 operation = code.ROW_CHARACTER if node.character else code.ROW_INT
                 self.add(operation, _offset_of(node))
             case TransactionField():
                 self.add(
                     code.TRANSACTION_INT,
-                    offset_in_transaction(node.name),
+                    _offset_in_transaction(node),
                     null=self.absent(node.schema, None),
                 )
             case OrderField():
@@ -151,16 +160,10 @@ class _Compiler:
                 assert fields is not None
                 self.counted = True
                 self.add(code.ORDER_INT, int(fields[node.name][1]))
-            case TransactionLsn():
-                self.add(code.TRANSACTION_LSN)
-            case Marker():
-                at = self.add(code.CHOICE, offset_in_row("marker"))
-                texts = [json.dumps(marker).encode() for marker in MARKERS]
-                # Debezium leaves the default out, so it is what the converter makes of a null.
-                texts[MARKERS.index(SnapshotMarker.FALSE)] = self.absent(node.schema, None)
-                self.choices.append((at, [self.fragments.place(text) for text in texts]))
-            case LsnPair():
-                self.add(code.LSN_PAIR)
+            case Choice():
+                self.choice(node)
+            case Concat():
+                self.concat(node)
             case ProcessingTime():
                 self.add(code.CLOCK, _CLOCKS[node.unit])
             case Constant():
@@ -169,7 +172,7 @@ class _Compiler:
     def guarded(self, image: Image) -> bool:
         """Whether a struct around this place is null in rows that lack `image`."""
         if image is Image.KEY:
-            return any(guard is not Image.OTHER for guard in self.guards)
+            return any(guard in (Image.OLD, Image.NEW, Image.KEY) for guard in self.guards)
         return image in self.guards
 
     def cell(self, node: Cell) -> None:
@@ -185,7 +188,62 @@ class _Compiler:
         self.cells[at] = node
         # A column's cell may show the text of any image: unavailable ones show another's.
         growth = 1 if encoding in _UNESCAPED else _GROWTH
-        self.growth[node.column] = self.growth.get(node.column, 0) + growth
+        of_source = node.image in (Image.EXTRA, Image.TRANSACTION)
+        totals = self.source_growth if of_source else self.growth
+        totals[node.column] = totals.get(node.column, 0) + growth
+
+    def choice(self, node: Choice) -> None:
+        texts = dict(node.texts)
+        last = max(texts, default=-1) + 1
+        choices = [texts.get(value, node.otherwise) for value in range(last)] + [node.otherwise]
+        at = self.add(code.CHOICE, _offset_of_byte(node.name), c=last)
+        rendered = [
+            self.absent(node.schema, None) if text is None else self.constant(node.schema, text)
+            for text in choices
+        ]
+        self.largest += max(map(len, rendered))
+        self.choices.append((at, [self.fragments.place(text) for text in rendered]))
+
+    def concat(self, node: Concat) -> None:
+        """A number is printed where it belongs; another node is rendered as JSON, and the kernel
+        takes its quotes off."""
+        null = self.absent(node.schema, None)
+        required = [n for n, part in enumerate(node.parts) if part.null is None]
+        if any(n > 0 or not _is_number(node.parts[n]) for n in required):
+            self.add(code.TEXT_MARK)
+        self.pending += b'"'
+        to_end: list[tuple[int, int]] = []
+        for number, part in enumerate(node.parts):
+            before, after = _in_quotes(part.before), _in_quotes(part.after)
+            self.pending += before
+            # Where the part is null: what is shown, and how many bytes are taken back for it.
+            shown, back = null, code.TO_MARK
+            if part.null is not None:
+                shown, back = _in_quotes(part.null), len(before)
+            elif number == 0 and _is_number(part):
+                back = len(before) + 1
+            match part.node:
+                case RowField(character=False):
+                    self.node(part.node)
+                    self.pending += after
+                    continue
+                case TransactionField():
+                    offset = _offset_in_transaction(part.node)
+                    at, word = self.add(code.TRANSACTION_INT, offset, back, null=shown), _C
+                case _:
+                    self.add(code.PART_BEGIN)
+                    self.node(part.node)
+                    at, word = self.add(code.PART_END, back, null=shown), _B
+            self.pending += after
+            if part.null is None:
+                to_end.append((at, word))
+            else:
+                self.add(code.NOTHING)
+                self.jumps.append((at, word, len(self.instructions)))
+        self.pending += b'"'
+        if to_end:
+            self.add(code.NOTHING)
+            self.jumps += [(at, word, len(self.instructions)) for at, word in to_end]
 
     def members(self, node: Struct) -> None:
         lead = b"{"
@@ -205,7 +263,7 @@ class _Compiler:
         self.members(node)
         self.guards = around
         self.add(code.NOTHING)
-        self.jumps.append((opening, len(self.instructions)))
+        self.jumps.append((opening, _B, len(self.instructions)))
 
     def root(self, node: Node, lead: bytes, tail: bytes) -> None:
         """The whole program; where `node` is null, the guard says so or it answers NO_VALUE."""
@@ -229,8 +287,8 @@ class _Compiler:
         table[:, 4] += base
         table[:, 6] += base
         table[:, 8] += base
-        for at, target in self.jumps:
-            table[at, 2] = start + target * code.SIZE
+        for at, word, target in self.jumps:
+            table[at, word] = start + target * code.SIZE
         keep = [table, buffer]
         for at, texts in self.choices:
             choice = np.array([(base + place, length) for place, length in texts], np.int64)
@@ -240,8 +298,9 @@ class _Compiler:
         return Program(
             start,
             self.largest,
-            max(self.growth.values(), default=0),
+            max((*self.growth.values(), *self.source_growth.values()), default=0),
             max(self.growth, default=-1) + 1,
+            max(self.source_growth, default=-1) + 1,
             self.guard,
             self.counted,
             cells,
@@ -249,15 +308,45 @@ class _Compiler:
         )
 
 
+def _is_number(part: Part) -> bool:
+    """Whether the part's node prints nothing but digits, or is null."""
+    return isinstance(part.node, TransactionField) or (
+        isinstance(part.node, RowField) and not part.node.character
+    )
+
+
+def _in_quotes(text: str) -> bytes:
+    """A text as a JSON string, its quotes left out."""
+    return quote(text).encode()[1:-1]
+
+
 def _offset_of(field: RowField) -> int:
-    expected = "u1" if field.character else "<i8"
-    if ROW[field.name] != np.dtype(expected):
-        raise HeadraceError(
-            "converters.row_field_not_printed",
-            f"the row's field {field.name} is {ROW[field.name]}, not {np.dtype(expected)}",
-            "This is a defect of a connector or transform; report it.",
-        )
+    if field.character:
+        return _offset_of_byte(field.name)
+    if ROW[field.name] != np.dtype("<i8"):
+        raise _not_printed(f"the row's field {field.name} is {ROW[field.name]}, not an int64")
     return offset_in_row(field.name)
+
+
+def _offset_of_byte(name: str) -> int:
+    if ROW[name] != np.dtype("u1"):
+        raise _not_printed(f"the row's field {name} is {ROW[name]}, not a byte")
+    return offset_in_row(name)
+
+
+def _offset_in_transaction(field: TransactionField) -> int:
+    offset = offset_in_transaction(field.name)
+    if offset >= TRANSACTION_NUMBERS * 8:
+        raise _not_printed(f"the transaction's field {field.name} is an address")
+    return offset
+
+
+def _not_printed(what: str) -> HeadraceError:
+    return HeadraceError(
+        "converters.row_field_not_printed",
+        what,
+        "This is a defect of a connector or transform; report it.",
+    )
 
 
 def compile_program(node: Node, options: JsonOptions) -> Program:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Records, Shape
-from headrace.connect.rows import ROW, RowTable
+from headrace.connect.rows import ROW, SEQUENCE_LENGTH, RowTable, Sequences
 from headrace.converters import kernel as code
 from headrace.converters.headers import ConvertedHeaders, HeaderColumn
 from headrace.converters.json.values import JsonOptions
@@ -47,7 +47,7 @@ class _Buffers:
         self.keys = np.empty((MOST_BYTES >> 3) + PADDING, np.uint8)
         self.value_present = np.empty(MOST_ROWS, np.uint8)
         self.key_present = np.empty(MOST_ROWS, np.uint8)
-        self.sequences = np.empty(MOST_ROWS * code.SEQUENCE_LENGTH + PADDING, np.uint8)
+        self.sequences = np.empty(MOST_ROWS * SEQUENCE_LENGTH + PADDING, np.uint8)
 
     def grown(self, values: int, keys: int) -> _Buffers:
         """Buffers with room for one row that is larger than a batch."""
@@ -66,12 +66,14 @@ class _Compiled:
 
         programs = [self.value] if self.key is None else [self.key, self.value]
         self.columns = max(program.columns for program in programs)
+        self.source_columns = max(program.source_columns for program in programs)
         self.counted = any(program.counted for program in programs)
 
     def words(self) -> list[int]:
         """The shape's entry in `programs` of `emit`."""
         words = [0] * code.SHAPE_WORDS
         words[code.SHAPE_COLUMNS] = self.columns
+        words[code.SHAPE_SOURCE_COLUMNS] = self.source_columns
         words[code.VALUE_PROGRAM] = self.value.address
         words[code.VALUE_CONSTANT] = self.value.largest
         words[code.VALUE_GROWTH] = self.value.growth
@@ -118,7 +120,9 @@ class JsonConverter:
         self._patches = Patches(self._state)
         self._headers = HeaderColumn(header)
 
-    def convert(self, slice_records: Sequence[Records], epoch: int) -> Iterator[pa.RecordBatch]:
+    def convert(
+        self, slice_records: Sequence[Records], sequences: Sequences
+    ) -> Iterator[pa.RecordBatch]:
         """Batches of the six columns in total order (`place` of the records).
 
         A batch's memory is reused after the next batch was made. All records are of one table.
@@ -137,7 +141,7 @@ class JsonConverter:
         programs = np.array([c.words() for c in compiled], np.int64)
         topics = pa.array([records.shape.topic for records in slice_records], pa.string())
         headers = self._headers.prepare([records.shape for records in slice_records])
-        self._make_room(max(headers.columns, *(c.columns for c in compiled)))
+        self._make_room(max(headers.columns, *(max(c.columns, c.source_columns) for c in compiled)))
         if table.orders is None and (headers.counted or any(c.counted for c in compiled)):
             raise HeadraceError(
                 "converters.rows_not_counted",
@@ -150,7 +154,16 @@ class JsonConverter:
             turn ^= 1
             try:
                 batch, start = self._batch(
-                    table, rows, shapes, start, programs, compiled, topics, headers, buffers, epoch
+                    table,
+                    rows,
+                    shapes,
+                    start,
+                    programs,
+                    compiled,
+                    topics,
+                    headers,
+                    buffers,
+                    sequences,
                 )
             except Unrenderable as unrenderable:
                 for place, error in unrenderable.errors.items():
@@ -185,11 +198,12 @@ class JsonConverter:
         topics: pa.Array,
         headers: ConvertedHeaders,
         buffers: _Buffers,
-        epoch: int,
+        sequences: Sequences,
     ) -> tuple[pa.RecordBatch, int]:
         state = self._state
         self._patches.clear()
         state[code.FIRST_ROW] = address_of(table.rows)
+        state[code.FIRST_TRANSACTION] = address_of(table.transactions)
         state[code.FIRST_ORDER] = 0 if table.orders is None else address_of(table.orders)
         now = time.time_ns()
         state[code.CLOCK_MS], state[code.CLOCK_US], state[code.CLOCK_NS] = (
@@ -197,34 +211,28 @@ class JsonConverter:
             now // 1_000,
             now,
         )
+        state[code.SELECTED], state[code.COUNT] = address_of(rows), len(rows)
+        state[code.SHAPES], state[code.PROGRAMS] = address_of(shapes), address_of(programs)
+        state[code.SCRATCH] = address_of(self._scratch)
+        state[code.EPOCH], state[code.SEQUENCE_LENGTH] = sequences.epoch, sequences.length
         value_ends = np.empty(MOST_ROWS + 1, np.int32)
         key_ends = np.empty(MOST_ROWS + 1, np.int32)
         value_ends[0] = key_ends[0] = 0
         done, value_base, key_base = 0, 0, 0
         most_rows = MOST_ROWS
         while True:
-            made = code.emit(
-                address_of(table.rows),
-                address_of(rows),
-                address_of(shapes),
-                start,
-                len(rows),
-                address_of(programs),
-                address_of(table.transactions),
-                address_of(state),
-                most_rows - done,
-                address_of(buffers.values) + value_base,
-                len(buffers.values) - PADDING - value_base,
-                address_of(value_ends) + 4 * done,
-                address_of(buffers.value_present) + done,
-                address_of(buffers.keys) + key_base,
-                len(buffers.keys) - PADDING - key_base,
-                address_of(key_ends) + 4 * done,
-                address_of(buffers.key_present) + done,
-                address_of(buffers.sequences) + code.SEQUENCE_LENGTH * done,
-                address_of(self._scratch),
-                epoch,
-            )
+            state[code.START] = start
+            state[code.MOST_ROWS] = most_rows - done
+            state[code.VALUES] = address_of(buffers.values) + value_base
+            state[code.VALUES_CAPACITY] = len(buffers.values) - PADDING - value_base
+            state[code.VALUE_ENDS] = address_of(value_ends) + 4 * done
+            state[code.VALUE_PRESENT] = address_of(buffers.value_present) + done
+            state[code.KEYS] = address_of(buffers.keys) + key_base
+            state[code.KEYS_CAPACITY] = len(buffers.keys) - PADDING - key_base
+            state[code.KEY_ENDS] = address_of(key_ends) + 4 * done
+            state[code.KEY_PRESENT] = address_of(buffers.key_present) + done
+            state[code.SEQUENCES] = address_of(buffers.sequences) + sequences.length * done
+            made = code.emit(address_of(state))
             largest = max(int(state[code.VALUE_BYTES]), int(state[code.KEY_BYTES]))
             if largest > LARGEST_TEXT:  # of the one row in grown buffers
                 topic = topics[int(shapes[start])].as_py()
@@ -241,7 +249,8 @@ class JsonConverter:
             elif status == code.FULL and done == 0:
                 topic = topics[int(shapes[start])].as_py()
                 row = table.rows[rows[start]]
-                buffers = self._grown(buffers, topic, row, programs[shapes[start]])
+                size = int(row["size"]) + int(table.transactions["size"][row["transaction"]])
+                buffers = self._grown(buffers, topic, row, size, programs[shapes[start]])
                 most_rows = 1
             else:
                 break
@@ -252,8 +261,8 @@ class JsonConverter:
             pa.nulls(done, pa.int32()),
             _strings(buffers.keys, key_ends, buffers.key_present, done),
             _strings(buffers.values, value_ends, buffers.value_present, done),
-            headers.column(table, selected, which, self._scratch, state, self._patches),
-            _fixed(buffers.sequences, done),
+            headers.column(table, selected, which, state, self._patches),
+            _fixed(buffers.sequences, done, sequences.length),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA), start
 
@@ -262,8 +271,11 @@ class JsonConverter:
             return compiled.key.cells[instruction], self.key
         return compiled.value.cells[instruction], self.value
 
-    def _grown(self, buffers: _Buffers, topic: str, row: np.void, words: np.ndarray) -> _Buffers:
-        patches, size = int(self._state[code.PATCH_BYTES]), int(row["size"])
+    def _grown(
+        self, buffers: _Buffers, topic: str, row: np.void, size: int, words: np.ndarray
+    ) -> _Buffers:
+        """Buffers for a row with images of `size` bytes."""
+        patches = int(self._state[code.PATCH_BYTES])
         values = int(words[code.VALUE_GROWTH]) * size + int(words[code.VALUE_CONSTANT]) + patches
         keys = int(words[code.KEY_GROWTH]) * size + int(words[code.KEY_CONSTANT]) + patches
         try:
@@ -320,12 +332,14 @@ def _strings(data: np.ndarray, ends: np.ndarray, present: np.ndarray, count: int
     )
 
 
-_SEQUENCE_ENDS = np.arange(MOST_ROWS + 1, dtype=np.int32) * code.SEQUENCE_LENGTH
+_NUMBERS = np.arange(MOST_ROWS + 1, dtype=np.int32)
 
 
-def _fixed(data: np.ndarray, count: int) -> pa.Array:
-    used = data[: count * code.SEQUENCE_LENGTH]
-    return pa.StringArray.from_buffers(count, pa.py_buffer(_SEQUENCE_ENDS), pa.py_buffer(used))
+def _fixed(data: np.ndarray, count: int, length: int) -> pa.Array:
+    """`count` texts of `length` bytes."""
+    ends = _NUMBERS[: count + 1] * np.int32(length)
+    used = data[: count * length]
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(used))
 
 
 assert ROW.itemsize % 8 == 0

@@ -97,7 +97,7 @@ def change_event(
     if not key:
         return Shape(topic, None, value, headers)
     keys = key_schema(name, _fields(topic, key, names))
-    other = Struct(keys, tuple(column.of(Image.OTHER) for column in key))
+    other = Struct(keys, tuple(column.of(Image.COUNTERPART) for column in key))
     changed = (
         Header(NEW_KEY_HEADER, other, on="delete"),
         Header(OLD_KEY_HEADER, other, on="create"),

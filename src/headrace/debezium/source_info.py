@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from headrace.connect.records import Choice
+from headrace.connect.rows import MARKERS
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.event_format import EventFormat, SnapshotMarker
 
@@ -45,19 +45,11 @@ def source_schema(name: str, own: tuple[Field, ...], event_format: EventFormat) 
     return Schema(Type.STRUCT, name=name, version=event_format.source_version, fields=shared + own)
 
 
-@lru_cache
-def postgresql_source(event_format: EventFormat) -> Schema:
-    """PostgreSQL's source block."""
-    origins = (Field("origin", _OPTIONAL_STRING), Field("origin_lsn", _OPTIONAL_INT64))
-    return source_schema(
-        "io.debezium.connector.postgresql.Source",
-        (
-            Field("schema", _STRING),
-            Field("table", _STRING),
-            Field("txId", _OPTIONAL_INT64),
-            Field("lsn", _OPTIONAL_INT64),
-            Field("xmin", _OPTIONAL_INT64),
-            *(origins if event_format.origins else ()),
-        ),
-        event_format,
+def snapshot_marker(schema: Schema) -> Choice:
+    """`snapshot`: the row's marker. Debezium leaves the default out, so it is what a converter
+    makes of a null."""
+    texts = tuple(
+        (number, None if marker == SnapshotMarker.FALSE else marker)
+        for number, marker in enumerate(MARKERS)
     )
+    return Choice(schema, "marker", texts)

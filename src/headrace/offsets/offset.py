@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from headrace.connect.rows import SEQUENCE_LENGTH, SHORT_SEQUENCE_LENGTH, Sequences
 from headrace.errors import HeadraceError
 from headrace.offsets.position import Position
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import SignalProgress
 
-VERSION = 1
+VERSION = 2
+"""Of the offsets that are written. Version 1 had sequences of 41 characters."""
+
 LARGEST_EPOCH = 0xFFFF
 """`sequence` has four hexadecimal digits for it."""
 
@@ -28,7 +31,8 @@ class Offset(Generic[P]):
     `system` identifies the database's cluster. `slices` and `order` say how the range that ends
     here is cut. `consistent` is the place of the log at which the snapshot was taken. `heartbeat`
     counts heartbeats: a range whose end has one more than its start has one as its last record.
-    `snapshot` is there while one is read, `signals` once a signal was heeded.
+    `snapshot` is there while one is read, `signals` once a signal was heeded. `version`
+    says which sequences the records of the range have.
     """
 
     server: str
@@ -41,6 +45,7 @@ class Offset(Generic[P]):
     heartbeat: int = 0
     snapshot: SnapshotProgress | None = None
     signals: SignalProgress | None = None
+    version: int = VERSION
 
     def __post_init__(self) -> None:
         if not 0 <= self.epoch <= LARGEST_EPOCH:
@@ -56,9 +61,25 @@ class Offset(Generic[P]):
         """The constant that Spark is given before anything was opened."""
         return self.epoch == 0
 
+    @property
+    def sequences(self) -> Sequences:
+        """How the records of the range that ends here are numbered."""
+        short = self.version == 1
+        return Sequences(self.epoch, SHORT_SEQUENCE_LENGTH if short else SEQUENCE_LENGTH)
+
+    @property
+    def is_old(self) -> bool:
+        """Whether an older headrace wrote it."""
+        return self.version < VERSION
+
+    def upgraded(self) -> Offset[P]:
+        """The end of an empty range behind an offset of an older version: the same position in
+        the next epoch, so that longer sequences sort behind shorter ones."""
+        return replace(self, version=VERSION, epoch=self.epoch + 1, slices=1)
+
     def to_json(self) -> dict[str, Any]:
         """The JSON object, always with the same keys in the same order."""
-        out: dict[str, Any] = {"v": VERSION, "server": self.server}
+        out: dict[str, Any] = {"v": self.version, "server": self.server}
         if self.is_initial:
             return out
         out |= {"epoch": self.epoch, "system": self.system}
@@ -117,6 +138,7 @@ class Offset(Generic[P]):
             heartbeat=data.get("heartbeat", 0),
             snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
             signals=None if signals is None else SignalProgress.from_json(signals),
+            version=version,
         )
 
     def at(self, position: P) -> Offset[P]:

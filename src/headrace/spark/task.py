@@ -57,4 +57,4 @@ def read_slice(part: Slice, config: ConnectorConfig) -> Iterator[pa.RecordBatch]
     """The slice's batches, in total order."""
     convert = converter(config).convert
     for records in part.read():
-        yield from convert(records, part.epoch)
+        yield from convert(records, part.sequences)

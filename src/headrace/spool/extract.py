@@ -4,17 +4,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of, copy, kernel, load64, store64
-from headrace.connect.rows import ORDER, ROW, TRANSACTION, RowTable, offset_in_row
+from headrace.connect.rows import (
+    ADDRESSES,
+    ORDER,
+    ROW,
+    TRANSACTION,
+    RowTable,
+    offset_in_row,
+    offset_in_transaction,
+)
 from headrace.spool.segment import MappedSegment
 
-_OLD, _NEW, _OTHER = offset_in_row("old"), offset_in_row("new"), offset_in_row("other")
+_OLD, _NEW = offset_in_row("old"), offset_in_row("new")
+_COUNTERPART, _EXTRA = offset_in_row("counterpart"), offset_in_row("extra")
 _SIZE = offset_in_row("size")
 _ROW_SIZE = ROW.itemsize
+_TRANSACTION_SIZE = TRANSACTION.itemsize
+_IMAGE, _IMAGE_SIZE = offset_in_transaction("image"), offset_in_transaction("size")
 
 
 @dataclass(frozen=True)
@@ -44,11 +56,14 @@ class InMemory:
         rows = np.frombuffer(planned.map, ROW, last - first, first * ROW.itemsize).copy()
         at = self.row_count * ROW.itemsize
         transactions = np.frombuffer(planned.map, TRANSACTION, self.transaction_count, at)
+        if transactions["image"].any():
+            transactions = transactions.copy()
         kept: list[object] = [planned]
         for part in self.segments:
-            if _touches(rows, part.start, part.end):
+            if _touches(rows, transactions, part.start, part.end):
                 segment = MappedSegment(part.path, part.token, part.start)
-                relocate(rows, part.start, part.end, segment.base - part.start)
+                delta = segment.base - part.start
+                relocate(rows, transactions, part.start, part.end, delta)
                 kept.append(segment)
         orders = None
         if self.counted:
@@ -70,20 +85,32 @@ class Inline:
         """The rows with real addresses."""
         rows = np.frombuffer(self.rows, ROW).copy()
         images = np.frombuffer(self.images + bytes(PADDING), np.uint8)
-        relocate(rows, 1, len(images) + 1, address_of(images) - 1)
+        transactions = np.frombuffer(self.transactions, TRANSACTION).copy()
+        relocate(rows, transactions, 1, len(images) + 1, address_of(images) - 1)
         orders = None if self.orders is None else np.frombuffer(self.orders, ORDER)
-        return RowTable(rows, np.frombuffer(self.transactions, TRANSACTION), (images,), orders)
+        return RowTable(rows, transactions, (images,), orders)
 
 
-def _touches(rows: np.ndarray, start: int, end: int) -> bool:
-    return any(bool(((rows[name] >= start) & (rows[name] < end)).any()) for name in ("new", "old"))
+def _addresses(rows: np.ndarray, transactions: np.ndarray) -> Iterator[np.ndarray]:
+    """The columns of addresses that are not all 0."""
+    for name in ADDRESSES:
+        if rows[name].any():
+            yield rows[name]
+    if transactions["image"].any():
+        yield transactions["image"]
 
 
-def relocate(rows: np.ndarray, start: int, end: int, delta: int) -> None:
+def _touches(rows: np.ndarray, transactions: np.ndarray, start: int, end: int) -> bool:
+    return any(
+        bool(((column >= start) & (column < end)).any())
+        for column in _addresses(rows, transactions)
+    )
+
+
+def relocate(rows: np.ndarray, transactions: np.ndarray, start: int, end: int, delta: int) -> None:
     """Add `delta` to every address in [start, end); in place. Relocated addresses must not fall
     into a range that is relocated later, which virtual addresses never do."""
-    for name in ("old", "new", "other"):
-        column = rows[name]
+    for column in _addresses(rows, transactions):
         inside = (column >= start) & (column < end)
         column[inside] += delta
 
@@ -98,7 +125,7 @@ def _gather(rows, count, images, capacity):
     for i in range(count):
         row = rows + _ROW_SIZE * i
         first = np.int64(0)
-        for field in (_OLD, _NEW, _OTHER):
+        for field in (_OLD, _NEW, _COUNTERPART, _EXTRA):
             address = load64(row + field)
             if address and (first == 0 or address < first):
                 first = address
@@ -112,10 +139,25 @@ def _gather(rows, count, images, capacity):
             last = first
             last_to = used + 1
             used += size
-        for field in (_OLD, _NEW, _OTHER):
+        for field in (_OLD, _NEW, _COUNTERPART, _EXTRA):
             address = load64(row + field)
             if address:
                 store64(row + field, last_to + address - first)
+    return used
+
+
+@kernel
+def _gather_transactions(entries, count, images, used):
+    """Copy the images of `count` transactions behind `used` bytes and point them at the copies
+    (1-based). Returns the bytes used."""
+    for i in range(count):
+        entry = entries + _TRANSACTION_SIZE * i
+        image = load64(entry + _IMAGE)
+        if image:
+            size = load64(entry + _IMAGE_SIZE)
+            copy(image, size, images + used)
+            store64(entry + _IMAGE, used + 1)
+            used += size
     return used
 
 
@@ -124,16 +166,21 @@ def pack_inline(
 ) -> Inline:
     """Rows with real addresses → a slice that carries everything.
 
-    `size` of a row bounds the bytes from its first image to the end of its last one.
+    `size` of a row bounds the bytes from its first image to the end of its last one; the image of
+    a transaction may be anywhere.
     """
     rows = np.ascontiguousarray(rows).copy()
-    images = np.empty(int(rows["size"].sum()) + PADDING * 2, np.uint8)
-    used = _gather(address_of(rows), len(rows), address_of(images), len(images))
-    assert used >= 0
     needed, rows["transaction"] = np.unique(rows["transaction"], return_inverse=True)
+    entries = transactions[needed]
+    of_transactions = int(entries["size"].sum())
+    images = np.empty(int(rows["size"].sum()) + of_transactions + PADDING * 2, np.uint8)
+    used = _gather(address_of(rows), len(rows), address_of(images), len(images) - of_transactions)
+    assert used >= 0
+    if of_transactions:
+        used = _gather_transactions(address_of(entries), len(entries), address_of(images), used)
     return Inline(
         rows.tobytes(),
-        transactions[needed].tobytes(),
+        entries.tobytes(),
         images[:used].tobytes(),
         None if orders is None else orders.tobytes(),
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.connect.kernels.memory import PADDING
 from headrace.spool.index import SegmentIndex
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 
@@ -21,6 +22,15 @@ class Piece:
     segment: Segment
     index: SegmentIndex
     written: int = 0
+
+
+def memory_at(pieces: Sequence[Piece], address: int) -> memoryview:
+    """The memory from the virtual `address` to the end of its segment. Raises LookupError."""
+    for piece in pieces:
+        segment = piece.segment
+        if segment.start <= address < segment.end:
+            return memoryview(segment.map)[address - segment.start : segment.size - PADDING]
+    raise LookupError(address)
 
 
 class Spool:

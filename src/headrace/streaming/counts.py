@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from headrace.connect.images import CELL_HEAD_BYTES, put_head, put_text_head
 from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
@@ -22,11 +23,10 @@ from headrace.connect.kernels.memory import (
     load32_signed,
     load64,
     store8,
-    store16,
     store64,
 )
+from headrace.connect.kernels.text import put_int
 from headrace.connect.rows import BEGIN, ENDING, ORDER, ROW, offset_in_row
-from headrace.converters.json.numbers import put_int
 from headrace.converters.json.values import quote
 from headrace.debezium.java_collections import java_hash
 from headrace.spool.index import SegmentIndex
@@ -156,7 +156,8 @@ def write_endings(rows, count, orders, counts, collections, memory, virtual, use
             continue
         at = counts + 8 * load64(orders + 16 * i + 8)
         start = memory + used
-        out = start + 7
+        begin = put_head(start, 1) + CELL_HEAD_BYTES
+        out = begin
         store8(out, ord("["))
         out += 1
         for pair in range(load64(at)):
@@ -171,11 +172,7 @@ def write_endings(rows, count, orders, counts, collections, memory, virtual, use
             out += 1
         store8(out, ord("]"))
         out += 1
-        length = out - start - 7
-        store16(start, 256)  # one column, in network byte order
-        store8(start + 2, ord("t"))
-        for byte in range(4):
-            store8(start + 3 + byte, (length >> (24 - 8 * byte)) & 255)
+        put_text_head(begin - CELL_HEAD_BYTES, out - begin)
         store64(row + _NEW, virtual + used)
         store64(row + _SIZE, out - start)
         used = out - memory

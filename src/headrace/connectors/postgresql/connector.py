@@ -275,6 +275,9 @@ class PostgresConnector:
         self._check_orphaned()
         if after.is_initial:
             return self._begin()
+        if after.is_old:
+            self._close_streaming()  # it acknowledges positions of its own epoch only
+            return after.upgraded()
         try:
             begun = self._resume(after)
             if begun is not None:

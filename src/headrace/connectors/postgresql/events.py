@@ -9,23 +9,26 @@ from headrace.connect.records import (
     Cell,
     Constant,
     Image,
-    LsnPair,
-    Marker,
     Node,
     ProcessingTime,
     RowField,
     Shape,
     Struct,
     TransactionField,
-    TransactionLsn,
 )
-from headrace.connect.schema import Schema, Type
+from headrace.connect.schema import Schema
+from headrace.connectors.postgresql.messages import MESSAGE_KEY, message_value_schema
+from headrace.connectors.postgresql.source import (
+    lsn_pair,
+    postgresql_source,
+    transaction_identifier,
+)
 from headrace.connectors.postgresql.types import binary as binary_types
 from headrace.connectors.postgresql.types.options import DEFAULT_OPTIONS, PostgresTypeOptions
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
-from headrace.debezium import source_info, transactions
-from headrace.debezium.messages import MESSAGE_KEY, message_value_schema
+from headrace.debezium import transactions
+from headrace.debezium.source_info import snapshot_marker
 from headrace.relational.events import RelationalSettings, RelationFacts, RelationKind
 from headrace.streaming.facts import EventSettings, TopicFacts
 
@@ -42,7 +45,7 @@ class PostgresSource:
 
     def transaction_id(self) -> Node:
         """The transaction's number and the row's LSN."""
-        return TransactionLsn(Schema(Type.STRING))
+        return transaction_identifier()
 
     def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
         """The source block of a table's events."""
@@ -89,7 +92,7 @@ class MessageFacts(TopicFacts):
 
 
 def _source(facts: RelationFacts, settings: EventSettings, source: PostgresSource) -> Struct:
-    schema = source_info.postgresql_source(settings.format)
+    schema = postgresql_source(settings.format)
     by_name: dict[str, Node] = {}
     for described in schema.fields:
         if facts.kind is RelationKind.INCREMENTAL and described.name in ("lsn", "txId"):
@@ -118,9 +121,9 @@ def _source_node(
         case "table":
             return Constant(schema, facts.table)
         case "snapshot":
-            return Marker(schema)
+            return snapshot_marker(schema)
         case "sequence":
-            return LsnPair(schema)
+            return lsn_pair(schema)
         case "txId":
             return TransactionField(schema, "xid")
         case "lsn":

@@ -58,7 +58,7 @@ def heartbeat_slice(end: PostgresOffset, topic: str) -> HeartbeatSlice:
     if end.position.transaction is not None:
         part = heartbeat_part(end.heartbeat)
         place = (end.position.transaction, 2, end.position.messages, part)
-    return HeartbeatSlice(topic, end.server, end.epoch, *place)
+    return HeartbeatSlice(topic, end.server, end.sequences, *place)
 
 
 class HeartbeatQuery:

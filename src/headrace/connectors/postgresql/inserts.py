@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.connect.images import make_image
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql.catalog.relations import topic_hash
-from headrace.connectors.postgresql.images import make_image
 from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.signals.progress import Insert
 from headrace.spool.segment import Segment

@@ -13,9 +13,9 @@ import numpy as np
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
-from headrace.connectors.postgresql import key_kernel
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.errors import HeadraceError
+from headrace.streaming import key_kernel
 from headrace.streaming.facts import EventSettings, Facts
 
 _AS_SENT = (Encoding.RAW, Encoding.STRING)

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.images import split_checked
 from headrace.connect.kernels.memory import address_of, kernel, load64, store64
-from headrace.connectors.postgresql import key_kernel
 from headrace.connectors.postgresql.catalog.relations import topic_hash
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering, KeyScratch
-from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.streaming import key_kernel
 from headrace.streaming.facts import Facts
 
 
@@ -21,7 +21,7 @@ def _hash_rows(images, offsets, first, count, columns, topic, keys, key_count, s
     for row in range(first, count):
         start = images + load64(offsets + 8 * row)
         end = images + load64(offsets + 8 * row + 8)
-        if decoder.split_checked(start, end, columns, scratch) < 0:
+        if split_checked(start, end, columns, scratch) < 0:
             return row
         value = key_kernel.key_hash(topic, keys, key_count, scratch, 0, scratch)
         if load64(scratch + key_kernel.RENDERED):

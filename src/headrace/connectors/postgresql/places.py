@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connectors.postgresql.images import Buffer
+from headrace.connect.images import Buffer
 from headrace.streaming.facts import Facts
 
 _HEARTBEAT_PARTS = 1 << 31

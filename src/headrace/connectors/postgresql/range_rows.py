@@ -121,7 +121,13 @@ class Cutter:
         """Slices that carry everything. The rows of `range_rows` get real addresses."""
         rows, orders = range_rows.rows, range_rows.orders
         for segment in range_rows.segments:
-            relocate(rows, segment.start, segment.end, segment.base - segment.start)
+            relocate(
+                rows,
+                range_rows.transactions,
+                segment.start,
+                segment.end,
+                segment.base - segment.start,
+            )
         if end.order == "position":
             order, spans = None, by_position(rows["size"], end.slices)
         else:
@@ -149,7 +155,7 @@ class Cutter:
         return LogSlice(
             data,
             *span,
-            end.epoch,
+            end.sequences,
             relations_in(rows, relations, self.pack),
             settings,
             self.lookups if again else None,

@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 import psycopg
 
+from headrace.connect.images import cells
 from headrace.connect.rows import NULL
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.images import cells
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.inserts import (
     Block,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.records import Records, group_by_shape
+from headrace.connect.rows import Sequences
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.reading.row_lookup import read_again
 from headrace.spool.extract import Inline, InMemory
@@ -23,7 +24,7 @@ class LogSlice:
     rows: InMemory | Inline
     first: int
     last: int
-    epoch: int
+    sequences: Sequences
     relations: Mapping[int, PackedFacts]
     settings: EventSettings
     lookups: PostgresConfig | None = None

@@ -137,7 +137,7 @@ class Snapshot:
                 end.position.lsn_commit,
                 progress.taken_us,
                 progress.transaction,
-                end.epoch,
+                end.sequences,
                 replace(settings, counted=False),
                 self._config,
                 end.position.last_commit,

@@ -14,7 +14,6 @@ from headrace.connect.slices import Plan, Slice
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.images import image_in
 from headrace.connectors.postgresql.places import Stretch
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.range_rows import Cutter, PieceRows, RangeRows
@@ -28,7 +27,7 @@ from headrace.connectors.postgresql.ranges import (
 from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.slices import FactsPacker
 from headrace.spool.segment import SEGMENT_BYTES, Segment
-from headrace.spool.spool import Spool
+from headrace.spool.spool import Spool, memory_at
 from headrace.streaming.counts import TransactionCounts
 from headrace.streaming.facts import EventSettings
 from headrace.streaming.reader import LogReader
@@ -170,7 +169,7 @@ class Streaming:
                     part.rows,
                     part.transactions,
                     lambda index: self.relations.facts[index],
-                    lambda address: image_in(pieces, address),
+                    lambda address: memory_at(pieces, address),
                 )
             )
         self._signals.reached(end)

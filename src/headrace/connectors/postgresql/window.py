@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connectors.postgresql.images import UNAVAILABLE, Buffer, cells, is_whole
+from headrace.connect.images import ABSENT, Buffer, cells, is_whole
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.key_columns import KeyColumns, Text
 from headrace.connectors.postgresql.reading.keeper import parse_xids
@@ -130,7 +130,7 @@ class Window:
         """What the key of a row of the chunk shows."""
         rows = self.rows
         start, end = int(rows.offsets[row]), int(rows.offsets[row + 1])
-        return self._columns.key(cells(rows.images[start:end].data), UNAVAILABLE)
+        return self._columns.key(cells(rows.images[start:end].data), ABSENT)
 
 
 def row_key(rows: ChunkRows, row: int, columns: Sequence[str]) -> list[bytes | None]:
@@ -144,18 +144,16 @@ def row_key(rows: ChunkRows, row: int, columns: Sequence[str]) -> list[bytes | N
 def _event_key(
     row: np.void, columns: KeyColumns, image: Callable[[int], Buffer]
 ) -> tuple[Text, ...]:
-    images = [int(row["new"]), int(row["old"]), int(row["other"])]
+    images = [int(row["new"]), int(row["old"]), int(row["counterpart"])]
     if not images[0]:
         images = images[1:2]
-    first, *others = (
-        cells(image(address), unavailable=UNAVAILABLE) for address in images if address
-    )
+    first, *others = (cells(image(address), unavailable=ABSENT) for address in images if address)
     for other in others:
         # A value that is unavailable in the new image may stand in the old one.
         for place, cell in enumerate(other):
-            if first[place] is UNAVAILABLE and cell is not None:
+            if first[place] is ABSENT and cell is not None:
                 first[place] = cell
-    return columns.key(first, UNAVAILABLE)
+    return columns.key(first, ABSENT)
 
 
 @dataclass

@@ -27,17 +27,22 @@ from headrace.connect.kernels.memory import (
     store16,
     store64,
 )
+from headrace.connect.kernels.text import (
+    HIGH_BITS,
+    POWERS_OF_TEN,
+    parse_digits,
+    put_int,
+    units_length,
+    wrapping_add,
+)
 from headrace.converters.json.floats import put_float
 from headrace.converters.json.numbers import (
     BASE64_PAIRS,
-    HIGH_BITS,
     put_decimal,
     put_decimal_string,
-    put_int,
     put_integer_base64,
     put_raw_int,
     put_variable_decimal,
-    wrapping_add,
 )
 from headrace.converters.json.times import (
     NO_TIME,
@@ -55,7 +60,6 @@ __all__ = [
     "encode",
     "put_boolean",
     "put_bytes",
-    "put_int",
     "put_integer_base64",
     "put_string",
 ]
@@ -154,20 +158,6 @@ def put_string(address, length, out):  # type: ignore[no-untyped-def]
         address += count
     store8(out, _QUOTE)
     return out + 1
-
-
-@kernel
-def _units_length(address, length, units):  # type: ignore[no-untyped-def]
-    """Bytes of the characters in the first `units` UTF-16 code units of a text."""
-    if length <= units:
-        return length
-    for place in range(length):
-        byte = load8(address + place)
-        if byte & 0xC0 != 0x80:  # a character begins here
-            units -= 2 if byte >= 0xF0 else 1
-            if units < 0:
-                return np.int64(place)
-    return length
 
 
 @kernel
@@ -284,7 +274,7 @@ def _encode_rare(address, length, code, parameter, out):  # type: ignore[no-unty
     if code == _JSON:
         return copy(address, length, out)
     if code == _TRUNCATED_STRING:
-        return put_string(address, _units_length(address, length, parameter), out)
+        return put_string(address, units_length(address, length, parameter), out)
     if code == _HEX:
         return _put_hex_digits(address, length, out)
     if code == _ISO_TIMESTAMP:
@@ -293,14 +283,21 @@ def _encode_rare(address, length, code, parameter, out):  # type: ignore[no-unty
         return put_date(address, length, out)
     if code == _ISO_TIME:
         return put_time(address, length, out)
-    value = np.int64(NO_TIME)
-    if code == _TIMESTAMP_NS:
-        value = timestamp_micros(address, length)
-    elif code == _TIME_NS:
-        value = time_micros(address, length)
-    if value == NO_TIME or value > _MOST_NANOS_IN_MICROS or value < -_MOST_NANOS_IN_MICROS:
+    if code not in (_TIMESTAMP_NS, _TIME_NS):
         return np.int64(-1)
-    return put_int(value * 1000, out)
+    # Behind six digits of a fraction there may be up to three more.
+    whole = min(length, 26 if code == _TIMESTAMP_NS else 15)
+    more = length - whole
+    nanos = parse_digits(address + whole, more) if more <= 3 else np.int64(-1)
+    if code == _TIMESTAMP_NS:
+        value = timestamp_micros(address, whole)
+    else:
+        value = time_micros(address, whole)
+    if nanos < 0 or value == NO_TIME:
+        return np.int64(-1)
+    if value >= _MOST_NANOS_IN_MICROS or value <= -_MOST_NANOS_IN_MICROS:
+        return np.int64(-1)
+    return put_int(value * 1000 + nanos * POWERS_OF_TEN[3 - more], out)
 
 
 @kernel

@@ -20,7 +20,7 @@ from headrace.connect.kernels.memory import (
     store32,
     store64,
 )
-from headrace.converters.json.numbers import (
+from headrace.connect.kernels.text import (
     POWERS_OF_TEN,
     as_word,
     count_leading_zeros,
@@ -151,11 +151,11 @@ def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
         near_zero = exponent < -324 or (exponent < -319 and count == 1)
         if exponent > 307 or beside_midpoint or near_zero:
             return np.int64(-1)
-    return _put_java(value, count, exponent, out)
+    return put_java(value, count, exponent, out)
 
 
 @kernel
-def _put_java(value, count, exponent, out):  # type: ignore[no-untyped-def]
+def put_java(value, count, exponent, out):  # type: ignore[no-untyped-def]
     """`value` has `count` digits, the first of them stands for 10**exponent."""
     if -3 <= exponent < 0:
         store64(out, _LEADING_ZEROS)

@@ -19,7 +19,7 @@ from headrace.connect.kernels.memory import (
     store32,
     store64,
 )
-from headrace.converters.json.numbers import (
+from headrace.connect.kernels.text import (
     DIGIT_ZEROS,
     HIGH_BITS,
     divide,

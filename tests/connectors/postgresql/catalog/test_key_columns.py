@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING
 from headrace.connect.records import group_by_shape
-from headrace.connect.rows import RowTable
+from headrace.connect.rows import RowTable, Sequences
 from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering
 from headrace.connectors.postgresql.key_hashes import key_hashes
@@ -172,7 +172,7 @@ def keys_of(facts: RelationFacts, options: JsonOptions, mode: TypeOptions, index
     assert index.status == decoder.MORE
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
     records = group_by_shape(table, {0: shape_of(facts, SETTINGS[mode])})
-    batches = CONVERTERS[options].convert(records, 1)
+    batches = CONVERTERS[options].convert(records, Sequences(1))
     return [key for batch in batches for key in batch["key"].to_pylist()]
 
 

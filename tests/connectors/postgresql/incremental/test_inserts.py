@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.connect.images import make_image
 from headrace.connect.rows import NULL, ORDER, ROW, TRANSACTION
-from headrace.connectors.postgresql.images import make_image
 from headrace.connectors.postgresql.inserts import (
     ChunkRows,
     chunk_block,

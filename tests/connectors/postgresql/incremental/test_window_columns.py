@@ -7,9 +7,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from headrace.connect.images import make_image
 from headrace.connect.rows import ROW
 from headrace.connectors.postgresql import window as windows
-from headrace.connectors.postgresql.images import make_image
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.window import Chunk, Snapshot8, Window
 from headrace.relational.events import RelationFacts

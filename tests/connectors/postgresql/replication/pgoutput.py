@@ -8,9 +8,9 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
-from headrace.connectors.postgresql import key_kernel
 from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
 from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.streaming import key_kernel
 
 VIRTUAL = 1 << 20
 
@@ -160,7 +160,7 @@ class Index:
     def real_rows(self) -> np.ndarray:
         """The rows with addresses of this process."""
         rows = self.rows.copy()
-        for name in ("old", "new", "other"):
+        for name in ("old", "new", "counterpart"):
             column = rows[name]
             column[column != 0] += address_of(self.memory) - VIRTUAL
         return rows

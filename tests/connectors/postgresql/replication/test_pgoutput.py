@@ -10,6 +10,7 @@ from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_messages import parse_origin
 from headrace.debezium.column_rules import truncated
 from headrace.errors import HeadraceError
+from headrace.streaming import row_kernel
 from tests.connectors.postgresql.replication.pgoutput import (
     VIRTUAL,
     Index,
@@ -128,7 +129,7 @@ def test_one_changed_byte_never_makes_an_image_leave_its_frame() -> None:
             raw = VALID[:place] + bytes([byte]) + VALID[place + 1 :]
             index = Index(raw, [2])
             ends = frame_ends(raw)
-            for name in ("old", "new", "other"):
+            for name in ("old", "new", "counterpart"):
                 for address in set(index.rows[name]) - {0}:
                     start = int(address) - VIRTUAL
                     end = next(end for end in ends if end > start)
@@ -176,11 +177,11 @@ def test_an_update_is_dropped_when_both_images_show_the_same(
 ) -> None:
     def shown(column: int, text: str | None) -> object:
         way = column % 4
-        if text is None or way == decoder.EXACT:
+        if text is None or way == row_kernel.EXACT:
             return text
-        if way == decoder.TEXT_BEGINNING:
+        if way == row_kernel.TEXT_BEGINNING:
             return truncated(text, column)
-        if way == decoder.BYTES_BEGINNING:
+        if way == row_kernel.BYTES_BEGINNING:
             return text.encode()[:column]
         return text.rstrip("0").removesuffix(".") if "." in text else text
 

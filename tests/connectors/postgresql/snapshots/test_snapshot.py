@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.reading.keeper import covers, parse_xids
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.harness import Reader
+from tests.connectors.postgresql.harness import Reader, properties_with
 from tests.servers.postgresql import Database
 
 KEYED = (
@@ -18,12 +18,12 @@ KEYED = (
 )
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "headrace.snapshot.chunk.bytes": "40kB",
         "headrace.slices": "1",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 def table(database: Database, name: str = "t") -> dict[str, dict]:

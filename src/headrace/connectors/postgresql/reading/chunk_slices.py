@@ -11,7 +11,7 @@ import psycopg
 
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable
+from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable, Sequences
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     connect,
@@ -65,7 +65,7 @@ class ChunkSlice:
     lsn: int
     taken_us: int
     txid: int | None
-    epoch: int
+    sequences: Sequences
     settings: EventSettings
     config: PostgresConfig
     last_commit: int | None = None

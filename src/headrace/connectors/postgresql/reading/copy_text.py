@@ -9,6 +9,13 @@ from enum import IntEnum
 
 import numpy as np
 
+from headrace.connect.images import (
+    CELL_HEAD_BYTES,
+    HEAD_BYTES,
+    put_head,
+    put_null,
+    put_text_head,
+)
 from headrace.connect.kernels.memory import (
     copy16,
     copy_text_mask16,
@@ -17,13 +24,11 @@ from headrace.connect.kernels.memory import (
     load8,
     load32_be,
     store8,
-    store16,
-    store32,
     store64,
 )
 
 _TAB, _NEWLINE, _BACKSLASH, _CAPITAL_N = 9, 10, ord("\\"), ord("N")
-_TEXT, _NULL, _COPY_DATA = ord("t"), ord("n"), ord("d")
+_COPY_DATA = ord("d")
 
 
 class Status(IntEnum):
@@ -60,15 +65,9 @@ _UNESCAPED = _unescaped()
 
 
 @kernel
-def _store32_be(address, value):  # type: ignore[no-untyped-def]
-    low = (value & 0xFF) << 24 | (value & 0xFF00) << 8
-    store32(address, low | (value >> 8 & 0xFF00) | (value >> 24 & 0xFF))
-
-
-@kernel
 def image_bound(length, columns):  # type: ignore[no-untyped-def]
     """The most bytes that the image of a row of `length` bytes can have."""
-    return length + 5 * columns + 2
+    return length + CELL_HEAD_BYTES * columns + HEAD_BYTES
 
 
 @kernel
@@ -85,12 +84,11 @@ def transcode(source, length, columns, out, capacity):  # type: ignore[no-untype
     end = source + length - 1
     if load8(end) != _NEWLINE:
         return np.int64(_MALFORMED)
-    store16(out, (columns & 0xFF) << 8 | columns >> 8)
-    head = out + 2  # of the cell that is being written
+    head = put_head(out, columns)  # of the cell that is being written
     if columns == 0:
         return np.int64(2 if length == 1 else _COLUMNS)
     cell = np.int64(1)
-    target = head + 5
+    target = head + CELL_HEAD_BYTES
     position = source
     while position < end:
         copy16(target, position)
@@ -107,13 +105,12 @@ def transcode(source, length, columns, out, capacity):  # type: ignore[no-untype
                 if cell == columns:
                     return np.int64(_COLUMNS)
                 cell += 1
-                size = target + place - head - 5
-                store8(head, _TEXT)
-                _store32_be(head + 1, size)
+                size = target + place - head - CELL_HEAD_BYTES
+                put_text_head(head, size)
                 head = target + place
-                # Cells move apart by their headers: the next one starts 5 bytes later.
-                copy16(head + 5, position + place + 1)
-                target += 4
+                # Cells move apart by their heads, each in place of one tab.
+                copy16(head + CELL_HEAD_BYTES, position + place + 1)
+                target += CELL_HEAD_BYTES - 1
                 mask &= mask - 1
                 continue
             if byte == _NEWLINE:
@@ -133,10 +130,9 @@ def transcode(source, length, columns, out, capacity):  # type: ignore[no-untype
                 count = 0
                 break
             # Null is a whole cell.
-            if target + place != head + 5:
+            if target + place != head + CELL_HEAD_BYTES:
                 return np.int64(_MALFORMED)
-            store8(head, _NULL)
-            head += 1
+            head = put_null(head)
             position = following + 1
             if position < end:
                 if load8(position) != _TAB:
@@ -145,20 +141,15 @@ def transcode(source, length, columns, out, capacity):  # type: ignore[no-untype
                     return np.int64(_COLUMNS)
                 cell += 1
                 position += 1
-                target = head + 5
+                target = head + CELL_HEAD_BYTES
                 count = 0
-                if position < end:
-                    break
-                # The row ends in an empty cell.
-                break
+                break  # the row may end in an empty cell
             return np.int64(head - out if cell == columns else _COLUMNS)
         position += count
         target += count
     if cell != columns:
         return np.int64(_COLUMNS)
-    size = target - head - 5
-    store8(head, _TEXT)
-    _store32_be(head + 1, size)
+    put_text_head(head, target - head - CELL_HEAD_BYTES)
     return target - out
 
 

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import psycopg
 from psycopg import sql
 
+from headrace.connect.images import ABSENT, cells, has_any, make_image
 from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     kernel,
     load8,
-    load16_be,
-    load32_be,
     load64,
     store8,
 )
@@ -44,31 +42,16 @@ _NEW_ROW = (ord("c"), ord("u"))
 
 
 @kernel
-def _wants(image, wanted, unavailable, null):
-    """Whether a wanted cell (uint8 per column) of the image is unavailable or null."""
-    place = image + 2
-    for column in range(load16_be(image)):
-        kind = load8(place)
-        place += 1
-        if kind == 116:
-            place += 4 + load32_be(place)
-        elif load8(wanted + column) and ((kind == 117 and unavailable) or (kind == 110 and null)):
-            return True
-    return False
-
-
-@kernel
 def _wanting(images, count, has_old, wanted, unavailable, null, found):
     """Mark the rows (uint8) whose image (int64, its address) wants something; `has_old` is uint8
     per row."""
     for i in range(count):
         lacks = unavailable and not load8(has_old + i)
-        store8(found + i, 1 if _wants(load64(images + 8 * i), wanted, lacks, null) else 0)
+        store8(found + i, 1 if has_any(load64(images + 8 * i), wanted, lacks, null) else 0)
 
 
 Cell = bytes | None
-"""Text, or null; an unavailable one is UNAVAILABLE."""
-UNAVAILABLE = b"\0unavailable"
+"""Text, or null; an unavailable one is ABSENT."""
 
 
 def read_again(table: RowTable, relations: Mapping[int, Facts], config: PostgresConfig) -> RowTable:
@@ -143,33 +126,10 @@ def _places(rows: np.ndarray, places: np.ndarray, facts: RelationFacts) -> np.nd
     return np.asarray(places[found != 0])
 
 
-def _cells(address: int) -> tuple[list[Cell], int]:
-    """The cells of an image, and its size."""
-    (count,) = struct.unpack("!H", ctypes.string_at(address, 2))
-    place = address + 2
-    cells: list[Cell] = []
-    for _ in range(count):
-        kind = ctypes.string_at(place, 1)
-        place += 1
-        if kind == b"t":
-            (length,) = struct.unpack("!I", ctypes.string_at(place, 4))
-            cells.append(ctypes.string_at(place + 4, length))
-            place += 4 + length
-        else:
-            cells.append(None if kind == b"n" else UNAVAILABLE)
-    return cells, place - address
-
-
-def _image(cells: Sequence[Cell]) -> bytes:
-    parts = [struct.pack("!H", len(cells))]
-    for cell in cells:
-        if cell is None:
-            parts.append(b"n")
-        elif cell is UNAVAILABLE:
-            parts.append(b"u")
-        else:
-            parts.append(b"t" + struct.pack("!I", len(cell)) + cell)
-    return b"".join(parts)
+def _cells(row: np.void) -> list[Cell]:
+    """The cells of the row's new image."""
+    image = (ctypes.c_char * int(row["size"])).from_address(int(row["new"]))
+    return cells(memoryview(image).cast("B"), unavailable=ABSENT)
 
 
 def _rows_now(
@@ -181,9 +141,9 @@ def _rows_now(
     keys: list[list[str]] = [[] for _ in lookup.key]
     numbers: list[int] = []
     for number, place in enumerate(places.tolist()):
-        cells, _ = _cells(int(rows["new"][place]))
-        key = [cells[column] for column in lookup.key]
-        if any(cell is None or cell is UNAVAILABLE for cell in key):
+        image = _cells(rows[place])
+        key = [image[column] for column in lookup.key]
+        if any(cell is None or cell is ABSENT for cell in key):
             continue
         numbers.append(number)
         for values, cell in zip(keys, key, strict=True):
@@ -236,16 +196,16 @@ def _replace(
     images, starts = bytearray(), []
     for number, values in found.items():
         row = rows[int(places[number])]
-        cells, _ = _cells(int(row["new"]))
+        image = _cells(row)
         has_old = bool(row["flags"] & int(Flag.FULL_OLD))
         for column, value in zip(lookup.columns, values, strict=True):
-            cell = cells[column]
+            cell = image[column]
             if (cell is None and lookup.null) or (
-                cell is UNAVAILABLE and lookup.unavailable and not has_old
+                cell is ABSENT and lookup.unavailable and not has_old
             ):
-                cells[column] = value
+                image[column] = value
         starts.append((int(places[number]), len(images)))
-        images += _image(cells)
+        images += make_image(image)
     buffer = np.frombuffer(bytes(images) + bytes(PADDING), np.uint8)
     base = address_of(buffer)
     end = len(images)

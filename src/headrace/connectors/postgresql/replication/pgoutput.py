@@ -12,236 +12,159 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.images import split_checked
 from headrace.connect.kernels.memory import (
     address_of,
     kernel,
     load8,
-    load16_be,
     load32_be,
     load64,
     load64_be,
-    store8,
-    store32,
     store64,
 )
-from headrace.connect.rows import BEGIN, ENDING, NULL, ROW, TRANSACTION, offset_in_row
-from headrace.connectors.postgresql import key_kernel
-from headrace.converters.json.numbers import wrapping_multiply
+from headrace.connect.kernels.text import wrapping_multiply
+from headrace.streaming import key_kernel, row_kernel
+from headrace.streaming.row_kernel import (
+    BEGINS,
+    CAPTURED,
+    COLUMNS,
+    COMMIT_US,
+    COMPARED,
+    COMPARED_COUNT,
+    ENDINGS,
+    FILTERED,
+    KEY_COUNT,
+    KEYS,
+    LAST_COMMIT,
+    ORDINAL,
+    RELATION_WORDS,
+    ROWS,
+    SKIP_CREATE,
+    SKIP_DELETE,
+    SKIP_UNCHANGED,
+    SKIP_UPDATE,
+    TOMBSTONES,
+    TOPIC_HASH,
+    TRANSACTION_HAS_ROWS,
+    TRANSACTION_ROW,
+    TRANSACTIONS,
+    add_begin,
+    add_change,
+    add_ending,
+    is_skipped,
+    open_transaction,
+)
 
-# Words of `state` (int64).
+__all__ = [
+    "BEGIN",
+    "BEGINS",
+    "BODY",
+    "BROKEN",
+    "CAPTURED",
+    "CHECKED",
+    "CHECK_FINAL",
+    "CHECK_LSN",
+    "CHECK_ORDINAL",
+    "COLUMNS",
+    "COMMIT",
+    "COMMIT_US",
+    "COMPARED",
+    "COMPARED_COUNT",
+    "COMPLETE",
+    "COPY_DONE",
+    "DELETE",
+    "END",
+    "ENDINGS",
+    "ENDS",
+    "FILTERED",
+    "FINAL_LSN",
+    "INSERT",
+    "KEY",
+    "KEYS",
+    "KEY_COUNT",
+    "LAST_COMMIT",
+    "LOGICAL_MESSAGE",
+    "MORE",
+    "OPEN",
+    "ORDINAL",
+    "ORIGIN",
+    "ORIGIN_LSN",
+    "ORIGIN_MAP",
+    "ORIGIN_MAP_LENGTH",
+    "POSITION",
+    "RARE",
+    "RELATION",
+    "RELATION_MESSAGE",
+    "RELATION_WORDS",
+    "REPLY",
+    "ROWS",
+    "ROWS_FULL",
+    "SERVER_ERROR",
+    "SKIP_CREATE",
+    "SKIP_DELETE",
+    "SKIP_UNCHANGED",
+    "SKIP_UPDATE",
+    "STATE_WORDS",
+    "STATUS",
+    "TOMBSTONES",
+    "TOPIC_HASH",
+    "TRANSACTIONS",
+    "TRANSACTION_HAS_ROWS",
+    "TRANSACTION_ROW",
+    "TRUNCATE",
+    "TYPE",
+    "UPDATE",
+    "WAL_END",
+    "XID",
+    "find_relation",
+    "index_frames",
+    "load_kernel",
+    "open_transaction",
+]
+
+# Words of `state` that PostgreSQL has its own names for, and words of its own behind them.
+XID, FINAL_LSN = row_kernel.TRANSACTION_ID, row_kernel.POSITION_HIGH
+ORIGIN_LSN = row_kernel.ORIGIN_POSITION
+ORIGIN_MAP, ORIGIN_MAP_LENGTH = row_kernel.VERSIONS, row_kernel.VERSIONS_LENGTH
 (
     POSITION,  # first byte not consumed, from the start of the segment
     STATUS,
-    ROWS,  # rows in this segment
-    TRANSACTIONS,  # transactions begun in this segment that have a row in it
     ENDS,  # commits in this segment that ended a transaction with rows
     OPEN,  # 1 between BEGIN and COMMIT
-    XID,
-    COMMIT_US,
-    FINAL_LSN,
-    ORDINAL,  # messages B I U D T M of the open transaction so far
-    LAST_COMMIT,  # end LSN of the last COMMIT, or NULL
     COMPLETE,  # everything up to this LSN was received
     WAL_END,  # the server's position as last told
     REPLY,  # 1: the server asked for a status message
-    TRANSACTION_ROW,  # index of the open transaction in this segment; -1: not there yet
     CHECK_FINAL,  # resume inside a transaction: the row at this ordinal …
     CHECK_ORDINAL,
     CHECK_LSN,  # … must have this LSN
     CHECKED,  # 0 waiting, 1 right, 2 wrong
-    CHANGES,  # row changes seen, captured or not
-    TRANSACTION_HAS_ROWS,
-    BEGINS,  # relation of BEGIN records + 1; 0: transactions have no border records
-    ENDINGS,  # relation of END records + 1
-    ORIGIN_MAP,  # address of int64 per relation: the version of this origin's rows; 0: no origin
-    ORIGIN_MAP_LENGTH,
-    ORIGIN_LSN,
-    FILTERED,  # row changes that make no record
-) = range(27)
+) = range(row_kernel.OWN_WORDS, row_kernel.OWN_WORDS + 11)
 STATE_WORDS = 32
-
-# Ways to compare two texts of a column, see unchanged.py.
-EXACT, TEXT_BEGINNING, BYTES_BEGINNING, NUMERIC = range(4)
 
 # Statuses.
 MORE, ROWS_FULL, RELATION, RARE, BROKEN, SERVER_ERROR, COPY_DONE, KEY = range(8)
 
-# A relation version: eight int64.
-(
-    CAPTURED,
-    COLUMNS,
-    TOPIC_HASH,
-    KEYS,  # see key_kernel.py
-    KEY_COUNT,
-    COMPARED,  # see unchanged.py
-    COMPARED_COUNT,
-    SKIP_UNCHANGED,  # 1: updates of which no compared column changed are dropped
-    RELATION_WORDS,
-) = range(9)
+# Messages of the protocol, by their first byte, and what CopyData holds, by its own.
+_COPY_DATA, _COPY_DONE, _ERROR = ord("d"), ord("c"), ord("E")
+_LOG_DATA, _KEEP_ALIVE = ord("w"), ord("k")
+# Messages of pgoutput, by their first byte.
+BEGIN, COMMIT, ORIGIN = ord("B"), ord("C"), ord("O")
+INSERT, UPDATE, DELETE, TRUNCATE = ord("I"), ord("U"), ord("D"), ord("T")
+RELATION_MESSAGE, TYPE, LOGICAL_MESSAGE = ord("R"), ord("Y"), ord("M")
+# What comes before an image: the old key, the whole old row, the new row.
+_OLD_KEY, _OLD_ROW, _NEW_ROW = ord("K"), ord("O"), ord("N")
 
-# Options word.
-TOMBSTONES, SKIP_CREATE, SKIP_UPDATE, SKIP_DELETE = 1, 2, 4, 8
+# Bytes of a frame before CopyData's content, and of log data before pgoutput's message.
+_HEAD, BODY = 5, 30
+# Bytes of a frame; changes have at least a relation, a tag and the number of columns.
+_KEEP_ALIVE_BYTES, _BEGIN_BYTES, _COMMIT_BYTES, _LEAST_CHANGE = 23, BODY + 21, BODY + 26, BODY + 8
 
 END = np.dtype([("rows", "<i8"), ("end_lsn", "<i8"), ("last_commit", "<i8"), ("commit_us", "<i8")])
 """A commit: how many rows of the segment come before it, its end LSN, and the end LSN of the
 last COMMIT then (its own, unless a non-transactional message ends here) with its time."""
 
 US_1970_TO_2000 = 946_684_800_000_000  # PostgreSQL counts from 2000-01-01 UTC
-_ROW_SIZE = ROW.itemsize
-_TRANSACTION_SIZE = TRANSACTION.itemsize
 _END_SIZE = END.itemsize
-_NULL = int(NULL)
-_R = {name: offset_in_row(name) for name in ROW.names or ()}
-_OLD, _NEW, _OTHER = _R["old"], _R["new"], _R["other"]
-_POSITION, _LSN, _ORDINAL, _PART = _R["position"], _R["lsn"], _R["ordinal"], _R["part"]
-_HASH, _SIZE, _TRANSACTION, _RELATION = _R["hash"], _R["size"], _R["transaction"], _R["relation"]
-_OPERATION, _KIND, _MARKER, _FLAGS = _R["operation"], _R["kind"], _R["marker"], _R["flags"]
-_FILLER = _R["filler"]
-
-
-@kernel
-def split_checked(image, end, columns, cells):
-    """Image → (kind, address, length) triples; returns the image's end, or -1 when it is broken
-    or has another number of columns."""
-    if image + 2 > end or load16_be(image) != columns:
-        return -1
-    place = image + 2
-    for column in range(columns):
-        if place >= end:
-            return -1
-        kind = load8(place)
-        place += 1
-        target = cells + 24 * column
-        store64(target, kind)
-        if kind == 116:
-            if place + 4 > end:
-                return -1
-            length = load32_be(place)
-            place += 4
-            if length > end - place:
-                return -1
-            store64(target + 8, place)
-            store64(target + 16, length)
-            place += length
-        elif kind != 110 and kind != 117:
-            return -1
-    return place
-
-
-@kernel
-def _beginning(address, length, units):
-    """Bytes of the characters in the first `units` UTF-16 code units."""
-    if length <= units:
-        return length
-    for place in range(length):
-        byte = load8(address + place)
-        if byte & 0xC0 != 0x80:
-            units -= 2 if byte >= 0xF0 else 1
-            if units < 0:
-                return np.int64(place)
-    return length
-
-
-@kernel
-def _without_zeros(address, length):
-    """Length of a number's text without zeros at the end of its fraction."""
-    point = False
-    for place in range(length):
-        if load8(address + place) == 46:
-            point = True
-    if not point:
-        return length
-    while load8(address + length - 1) == 48:
-        length -= 1
-    if load8(address + length - 1) == 46:
-        length -= 1
-    return length
-
-
-@kernel
-def _is_unchanged(relation, old, new):
-    """Whether both images show the same row; an unavailable cell is as it was."""
-    compared = load64(relation + 8 * COMPARED)
-    for i in range(load64(relation + 8 * COMPARED_COUNT)):
-        column = 24 * load64(compared + 24 * i)
-        kind = load64(new + column)
-        if kind == 117:
-            continue
-        if kind != load64(old + column):
-            return False
-        if kind != 116:
-            continue
-        a = load64(old + column + 8)
-        b = load64(new + column + 8)
-        size_a = load64(old + column + 16)
-        size_b = load64(new + column + 16)
-        way = load64(compared + 24 * i + 8)
-        most = load64(compared + 24 * i + 16)
-        if way == TEXT_BEGINNING:
-            size_a = _beginning(a, size_a, most)
-            size_b = _beginning(b, size_b, most)
-        elif way == BYTES_BEGINNING:
-            size_a = min(size_a, most)
-            size_b = min(size_b, most)
-        elif way == NUMERIC:
-            size_a = _without_zeros(a, size_a)
-            size_b = _without_zeros(b, size_b)
-        if size_a != size_b:
-            return False
-        for j in range(size_a):
-            if load8(a + j) != load8(b + j):
-                return False
-    return True
-
-
-@kernel
-def _add_row(rows, state, old, new, other, lsn, part, value, size, relation, operation, flags):
-    row = rows + _ROW_SIZE * load64(state + 8 * ROWS)
-    store64(row + _OLD, old)
-    store64(row + _NEW, new)
-    store64(row + _OTHER, other)
-    store64(row + _POSITION, load64(state + 8 * FINAL_LSN))
-    store64(row + _LSN, lsn)
-    store64(row + _ORDINAL, load64(state + 8 * ORDINAL))
-    store64(row + _PART, part)
-    store64(row + _HASH, value)
-    store64(row + _SIZE, size)
-    store32(row + _TRANSACTION, load64(state + 8 * TRANSACTION_ROW))
-    store32(row + _RELATION, relation)
-    store8(row + _OPERATION, operation)
-    store8(row + _KIND, 2)
-    store8(row + _MARKER, 0)
-    store8(row + _FLAGS, flags)
-    store32(row + _FILLER, 0)
-    store64(state + 8 * ROWS, load64(state + 8 * ROWS) + 1)
-
-
-@kernel
-def open_transaction(transactions, state):
-    """Enter the open transaction in this segment's table, unless it is there."""
-    if load64(state + 8 * TRANSACTION_ROW) >= 0:
-        return
-    index = load64(state + 8 * TRANSACTIONS)
-    entry = transactions + _TRANSACTION_SIZE * index
-    commit = load64(state + 8 * COMMIT_US)
-    store64(entry, load64(state + 8 * XID))
-    store64(entry + 8, commit // 1000)
-    store64(entry + 16, commit)
-    store64(entry + 24, commit * 1000)
-    store64(entry + 32, load64(state + 8 * LAST_COMMIT))
-    store64(entry + 40, load64(state + 8 * ORIGIN_LSN))
-    store64(entry + 48, load64(state + 8 * FINAL_LSN))
-    store64(state + 8 * TRANSACTION_ROW, index)
-    store64(state + 8 * TRANSACTIONS, index + 1)
-
-
-@kernel
-def _of_origin(state, relation):
-    """The version of `relation` for rows of the open transaction's origin."""
-    known = load64(state + 8 * ORIGIN_MAP)
-    if known == 0 or relation >= load64(state + 8 * ORIGIN_MAP_LENGTH):
-        return relation
-    return load64(known + 8 * relation)
 
 
 @kernel
@@ -250,12 +173,154 @@ def find_relation(table, mask, oid):
     pairs, or -1."""
     slot = wrapping_multiply(oid, 2654435761) & mask
     while True:
-        found = load64(table + 16 * slot)
-        if found == oid:
-            return load64(table + 16 * slot + 8)
-        if found < 0:
+        entry = table + 16 * slot
+        candidate = load64(entry)
+        if candidate == oid:
+            return load64(entry + 8)
+        if candidate < 0:
             return -1
         slot = (slot + 1) & mask
+
+
+@kernel
+def _keep_alive(frame, length, state):
+    """A primary keep-alive; returns MORE or BROKEN."""
+    if length < _KEEP_ALIVE_BYTES:
+        return BROKEN
+    wal_end = load64_be(frame + 6)
+    store64(state + 8 * WAL_END, wal_end)
+    if load64(state + 8 * OPEN) == 0 and wal_end > load64(state + 8 * COMPLETE):
+        store64(state + 8 * COMPLETE, wal_end)
+    if load8(frame + 22):
+        store64(state + 8 * REPLY, 1)
+    return MORE
+
+
+@kernel
+def _begin(body, length, lsn, rows, transactions, state):
+    """A BEGIN; returns MORE or BROKEN."""
+    if length != _BEGIN_BYTES or load64(state + 8 * OPEN):
+        return BROKEN
+    store64(state + 8 * OPEN, 1)
+    store64(state + 8 * FINAL_LSN, load64_be(body + 1))
+    store64(state + 8 * COMMIT_US, load64_be(body + 9) + US_1970_TO_2000)
+    store64(state + 8 * XID, load32_be(body + 17))
+    store64(state + 8 * ORDINAL, 0)
+    store64(state + 8 * TRANSACTION_ROW, -1)
+    store64(state + 8 * TRANSACTION_HAS_ROWS, 0)
+    add_begin(rows, transactions, state, lsn, length)
+    store64(state + 8 * ORDINAL, 1)
+    store64(state + 8 * ORIGIN_MAP, 0)
+    store64(state + 8 * ORIGIN_LSN, 0)
+    return MORE
+
+
+@kernel
+def _commit(body, length, lsn, rows, transactions, ends, state):
+    """A COMMIT; returns MORE or BROKEN."""
+    if length != _COMMIT_BYTES or load64(state + 8 * OPEN) == 0:
+        return BROKEN
+    end_lsn = load64_be(body + 10)
+    add_ending(rows, transactions, state, lsn, length)
+    if load64(state + 8 * TRANSACTION_HAS_ROWS):
+        entry = ends + _END_SIZE * load64(state + 8 * ENDS)
+        store64(entry, load64(state + 8 * ROWS))
+        store64(entry + 8, end_lsn)
+        store64(entry + 16, end_lsn)
+        store64(entry + 24, load64(state + 8 * COMMIT_US))
+        store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
+    store64(state + 8 * OPEN, 0)
+    store64(state + 8 * LAST_COMMIT, end_lsn)
+    if end_lsn > load64(state + 8 * COMPLETE):
+        store64(state + 8 * COMPLETE, end_lsn)
+    return MORE
+
+
+@kernel
+def _check_resumed(lsn, state):
+    """Compare the LSN at the place where the last process stopped inside a transaction."""
+    if (
+        load64(state + 8 * CHECKED) == 0
+        and load64(state + 8 * ORDINAL) == load64(state + 8 * CHECK_ORDINAL)
+        and load64(state + 8 * FINAL_LSN) == load64(state + 8 * CHECK_FINAL)
+    ):
+        store64(state + 8 * CHECKED, 1 if lsn == load64(state + 8 * CHECK_LSN) else 2)
+
+
+@kernel
+def _change(
+    frame,
+    length,
+    lsn,
+    message,
+    relation_index,
+    relation,
+    shift,
+    rows,
+    transactions,
+    options,
+    scratch,
+    state,
+):
+    """An INSERT, UPDATE or DELETE of a relation version; returns MORE, BROKEN or KEY."""
+    operation = row_kernel.UPDATE
+    if message == INSERT:
+        operation = row_kernel.CREATE
+    elif message == DELETE:
+        operation = row_kernel.DELETE
+    _check_resumed(lsn, state)
+    outcome = row_kernel.LEFT_OUT
+    if not is_skipped(relation, operation, options):
+        columns = load64(relation + 8 * COLUMNS)
+        old_cells = scratch
+        new_cells = scratch + key_kernel.CELLS
+        end = frame + length
+        place = frame + BODY + 5
+        tag = load8(place)
+        old = np.int64(0)
+        new = np.int64(0)
+        is_full = tag == _OLD_ROW
+        if is_full or tag == _OLD_KEY:
+            old = place + 1
+            place = split_checked(old, end, columns, old_cells)
+            if place < 0:
+                return BROKEN
+            if message == UPDATE:
+                if place >= end:
+                    return BROKEN
+                tag = load8(place)
+        if message != DELETE:
+            if tag != _NEW_ROW:
+                return BROKEN
+            new = place + 1
+            place = split_checked(new, end, columns, new_cells)
+        elif old == 0:
+            return BROKEN
+        if place != end:
+            return BROKEN
+        outcome = add_change(
+            rows,
+            transactions,
+            state,
+            operation,
+            relation_index,
+            relation,
+            old + shift if old else np.int64(0),
+            new + shift if new else np.int64(0),
+            is_full,
+            old_cells,
+            new_cells,
+            lsn,
+            length,
+            options,
+            scratch,
+        )
+        if outcome == row_kernel.LACKS_KEY:
+            return KEY
+    if outcome == row_kernel.LEFT_OUT:
+        store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
+    store64(state + 8 * ORDINAL, load64(state + 8 * ORDINAL) + 1)
+    return MORE
 
 
 @kernel
@@ -282,16 +347,14 @@ def index_frames(
     Returns nothing; state[STATUS] says why it stopped, state[POSITION] where. KEY: the scratch
     memory (`key_columns.KeyScratch`) lacks texts of keys in the frame at the position.
     """
-    old_cells = scratch
-    new_cells = scratch + key_kernel.CELLS
     position = load64(state + 8 * POSITION)
     status = MORE
-    shift = virtual - base
     last_oid = np.int64(-1)
     relation_index = np.int64(-1)
-    while available - position >= 5:
-        length = load32_be(base + position + 1) + 1
-        if length < 5:
+    while available - position >= _HEAD:
+        frame = base + position
+        length = load32_be(frame + 1) + 1
+        if length < _HEAD:
             status = BROKEN
             break
         if position + length > available:
@@ -303,43 +366,32 @@ def index_frames(
         ):
             status = ROWS_FULL
             break
-        frame = base + position
-        end = frame + length
-        message = load8(frame)
-        if message != 100:  # not CopyData
-            if message == 69:
+        kind = load8(frame)
+        if kind != _COPY_DATA:
+            if kind == _ERROR:
                 status = SERVER_ERROR
                 break
-            if message == 99:
+            if kind == _COPY_DONE:
                 status = COPY_DONE
                 break
             # CopyBothResponse, notices, parameter changes: nothing of ours.
             position += length
             continue
-        kind = load8(frame + 5)
-        if length < 6:
-            status = BROKEN
-            break
-        if kind == 107:  # primary keep-alive
-            if length < 23:
-                status = BROKEN
+        content = load8(frame + _HEAD)
+        if length > _HEAD and content == _KEEP_ALIVE:
+            status = _keep_alive(frame, length, state)
+            if status != MORE:
                 break
-            wal_end = load64_be(frame + 6)
-            store64(state + 8 * WAL_END, wal_end)
-            if load64(state + 8 * OPEN) == 0 and wal_end > load64(state + 8 * COMPLETE):
-                store64(state + 8 * COMPLETE, wal_end)
-            if load8(frame + 22):
-                store64(state + 8 * REPLY, 1)
             position += length
             continue
-        if kind != 119 or length < 31:
+        if content != _LOG_DATA or length <= BODY:
             status = BROKEN
             break
         lsn = load64_be(frame + 6)
-        body = frame + 30
-        operation = load8(body)
-        if operation == 73 or operation == 85 or operation == 68:  # I U D
-            if length < 30 + 8 or load64(state + 8 * OPEN) == 0:
+        body = frame + BODY
+        message = load8(body)
+        if message == INSERT or message == UPDATE or message == DELETE:  # noqa: SIM109
+            if length < _LEAST_CHANGE or load64(state + 8 * OPEN) == 0:
                 status = BROKEN
                 break
             oid = load32_be(body + 1)
@@ -350,241 +402,21 @@ def index_frames(
                     status = BROKEN
                     break
             relation = relations + 8 * RELATION_WORDS * relation_index
-            ordinal = load64(state + 8 * ORDINAL)
-            if (
-                load64(state + 8 * CHECKED) == 0
-                and ordinal == load64(state + 8 * CHECK_ORDINAL)
-                and load64(state + 8 * FINAL_LSN) == load64(state + 8 * CHECK_FINAL)
-            ):
-                store64(state + 8 * CHECKED, 1 if lsn == load64(state + 8 * CHECK_LSN) else 2)
-            skip = (
-                load64(relation + 8 * CAPTURED) == 0
-                or (operation == 73 and (options & SKIP_CREATE))
-                or (operation == 85 and (options & SKIP_UPDATE))
-                or (operation == 68 and (options & SKIP_DELETE))
-            )
-            if not skip:
-                columns = load64(relation + 8 * COLUMNS)
-                place = body + 5
-                tag = load8(place)
-                old_image = np.int64(0)
-                new_image = np.int64(0)
-                full = np.int64(0)
-                old_hash = np.int64(0)
-                new_hash = np.int64(0)
-                key_changed = False
-                if tag == 75 or tag == 79:  # K, O
-                    old_image = place + 1
-                    place = split_checked(old_image, end, columns, old_cells)
-                    if place < 0:
-                        status = BROKEN
-                        break
-                    full = np.int64(1) if tag == 79 else np.int64(0)
-                    if operation == 85:
-                        if place >= end:
-                            status = BROKEN
-                            break
-                        tag = load8(place)
-                if operation != 68:
-                    if tag != 78:
-                        status = BROKEN
-                        break
-                    new_image = place + 1
-                    place = split_checked(new_image, end, columns, new_cells)
-                elif old_image == 0:
-                    status = BROKEN
-                    break
-                if place != end:
-                    status = BROKEN
-                    break
-                topic = load64(relation + 8 * TOPIC_HASH)
-                keys = load64(relation + 8 * KEYS)
-                key_count = load64(relation + 8 * KEY_COUNT)
-                fallback = old_cells if old_image else np.int64(0)
-                if new_image and old_image:
-                    key_changed = not key_kernel.same_key(
-                        keys, key_count, old_cells, new_cells, scratch
-                    )
-                if key_changed or not new_image:
-                    old_hash = key_kernel.key_hash(topic, keys, key_count, old_cells, 0, scratch)
-                if new_image:
-                    new_hash = key_kernel.key_hash(
-                        topic, keys, key_count, new_cells, fallback, scratch
-                    )
-                if load64(scratch + key_kernel.RENDERED):
-                    if load64(scratch + key_kernel.LACKING):
-                        status = KEY
-                        break
-                    store64(scratch + key_kernel.RENDERED, 0)
-                skip = (
-                    operation == 85
-                    and full
-                    and load64(relation + 8 * SKIP_UNCHANGED)
-                    and not key_changed
-                    and _is_unchanged(relation, old_cells, new_cells)
-                )
-            if not skip:
-                shown = _of_origin(state, relation_index)
-                open_transaction(transactions, state)
-                store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
-                old_address = old_image + shift if old_image else np.int64(0)
-                new_address = new_image + shift if new_image else np.int64(0)
-                if operation == 73:
-                    _add_row(
-                        rows,
-                        state,
-                        0,
-                        new_address,
-                        0,
-                        lsn,
-                        2,
-                        new_hash,
-                        length,
-                        shown,
-                        99,
-                        0,
-                    )
-                elif operation == 68:
-                    _add_row(
-                        rows,
-                        state,
-                        old_address,
-                        0,
-                        0,
-                        lsn,
-                        0,
-                        old_hash,
-                        length,
-                        shown,
-                        100,
-                        full,
-                    )
-                    if options & TOMBSTONES:
-                        _add_row(
-                            rows,
-                            state,
-                            old_address,
-                            0,
-                            0,
-                            lsn,
-                            1,
-                            old_hash,
-                            length,
-                            shown,
-                            0,
-                            full,
-                        )
-                elif key_changed:
-                    _add_row(
-                        rows,
-                        state,
-                        old_address,
-                        0,
-                        new_address,
-                        lsn,
-                        0,
-                        old_hash,
-                        length,
-                        shown,
-                        100,
-                        2 | full,
-                    )
-                    if options & TOMBSTONES:
-                        _add_row(
-                            rows,
-                            state,
-                            old_address,
-                            0,
-                            new_address,
-                            lsn,
-                            1,
-                            old_hash,
-                            length,
-                            shown,
-                            0,
-                            2 | full,
-                        )
-                    # The old image stands behind `other` only, so `before` is null.
-                    _add_row(
-                        rows,
-                        state,
-                        0,
-                        new_address,
-                        old_address,
-                        lsn,
-                        2,
-                        new_hash,
-                        length,
-                        shown,
-                        99,
-                        2 | full,
-                    )
-                else:
-                    _add_row(
-                        rows,
-                        state,
-                        old_address,
-                        new_address,
-                        0,
-                        lsn,
-                        2,
-                        new_hash,
-                        length,
-                        shown,
-                        117,
-                        full,
-                    )
-            else:
-                store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
-            store64(state + 8 * CHANGES, load64(state + 8 * CHANGES) + 1)
-            store64(state + 8 * ORDINAL, ordinal + 1)
-        elif operation == 66:  # BEGIN
-            if length != 30 + 21 or load64(state + 8 * OPEN):
-                status = BROKEN
-                break
-            store64(state + 8 * OPEN, 1)
-            store64(state + 8 * FINAL_LSN, load64_be(body + 1))
-            store64(state + 8 * COMMIT_US, load64_be(body + 9) + US_1970_TO_2000)
-            store64(state + 8 * XID, load32_be(body + 17))
-            store64(state + 8 * ORDINAL, 0)
-            store64(state + 8 * TRANSACTION_ROW, -1)
-            store64(state + 8 * TRANSACTION_HAS_ROWS, 0)
-            borders = load64(state + 8 * BEGINS)
-            if borders:
-                open_transaction(transactions, state)
-                store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
-                _add_row(rows, state, 0, 0, 0, lsn, 0, 0, length, borders - 1, BEGIN, 0)
-            store64(state + 8 * ORDINAL, 1)
-            store64(state + 8 * ORIGIN_MAP, 0)
-            store64(state + 8 * ORIGIN_LSN, 0)
-        elif operation == 67:  # COMMIT
-            if length != 30 + 26 or load64(state + 8 * OPEN) == 0:
-                status = BROKEN
-                break
-            end_lsn = load64_be(body + 10)
-            borders = load64(state + 8 * ENDINGS)
-            if borders:
-                open_transaction(transactions, state)
-                _add_row(rows, state, 0, 0, 0, lsn, 0, 0, length, borders - 1, ENDING, 0)
-            if load64(state + 8 * TRANSACTION_HAS_ROWS):
-                entry = ends + _END_SIZE * load64(state + 8 * ENDS)
-                store64(entry, load64(state + 8 * ROWS))
-                store64(entry + 8, end_lsn)
-                store64(entry + 16, end_lsn)
-                store64(entry + 24, load64(state + 8 * COMMIT_US))
-                store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
-            store64(state + 8 * OPEN, 0)
-            store64(state + 8 * LAST_COMMIT, end_lsn)
-            if end_lsn > load64(state + 8 * COMPLETE):
-                store64(state + 8 * COMPLETE, end_lsn)
-        elif operation == 82:  # relation
+            status = _change(
+                frame, length, lsn, message, relation_index, relation, virtual - base, rows,
+                transactions, options, scratch, state,
+            )  # fmt: skip
+        elif message == BEGIN:
+            status = _begin(body, length, lsn, rows, transactions, state)
+        elif message == COMMIT:
+            status = _commit(body, length, lsn, rows, transactions, ends, state)
+        elif message == RELATION_MESSAGE:
             status = RELATION
-            break
-        elif operation == 84 or operation == 77 or operation == 79:
-            status = RARE  # truncate, logical message, origin
-            break
-        elif operation != 89:  # type
+        elif message in (TRUNCATE, LOGICAL_MESSAGE, ORIGIN):
+            status = RARE
+        elif message != TYPE:
             status = BROKEN
+        if status != MORE:
             break
         if lsn > load64(state + 8 * WAL_END):
             store64(state + 8 * WAL_END, lsn)

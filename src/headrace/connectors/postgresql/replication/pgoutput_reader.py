@@ -11,8 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from headrace.connect.images import make_image
 from headrace.connect.kernels.memory import address_of
-from headrace.connect.rows import NULL, ROW
+from headrace.connect.rows import NULL, ROW, RowKind
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
@@ -43,7 +44,6 @@ _HEADER_BYTES = 5  # of a frame: its type and its length
 _MESSAGE = 30  # where the pgoutput message stands in a frame of XLogData
 _LSN = 6
 _ORIGIN, _TRUNCATE = b"OT"
-_TRANSACTION, _OUTSIDE = 2, 1  # kinds of rows
 _OF_TRANSACTION = (pgoutput.XID, pgoutput.FINAL_LSN, pgoutput.ORDINAL, pgoutput.TRANSACTION_ROW)
 
 
@@ -301,7 +301,7 @@ class PgoutputReader:
                 relation = relations.truncated(version) if version >= 0 else None
                 if relation is not None:
                     record = _Record(ord("t"), relation, _lsn(frame), len(frame), part=part)
-                    self._add(piece, record, _TRANSACTION)
+                    self._add(piece, record, RowKind.TRANSACTION)
             self._barrier(piece)
         state[pgoutput.ORDINAL] += 1
 
@@ -311,13 +311,13 @@ class PgoutputReader:
         captured = self._relations.captures_message(message.prefix)
         if captured:
             # The image takes the place of the message, which is longer.
-            image, start = _message_image(message), self.indexed + _MESSAGE
+            image, start = make_image([message.prefix, message.content]), self.indexed + _MESSAGE
             piece.segment.map[start : start + len(image)] = image
             relation = self._relations.messages(transactional=message.transactional)
             address = piece.segment.start + start
             record = _Record(ord("m"), relation, _lsn(frame), len(image), address, 2)
             if message.transactional:
-                self._add(piece, record, _TRANSACTION)
+                self._add(piece, record, RowKind.TRANSACTION)
             else:
                 self._add_outside(piece, message, replace(record, part=0))
         if message.transactional:
@@ -335,7 +335,7 @@ class PgoutputReader:
         state[pgoutput.XID], state[pgoutput.FINAL_LSN] = int(NULL), message.lsn
         state[pgoutput.ORDINAL] = 0
         state[pgoutput.TRANSACTION_ROW] = -1
-        self._add(piece, record, _OUTSIDE)
+        self._add(piece, record, RowKind.OUTSIDE)
         for word, value in zip(_OF_TRANSACTION, kept, strict=True):
             state[word] = value
         end = index.ends[int(state[pgoutput.ENDS])]
@@ -345,10 +345,10 @@ class PgoutputReader:
         end["commit_us"] = int(state[pgoutput.COMMIT_US])
         state[pgoutput.ENDS] += 1
 
-    def _add(self, piece: Piece, record: _Record, kind: int) -> None:
+    def _add(self, piece: Piece, record: _Record, kind: RowKind) -> None:
         """A row behind the ones there are."""
         state, index, relation = self._state, piece.index, record.relation
-        if kind == _TRANSACTION and self._origin is not None and state[pgoutput.ORIGIN_MAP]:
+        if kind == RowKind.TRANSACTION and self._origin is not None and state[pgoutput.ORIGIN_MAP]:
             relation = self._relations.version_of_origin(relation, self._origin)
         index.make_room(*self._indexed()[:3])
         pgoutput.open_transaction(address_of(index.transactions), address_of(state))
@@ -367,7 +367,7 @@ class PgoutputReader:
         row["kind"] = kind
         index.rows[int(state[pgoutput.ROWS])] = row
         state[pgoutput.ROWS] += 1
-        if kind == _TRANSACTION:
+        if kind == RowKind.TRANSACTION:
             state[pgoutput.TRANSACTION_HAS_ROWS] = 1
 
 
@@ -393,16 +393,6 @@ def _frame_bytes(piece: Piece, position: int) -> int:
 def _lsn(frame: bytes) -> int:
     (lsn,) = struct.unpack_from("!Q", frame, _LSN)
     return int(lsn)
-
-
-def _message_image(message: LogicalMessage) -> bytes:
-    prefix = message.prefix.encode()
-    return (
-        struct.pack("!hcI", 2, b"t", len(prefix))
-        + prefix
-        + struct.pack("!cI", b"t", len(message.content))
-        + message.content
-    )
 
 
 def _broken(what: str) -> HeadraceError:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from headrace.connect.schema import Field, Schema, Type
-from headrace.debezium import source_info, transactions
+from headrace.connectors.postgresql.source import postgresql_source
+from headrace.debezium import transactions
 from headrace.debezium.event_format import CURRENT, EventFormat
 
 _PREFIX = Field("prefix", Schema(Type.STRING, optional=True))
@@ -32,7 +33,7 @@ def message_value_schema(content: Type = Type.BYTES, event_format: EventFormat =
         fields=(
             Field("op", Schema(Type.STRING)),
             Field("ts_ms", Schema(Type.INT64, optional=True)),
-            Field("source", source_info.postgresql_source(event_format)),
+            Field("source", postgresql_source(event_format)),
             *block,
             Field("message", message),
         ),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connect.records import group_by_shape
-from headrace.connect.rows import RowTable
+from headrace.connect.rows import RowTable, Sequences
 from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.converters import rows as json_converter
 from headrace.converters.json.values import JsonOptions
@@ -62,7 +62,7 @@ def convert(index: Index, shapes: dict[int, Any]) -> tuple[RowTable, list[dict[s
     records = group_by_shape(table, shapes)
     found: list[dict[str, Any]] = []
     with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
-        for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, 1):
+        for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, Sequences(1)):
             # The batch's memory is used again: copy it.
             found += pa.RecordBatch.from_pylist(batch.to_pylist(), schema=batch.schema).to_pylist()
     return table, found
@@ -136,7 +136,7 @@ def test_sequences_are_distinct_and_sort_in_the_order_of_the_log(raw: bytes) -> 
     _table, found = convert(index, shapes)
     sequences = [record["sequence"] for record in found]
     assert sequences == sorted(set(sequences))
-    assert {len(s) for s in sequences} == {41}
+    assert {len(s) for s in sequences} == {57}
 
 
 def test_both_halves_of_a_key_change_carry_each_others_key() -> None:
@@ -171,7 +171,7 @@ def test_schemas_stand_around_key_and_value_when_asked_for() -> None:
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
     options = JsonOptions(schemas_enable=True)
     converter = JsonConverter(options, options, OPTIONS)
-    (batch,) = converter.convert(group_by_shape(table, {0: shape}), 1)
+    (batch,) = converter.convert(group_by_shape(table, {0: shape}), Sequences(1))
     record = batch.to_pylist()[0]
     assert json.loads(record["key"])["schema"]["name"] == "server.public.t.Key"
     assert json.loads(record["value"])["payload"]["op"] == "c"
@@ -249,14 +249,14 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
     converter = JsonConverter(OPTIONS, OPTIONS, OPTIONS, failed=failed)
     keys = [
         json.loads(record["key"])["id"]
-        for batch in converter.convert(group_by_shape(records, {0: shape}), 1)
+        for batch in converter.convert(group_by_shape(records, {0: shape}), Sequences(1))
         for record in batch.to_pylist()
     ]
     assert keys == [n for n in range(1000) if n % 3 != 1]
     assert told == ["server.public.n relational.value_not_representable"] * 333
     strict = JsonConverter(OPTIONS, OPTIONS, OPTIONS)
     with pytest.raises(HeadraceError, match="cannot hold"):
-        list(strict.convert(group_by_shape(records, {0: shape}), 1))
+        list(strict.convert(group_by_shape(records, {0: shape}), Sequences(1)))
 
 
 @pytest.mark.parametrize("schemas", [False, True])
@@ -275,14 +275,18 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
     options = JsonOptions(schemas_enable=schemas)
     with pytest.raises(HeadraceError) as raised:
-        list(JsonConverter(options, options, OPTIONS).convert(group_by_shape(table, {0: shape}), 1))
+        list(
+            JsonConverter(options, options, OPTIONS).convert(
+                group_by_shape(table, {0: shape}), Sequences(1)
+            )
+        )
     assert raised.value.code == "converters.text_too_large"
     assert "server.public.t at LSN 0/16B374DA " in raised.value.message
     told: list[HeadraceError] = []
     lenient = JsonConverter(options, options, OPTIONS, failed=lambda _, error: told.append(error))
     kept = [
         json.loads(key).get("payload", json.loads(key))
-        for batch in lenient.convert(group_by_shape(table, {0: shape}), 1)
+        for batch in lenient.convert(group_by_shape(table, {0: shape}), Sequences(1))
         for key in batch.column("key").to_pylist()
     ]
     assert [key['int4 "column"'] for key in kept] == [0, 1, 3]
@@ -301,7 +305,7 @@ def test_rows_behind_a_large_one_do_not_share_its_buffer() -> None:
     records = group_by_shape(table, {0: shape_of(facts("t"), SETTINGS)})
     sizes = [
         [len(value) for value in batch.column("value").to_pylist()]
-        for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, 1)
+        for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, Sequences(1))
     ]
     assert sum(len(batch) for batch in sizes) == len(texts)
     assert all(len(batch) == 1 or sum(batch) <= json_converter.MOST_BYTES for batch in sizes)

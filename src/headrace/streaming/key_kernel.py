@@ -1,8 +1,8 @@
 """Hashes and comparisons of keys, compiled: keys that render the same are the same key.
 
 Integers and texts are taken as the log has them, which is how they are rendered; other types are
-rendered first. What no compiled encoder renders is noted in the scratch memory, and whoever
-called renders it (`key_columns.py`) and calls again.
+rendered first, as JSON. What no compiled encoder renders is noted in the scratch memory, and
+whoever called renders it (`key_columns.py`) and calls again.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.images import BINARY, CELL_BYTES, TEXT, UNAVAILABLE, has_value
 from headrace.connect.kernels.memory import PADDING, kernel, load8, load64, store64
-from headrace.connectors.postgresql.replication.pgoutput_messages import MOST_COLUMNS
+from headrace.connect.kernels.text import hash_bytes, mix
+from headrace.converters.json.binary import encode_binary
 from headrace.converters.json.cells import encode
-from headrace.converters.json.numbers import wrapping_multiply
 
 # A key column: eight int64. The texts are what a null and an unavailable cell show.
 (
@@ -29,6 +30,9 @@ from headrace.converters.json.numbers import wrapping_multiply
 COLUMN_WORDS = 8
 _COLUMN_SIZE = 8 * COLUMN_WORDS
 
+MOST_COLUMNS = 4096  # of any table
+
+_QUOTE = ord('"')
 AS_SENT = -1
 NO_TEXT = -1  # length of a JSON null
 _LACKING = -2
@@ -37,7 +41,7 @@ _LACKING = -2
 # frame that Python renders: how many there are, whether one is lacking, and per text the cell's
 # address, the key column's address, the text's address (0: lacking) and its length (the cell's,
 # while it is lacking).
-CELLS = 24 * MOST_COLUMNS
+CELLS = CELL_BYTES * MOST_COLUMNS
 _LARGEST_CELL = 6000
 _TEXT_BYTES = 6 * _LARGEST_CELL + 64 + PADDING
 _FIRST_TEXT = 2 * CELLS
@@ -48,28 +52,6 @@ ENTRIES = RENDERED + 16
 ENTRY_WORDS = 4
 _MOST_ENTRIES = 2 * MOST_COLUMNS
 SCRATCH = ENTRIES + 8 * ENTRY_WORDS * _MOST_ENTRIES
-
-_MULTIPLIER = -7046029254386353131  # the odd 64-bit golden ratio
-
-
-@kernel
-def mix(seed, word):
-    """One step of a multiply-and-fold hash."""
-    value = wrapping_multiply(seed ^ word, _MULTIPLIER)
-    return value ^ ((value >> 29) & 0x7FFFFFFFF)
-
-
-@kernel
-def hash_bytes(seed, address, length):
-    """Hash of `length` bytes; reads up to 7 bytes beyond them."""
-    value = mix(seed, length)
-    for offset in range(0, length - 7, 8):
-        value = mix(value, load64(address + offset))
-    rest = length & 7
-    if rest:
-        word = load64(address + length - rest) & ((1 << (8 * rest)) - 1)
-        value = mix(value, word)
-    return value
 
 
 @kernel
@@ -97,15 +79,15 @@ def _rendered(scratch, column, address, length):
 def _text(column, cells, fallback, scratch, out):
     """Address and length of what a key column shows, quotes left out; an unavailable cell is
     taken from `fallback` when that has a text."""
-    place = 24 * load64(column)
+    place = CELL_BYTES * load64(column)
     cell = cells + place
     kind = load64(cell)
-    if kind == 117 and fallback and load64(fallback + place) == 116:
+    if kind == UNAVAILABLE and fallback and has_value(load64(fallback + place)):
         cell = fallback + place
-        kind = np.int64(116)
-    if kind == 117:
+        kind = load64(cell)
+    if kind == UNAVAILABLE:
         return load64(column + 8 * UNAVAILABLE_TEXT), load64(column + 8 * UNAVAILABLE_LENGTH)
-    if kind != 116:
+    if not has_value(kind):
         return load64(column + 8 * NULL_TEXT), load64(column + 8 * NULL_LENGTH)
     address = load64(cell + 8)
     length = load64(cell + 16)
@@ -113,9 +95,13 @@ def _text(column, cells, fallback, scratch, out):
     if encoding == AS_SENT:
         return address, length
     if length <= _LARGEST_CELL:
-        end = encode(address, length, encoding, load64(column + 8 * PARAMETER), out)
+        parameter = load64(column + 8 * PARAMETER)
+        if kind == BINARY:
+            end = encode_binary(address, length, encoding, out)
+        else:
+            end = encode(address, length, encoding, parameter, out)
         if end >= 0:
-            if load8(out) == 34:
+            if load8(out) == _QUOTE:
                 return out + 1, end - out - 2
             return out, end - out
     return _rendered(scratch, column, address, length)
@@ -127,8 +113,8 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
     value = topic
     for i in range(count):
         column = columns + _COLUMN_SIZE * i
-        cell = cells + 24 * load64(column)
-        if load64(cell) == 116 and load64(column + 8 * ENCODING) == AS_SENT:
+        cell = cells + CELL_BYTES * load64(column)
+        if load64(cell) == TEXT and load64(column + 8 * ENCODING) == AS_SENT:
             value = hash_bytes(value, load64(cell + 8), load64(cell + 16))
             continue
         address, length = _text(column, cells, fallback, scratch, scratch + _FIRST_TEXT)
@@ -152,8 +138,8 @@ def same_key(columns, count, old, new, scratch):
     same = True
     for i in range(count):
         column = columns + _COLUMN_SIZE * i
-        place = 24 * load64(column)
-        if load64(old + place) == 116 and load64(new + place) == 116:
+        place = CELL_BYTES * load64(column)
+        if has_value(load64(old + place)) and load64(old + place) == load64(new + place):
             if _equal(
                 load64(old + place + 8),
                 load64(old + place + 16),

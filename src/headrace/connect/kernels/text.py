@@ -1,0 +1,211 @@
+"""What kernels of several packages share: arithmetic that wraps, digits and decimal text, lengths
+in UTF-16 code units, hashes.
+
+Eight digits are handled at once in a 64-bit integer, first character in the lowest byte. The rules
+on memory are those of `headrace.connect.kernels.memory`.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from headrace.connect.kernels.memory import (
+    count_trailing_zeros,
+    kernel,
+    load8,
+    load64,
+    store8,
+    store64,
+)
+
+
+def _repeated(byte: int) -> int:
+    return int.from_bytes(bytes([byte]) * 8, "little", signed=True)
+
+
+def as_word(text: bytes) -> int:
+    """Up to eight characters as the integer that a store writes them with."""
+    return int.from_bytes(text.ljust(8, b"\0"), "little", signed=True)
+
+
+DIGIT_ZEROS = _repeated(0x30)
+HIGH_BITS = _repeated(0x80)
+# Added to a byte below 0x80, this sets its high bit when the byte is above 9.
+ABOVE_NINE = _repeated(0x76)
+
+
+_DASH = ord("-")
+POWERS_OF_TEN = np.array([10**i for i in range(19)], np.int64)
+
+_MULTIPLIER = -7046029254386353131  # the odd 64-bit golden ratio
+
+
+def _arithmetic(generate: Any, count: int) -> Any:
+    """An intrinsic on int64 arguments; `generate` gets the LLVM builder and their values."""
+    signature = types.int64(*[types.int64] * count)
+
+    def code(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return generate(builder, *arguments)
+
+    def one(_typing: Any, _value: Any) -> Any:
+        return signature, code
+
+    def two(_typing: Any, _left: Any, _right: Any) -> Any:
+        return signature, code
+
+    return intrinsic(one if count == 1 else two)
+
+
+# Zero bits above the highest set bit; 64 when there is none.
+count_leading_zeros = _arithmetic(lambda b, x: b.ctlz(x, ir.Constant(ir.IntType(1), 0)), 1)
+# Numba's own + and * promise LLVM that nothing overflows; here bytes of any value are added.
+wrapping_add = _arithmetic(lambda b, left, right: b.add(left, right), 2)
+wrapping_multiply = _arithmetic(lambda b, left, right: b.mul(left, right), 2)
+
+
+def _high_half(builder: Any, left: Any, right: Any) -> Any:
+    wide = ir.IntType(128)
+    product = builder.mul(builder.sext(left, wide), builder.sext(right, wide))
+    return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+
+# The high 64 bits of a product of 128 bits.
+multiply_high = _arithmetic(_high_half, 2)
+
+
+@kernel
+def is_text_of_digits(digits):
+    """Whether eight characters, already xored with `DIGIT_ZEROS`, were all digits."""
+    return (wrapping_add(digits, ABOVE_NINE) | digits) & HIGH_BITS == 0
+
+
+@kernel
+def divide(value, divisor):
+    """`value // divisor` of two integers that are not negative, without the sign's care."""
+    return np.int64(np.uint64(value) // np.uint64(divisor))
+
+
+@kernel
+def _eight_digits(value):
+    """The digits (0-9, not characters) of a value below 10**8, one per byte."""
+    high = divide(value, 10000)
+    fours = high | (value - high * 10000) << 32
+    hundreds = (fours * 10486 >> 20) & 0x0000007F0000007F
+    twos = hundreds | (fours - 100 * hundreds) << 16
+    tens = (twos * 103 >> 10) & 0x000F000F000F000F
+    return tens | (twos - 10 * tens) << 8
+
+
+@kernel
+def number_of_eight(digits):
+    """The inverse of `_eight_digits`."""
+    pairs = digits * 10 + (digits >> 8)
+    high = wrapping_multiply(pairs & 0x000000FF000000FF, 100 + (1000000 << 32))
+    low = wrapping_multiply((pairs >> 16) & 0x000000FF000000FF, 1 + (10000 << 32))
+    return (high + low) >> 32
+
+
+@kernel
+def parse_digits(address, count):
+    """The number of `count` (0 to 18) digits, or -1 when one of them is none."""
+    value = np.int64(0)
+    while count > 8:
+        digits = load64(address) ^ DIGIT_ZEROS
+        if not is_text_of_digits(digits):
+            return np.int64(-1)
+        value = value * 100000000 + number_of_eight(digits)
+        address += 8
+        count -= 8
+    if count > 0:
+        digits = (load64(address) ^ DIGIT_ZEROS) << (64 - 8 * count)
+        if not is_text_of_digits(digits):
+            return np.int64(-1)
+        value = value * POWERS_OF_TEN[count] + number_of_eight(digits)
+    return value
+
+
+@kernel
+def are_digits(address, count):
+    """Whether all `count` bytes are digits."""
+    while count > 8:
+        digits = load64(address) ^ DIGIT_ZEROS
+        if not is_text_of_digits(digits):
+            return False
+        address += 8
+        count -= 8
+    if count > 0:
+        digits = (load64(address) ^ DIGIT_ZEROS) << (64 - 8 * count)
+        if not is_text_of_digits(digits):
+            return False
+    return True
+
+
+@kernel
+def _put_short(value, out):
+    digits = _eight_digits(value)
+    leading = min(count_trailing_zeros(digits) >> 3, 7)
+    store64(out, (digits | DIGIT_ZEROS) >> (8 * leading))
+    return out + 8 - leading
+
+
+@kernel
+def put_int(value, out):
+    """Decimal text of an int64; returns its end. Writes up to 28 bytes."""
+    if value < 0:
+        store8(out, _DASH)
+        out += 1
+        value = -value  # The smallest int64 stays as it is: `divide` takes it for 2**63.
+    if 0 <= value < 100000000:
+        return _put_short(value, out)
+    high = divide(value, 100000000)
+    low = wrapping_add(value, high * -100000000)
+    if high < 100000000:
+        out = _put_short(high, out)
+    else:
+        top = divide(high, 100000000)
+        out = _put_short(top, out)
+        store64(out, _eight_digits(high - top * 100000000) | DIGIT_ZEROS)
+        out += 8
+    store64(out, _eight_digits(low) | DIGIT_ZEROS)
+    return out + 8
+
+
+@kernel
+def units_length(address, length, units):
+    """Bytes of the characters in the first `units` UTF-16 code units of a text."""
+    if length <= units:
+        return length
+    for place in range(length):
+        byte = load8(address + place)
+        if byte & 0xC0 != 0x80:  # a character begins here
+            units -= 2 if byte >= 0xF0 else 1
+            if units < 0:
+                return np.int64(place)
+    return length
+
+
+@kernel
+def mix(seed, word):
+    """One step of a multiply-and-fold hash."""
+    value = wrapping_multiply(seed ^ word, _MULTIPLIER)
+    return value ^ ((value >> 29) & 0x7FFFFFFFF)
+
+
+@kernel
+def hash_bytes(seed, address, length):
+    """Hash of `length` bytes; reads up to 7 bytes beyond them."""
+    value = mix(seed, length)
+    for offset in range(0, length - 7, 8):
+        value = mix(value, load64(address + offset))
+    rest = length & 7
+    if rest:
+        word = load64(address + length - rest) & ((1 << (8 * rest)) - 1)
+        value = mix(value, word)
+    return value
