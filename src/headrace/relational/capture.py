@@ -9,8 +9,8 @@ from headrace.config.filters import NameFilter
 from headrace.config.properties.relational import RelationalConfig
 from headrace.debezium.events import field_names
 from headrace.debezium.keys import KeyRules
-from headrace.debezium.names import NameAdjustment
-from headrace.debezium.topics import TopicNames
+from headrace.debezium.naming.names import NameAdjustment
+from headrace.debezium.naming.topics import TopicNames
 from headrace.errors import HeadraceError
 from headrace.relational.column_rules import column_rules
 from headrace.relational.events import ColumnFacts, RelationFacts

@@ -94,7 +94,7 @@ class Orphaned:
 
 def end_with_driver(orphaned: Callable[[], bool]) -> threading.Thread:
     """End this process when its driver is gone. It is Spark's, made for one query; whatever it
-    waits for then would never come. The slot is freed with the process's sockets."""
+    waits for then would never come. The database frees its place with the process's sockets."""
 
     def watch() -> None:
         while not orphaned():

@@ -20,7 +20,7 @@ from headrace.connectors.postgresql.log_checks import LogChecks
 from headrace.connectors.postgresql.reading.overrides import Overrides
 from headrace.connectors.postgresql.replica_identity_rules import rules_for
 from headrace.connectors.postgresql.replication.publication import named
-from headrace.debezium.name_clashes import name_clashes
+from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
 from headrace.relational.checks import too_many_tables
 from headrace.relational.types.column_type import ColumnName

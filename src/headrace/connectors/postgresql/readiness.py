@@ -21,7 +21,7 @@ from headrace.connectors.postgresql.replication.publication import check_publish
 from headrace.connectors.postgresql.replication.replica_identity import set_identities
 from headrace.connectors.postgresql.replication.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.signal_table import check_signal_table
-from headrace.debezium.name_clashes import name_clashes
+from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
 from headrace.relational.checks import too_many_tables
 from headrace.signals.kafka import check_settings
