@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class ChunkRows:
     images: np.ndarray
     offsets: np.ndarray
     hashes: np.ndarray
-    rendering: KeyRendering = field(default_factory=KeyRendering)
+    rendering: KeyRendering
     cut: bool = False
 
     def __len__(self) -> int:

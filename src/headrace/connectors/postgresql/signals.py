@@ -27,7 +27,7 @@ from headrace.connectors.postgresql.inserts import (
     insert_blocks,
     notification_block,
 )
-from headrace.connectors.postgresql.places import INSERT_PARTS, Place, ordinals_used
+from headrace.connectors.postgresql.places import Place
 from headrace.connectors.postgresql.position import PostgresOffset, format_lsn
 from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.reading.delivered import Delivered
@@ -35,6 +35,7 @@ from headrace.connectors.postgresql.reading.key_ranges import Skipped
 from headrace.connectors.postgresql.watermarks import Watermarks
 from headrace.connectors.postgresql.window import Chunk, Wave
 from headrace.errors import HeadraceError
+from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
 from headrace.signals.channels import Channels
 from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier
 from headrace.signals.progress import Insert, SignalProgress
