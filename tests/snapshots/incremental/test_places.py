@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.postgresql.heartbeats import heartbeat_slice
+from headrace.connectors.heartbeats import heartbeat_slice
 from headrace.connectors.postgresql.position import PostgresOffset, read_offset
+from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
 from headrace.signals.progress import SignalProgress
-from headrace.snapshots.incremental.places import INSERT_PARTS, ordinals_used
 
 STORED = {
     "v": 1,

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.visibility import VisibleTransactions
+from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
 from headrace.snapshots.incremental.sizes import ChunkSizes
+from tests.connectors.postgresql.facts import KEYS
 
 ONE, OTHER = Pending("public.one", "1"), Pending("public.other", "1")
 FACTS = RelationFacts("public", "one", "one", (), ())
@@ -25,7 +25,7 @@ def chunk(
 ) -> ReadChunk:
     offsets = np.arange(rows + 1) * width
     images, hashes = np.zeros(rows * width, np.uint8), np.zeros(rows, np.uint64)
-    found = ChunkRows(FACTS, images, offsets, hashes, KeyRendering(), cut=cut)
+    found = ChunkRows(FACTS, images, offsets, hashes, KEYS, cut=cut)
     return ReadChunk(table, found, VisibleTransactions("1:1:"), 0, done=done)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace.connect.images import make_image
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION
-from headrace.debezium.topics import topic_hash
+from headrace.debezium.naming.topics import topic_hash
 from headrace.signals.notifications import Notifier
 from headrace.signals.progress import Insert
 from headrace.snapshots.incremental.places import InsertionPoint

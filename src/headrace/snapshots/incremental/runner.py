@@ -21,6 +21,7 @@ from headrace.connect.images import cells
 from headrace.connect.rows import NULL, RowKind
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, P
+from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
 from headrace.signals.collection import Watermarks
 from headrace.signals.heeding import Heeding
 from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier
@@ -35,7 +36,7 @@ from headrace.snapshots.incremental.inserts import (
     notification_block,
 )
 from headrace.snapshots.incremental.metrics import IncrementalMetrics
-from headrace.snapshots.incremental.places import INSERT_PARTS, InsertionPoint, ordinals_used
+from headrace.snapshots.incremental.places import InsertionPoint
 from headrace.snapshots.incremental.reader import ChunkReader
 from headrace.snapshots.incremental.rows import ReadChunk
 from headrace.snapshots.incremental.sizes import ChunkSizes

@@ -10,20 +10,19 @@ import pytest
 from headrace.connect.images import make_image
 from headrace.connect.rows import ROW, TRANSACTION
 from headrace.connectors.postgresql import key_columns
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
-from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.visibility import VisibleTransactions
+from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
 from headrace.snapshots.incremental.window import Window
+from tests.connectors.postgresql.facts import KEYS, column
 
 COLUMNS = 100
 
 
 def facts() -> RelationFacts:
     names = [f"c{number}" for number in range(COLUMNS)]
-    columns = tuple(ColumnFacts(n, TypeFacts(25, "text"), -1, True, None) for n in names)
+    columns = tuple(column(n, "text", 25) for n in names)
     return RelationFacts("public", "t", "s.public.t", columns, ("c0",))
 
 
@@ -39,7 +38,7 @@ def test_facts_are_not_hashed_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
         np.frombuffer(b"".join(images), np.uint8),
         np.cumsum([0, *map(len, images)], dtype=np.int64),
         np.array(keys, np.uint64),
-        KeyRendering(),
+        KEYS,
     )
     window = Window(
         ReadChunk(Pending("public.t", "s1"), rows, VisibleTransactions("10:10:"), 0), rows

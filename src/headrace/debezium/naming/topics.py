@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headrace.debezium.names import unicode_escaped
+from headrace.debezium.naming.names import unicode_escaped
 
 MAX_TOPIC_LENGTH = 249
 """Kafka's limit, in characters."""

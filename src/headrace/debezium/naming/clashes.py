@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.debezium.names import NameAdjustment
-from headrace.debezium.topics import TopicNames
+from headrace.debezium.naming.names import NameAdjustment
+from headrace.debezium.naming.topics import TopicNames
 
 
 @dataclass(frozen=True)
