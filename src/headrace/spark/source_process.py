@@ -56,8 +56,8 @@ class SourceSession:
         return self._connector.poll(start, LONG_POLL)
 
     def report(self) -> OffsetObject:
-        """The head of the log as last heard."""
-        return self._connector.latest()
+        """The head of the log as last heard, and the metrics: Spark's progress carries both."""
+        return {**self._connector.latest(), "metrics": self._connector.metrics()}
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> Sequence[Slice]:
         """The slices of a range."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
+from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics, StreamState
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.position import PostgresOffset
+from headrace.connectors.postgresql.readiness import Readiness
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
-from headrace.connectors.postgresql.streaming import Streaming
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.snapshots.chunks import Chunk
 from headrace.snapshots.tables import SnapshotTable
@@ -25,15 +25,14 @@ def _source_position(row: np.void | None) -> dict[str, int | None]:
 class PostgresMetrics:
     """The metrics of one connector."""
 
-    def __init__(self, config: PostgresConfig) -> None:
-        self._config = config
+    def __init__(self, config: PostgresConfig, readiness: Readiness) -> None:
+        self._config, self._readiness = config, readiness
         self.streaming = StreamingMetrics(_source_position)
         self.snapshot = SnapshotMetrics()
         self.incremental = IncrementalMetrics()
-        self.captured: tuple[str, ...] = ()
         self._watch: SlotWatch | None = None
 
-    def watch_slot(self) -> None:
+    def watch(self) -> None:
         """From now on: there is a slot."""
         seconds = self._config.headrace_slot_watch_interval / 1000
         if self._watch is None and seconds:
@@ -52,19 +51,26 @@ class PostgresMetrics:
             rows[chunk.table] = rows.get(chunk.table, 0) + chunk.rows
         self.snapshot.planned(end.snapshot.table, rows)
 
-    def to_json(self, streaming: Streaming | None) -> dict[str, Any]:
+    def skipped(self) -> None:
+        """See SourceMetrics."""
+        self.snapshot.skipped()
+
+    def aborted(self) -> None:
+        """See SourceMetrics."""
+        self.snapshot.aborted()
+
+    def to_json(self, stream: StreamState | None) -> dict[str, Any]:
         """`snapshot` and `streaming` by Debezium's names, `incremental` by
         those that its snapshots have (None before the first). `database` is what the server says of
         the slot; `oldest_unacknowledged_ms` the age of the oldest change not acknowledged."""
-        held, most = streaming.queue_bytes() if streaming else (0, 0)
-        common = {"CapturedTables": list(self.captured), "NumberOfErroneousEvents": 0}
+        common = {"CapturedTables": list(self._readiness.captured), "NumberOfErroneousEvents": 0}
         found = self.streaming.to_json() | {
-            "Connected": streaming is not None and streaming.receiver.connected(),
-            "NumberOfEventsFiltered": streaming.filtered() if streaming else 0,
-            "CurrentQueueSizeInBytes": held,
-            "MaxQueueSizeInBytes": most,
+            "Connected": stream is not None and stream.connected,
+            "NumberOfEventsFiltered": 0 if stream is None else stream.filtered,
+            "CurrentQueueSizeInBytes": 0 if stream is None else stream.queued_bytes,
+            "MaxQueueSizeInBytes": 0 if stream is None else stream.largest_queue_bytes,
         }
-        oldest = streaming.oldest_unacknowledged() if streaming else None
+        oldest = None if stream is None else stream.oldest_unacknowledged_us
         slot = self._watch.slot if self._watch is not None else None
         return {
             "snapshot": self.snapshot.to_json() | common,

@@ -216,7 +216,7 @@ def test_no_session_is_left_when_the_connector_closes(database: Database) -> Non
         make_tables(database, range(2, 3))
         insert_everywhere(database, range(3))
         reader.step_until(lambda: len(reader.records) >= 3)
-        kept = vars(reader.open())["_streaming"]  # as something in a cycle would
+        kept = vars(reader.open())["_stream"]  # as something in a cycle would
         reader.stop()
         wait_for(lambda: not sessions(database))
         del kept

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.postgresql.heartbeats import heartbeat_slice
-from headrace.connectors.postgresql.places import INSERT_PARTS, ordinals_used
+from headrace.connectors.heartbeats import heartbeat_slice
 from headrace.connectors.postgresql.position import PostgresOffset, read_offset
+from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
 from headrace.signals.progress import SignalProgress
 
 STORED = {

@@ -10,18 +10,18 @@ import pytest
 from headrace.connect.images import make_image
 from headrace.connect.rows import ROW
 from headrace.connectors.postgresql import window as windows
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.window import Chunk, Snapshot8, Window
+from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
+from tests.connectors.postgresql.facts import KEYS, column
 
 COLUMNS = 100
 
 
 def facts() -> RelationFacts:
     names = [f"c{number}" for number in range(COLUMNS)]
-    columns = tuple(ColumnFacts(n, TypeFacts(25, "text"), -1, True, None) for n in names)
+    columns = tuple(column(n, "text", 25) for n in names)
     return RelationFacts("public", "t", "s.public.t", columns, ("c0",))
 
 
@@ -37,6 +37,7 @@ def test_facts_are_not_hashed_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
         np.frombuffer(b"".join(images), np.uint8),
         np.cumsum([0, *map(len, images)], dtype=np.int64),
         np.array(keys, np.uint64),
+        KEYS,
     )
     window = Window(Chunk(Pending("public.t", "s1"), rows, Snapshot8("10:10:"), 0), rows)
     events = np.zeros(len(images), ROW)

@@ -5,10 +5,11 @@ import pytest
 
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.window import Chunk, Snapshot8
+from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
+from tests.connectors.postgresql.facts import KEYS
 
 ONE, OTHER = Pending("public.one", "1"), Pending("public.other", "1")
 FACTS = RelationFacts("public", "one", "one", (), ())
@@ -24,7 +25,14 @@ def chunk(
 ) -> Chunk:
     offsets = np.arange(rows + 1) * width
     images, hashes = np.zeros(rows * width, np.uint8), np.zeros(rows, np.uint64)
-    found = ChunkRows(FACTS, images, offsets, hashes, cut=cut)
+    found = ChunkRows(
+        FACTS,
+        images,
+        offsets,
+        hashes,
+        KEYS,
+        cut,
+    )
     return Chunk(table, found, Snapshot8("1:1:"), 0, done=done)
 
 

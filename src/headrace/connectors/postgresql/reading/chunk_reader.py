@@ -10,7 +10,7 @@ from typing import TypeVar
 import psycopg
 
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog.catalog import Catalog, message_of
+from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
@@ -123,7 +123,7 @@ class ChunkReader:
         table = None if oid is None else reading.describe(oid)
         if table is None:
             raise Skipped("UNKNOWN_SCHEMA", "there is no such table")
-        facts = self._capture.relation(message_of(table), reading)
+        facts = self._capture.relation(table, table)
         key = (pending.surrogate,) if pending.surrogate else facts.key
         names = {column.name for column in table.columns}
         if not key:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import psycopg
 from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, translate
-from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.inserts import ChunkRows
 from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.connectors.postgresql.key_hashes import key_hashes
@@ -26,7 +25,9 @@ from headrace.connectors.postgresql.reading.chunk_query import (
     maximum_statement,
 )
 from headrace.connectors.postgresql.reading.copy_limit import read_blocks
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
+from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Key
 
 _TIME_IS_OVER = "57014"
@@ -41,7 +42,7 @@ class Target:
     key: tuple[str, ...]
     nullable: tuple[bool, ...]
     condition: str | None
-    rendering: KeyRendering = field(default_factory=KeyRendering)
+    rendering: KeyRendering
 
     @property
     def name(self) -> tuple[str, str]:
@@ -51,7 +52,7 @@ class Target:
     @property
     def oids(self) -> frozenset[int]:
         """The table and its partitions."""
-        return frozenset((self.table.oid, *(leaf[0] for leaf in self.table.leaves)))
+        return frozenset((self.table.oid, *(leaf.id for leaf in self.table.leaves)))
 
 
 class Skipped(Exception):
@@ -101,7 +102,7 @@ def limit_time(connection: psycopg.Connection, config: PostgresConfig, target: T
     """What others wrote may take as long as a query of ours, and no longer."""
     timeout = 0 if target.condition is None else config.database_query_timeout_ms
     connection.execute(f"SET LOCAL statement_timeout = {timeout}".encode())
-    find_operators_in(connection, operator_schemas(target.facts.types))
+    find_operators_in(connection, operator_schemas(types_of(target.facts)))
 
 
 def largest_key(connection: psycopg.Connection, target: Target) -> Key | None:

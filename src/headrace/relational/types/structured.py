@@ -1,4 +1,4 @@
-"""date, time and timestamp with `time.precision.mode=structured`."""
+"""Dates, times and timestamps with `time.precision.mode=structured`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
-from headrace.connectors.postgresql.types import temporal_values, values
-from headrace.connectors.postgresql.types.declaration import Declaration
 from headrace.debezium import structured_time, temporal
 from headrace.debezium.structured_time import clock_parts, day_parts, struct_of
+from headrace.relational.types import temporal_texts, texts
+from headrace.relational.types.declaration import Declaration
 
 _SPECIAL = {
     b"infinity": structured_time.POSITIVE_INFINITY,
@@ -22,18 +22,18 @@ def date_value(text: bytes) -> dict[str, object]:
     schema = structured_time.DATE
     if text in _SPECIAL:
         return struct_of(schema, specialValue=_SPECIAL[text])
-    return struct_of(schema, **day_parts(*temporal.civil_date(temporal_values.date(text))))
+    return struct_of(schema, **day_parts(*temporal.civil_date(temporal_texts.date(text))))
 
 
 def time_value(text: bytes, *, precision: int) -> dict[str, object]:
     """A StructuredTime."""
-    parts = clock_parts(temporal_values.time_micros(text))
+    parts = clock_parts(temporal_texts.time_micros(text))
     return struct_of(structured_time.TIME, **parts, precision=precision)
 
 
 def time_with_zone_value(text: bytes, *, precision: int) -> dict[str, object]:
     """A StructuredZonedTime with the offset that the value has."""
-    micros, offset = temporal_values.time_and_offset(text)
+    micros, offset = temporal_texts.time_and_offset(text)
     return struct_of(
         structured_time.ZONED_TIME,
         **clock_parts(micros),
@@ -47,9 +47,9 @@ def timestamp_value(text: bytes, *, precision: int) -> dict[str, object]:
     schema = structured_time.TIMESTAMP
     if text in _SPECIAL:
         return struct_of(schema, specialValue=_SPECIAL[text], precision=precision)
-    micros, offset = temporal_values.timestamp_and_offset(text)
+    micros, offset = temporal_texts.timestamp_and_offset(text)
     if offset is not None:
-        values.refuse("timestamp")
+        texts.refuse("timestamp")
     return struct_of(schema, **_parts(micros), precision=precision)
 
 
@@ -58,9 +58,9 @@ def timestamp_with_zone_value(text: bytes, *, precision: int) -> dict[str, objec
     schema = structured_time.ZONED_TIMESTAMP
     if text in _SPECIAL:
         return struct_of(schema, specialValue=_SPECIAL[text], precision=precision)
-    micros, offset = temporal_values.timestamp_and_offset(text)
+    micros, offset = temporal_texts.timestamp_and_offset(text)
     if offset is None:
-        values.refuse("timestamp with time zone")
+        texts.refuse("timestamp with time zone")
     parts = _parts(micros - offset * 1_000_000)
     return struct_of(schema, **parts, offsetSeconds=0, precision=precision)
 
@@ -70,34 +70,34 @@ def _parts(micros: int) -> dict[str, object]:
     return day_parts(*temporal.civil_date(days)) | clock_parts(rest)
 
 
-def _declared(schema: Schema, decoder: values.Decoder, zero: bytes) -> Declaration:
+def _declared(schema: Schema, decoder: texts.Decoder, zero: bytes) -> Declaration:
     return Declaration(schema, Encoding.PYTHON, decoder, decoder(zero))
 
 
 def date() -> Declaration:
-    """`date`."""
+    """A day."""
     return _declared(structured_time.DATE, date_value, b"1970-01-01")
 
 
 def time(precision: int) -> Declaration:
-    """`time`."""
+    """A time of day."""
     decoder = partial(time_value, precision=precision)
     return _declared(structured_time.TIME, decoder, b"00:00:00")
 
 
 def time_with_zone(precision: int) -> Declaration:
-    """`timetz`."""
+    """A time of day at an offset."""
     decoder = partial(time_with_zone_value, precision=precision)
     return _declared(structured_time.ZONED_TIME, decoder, b"00:00:00+00")
 
 
 def timestamp(precision: int) -> Declaration:
-    """`timestamp`."""
+    """A timestamp without time zone."""
     decoder = partial(timestamp_value, precision=precision)
     return _declared(structured_time.TIMESTAMP, decoder, b"1970-01-01 00:00:00")
 
 
 def timestamp_with_zone(precision: int) -> Declaration:
-    """`timestamptz`."""
+    """An instant."""
     decoder = partial(timestamp_with_zone_value, precision=precision)
     return _declared(structured_time.ZONED_TIMESTAMP, decoder, b"1970-01-01 00:00:00+00")

@@ -1,4 +1,4 @@
-"""What one PostgreSQL type becomes: the form that every declaration has, and its common kinds."""
+"""What one type of a database becomes: the form of a declaration, and its common kinds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Final
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.types import values
+from headrace.relational.types import texts
 
 
 class _NoPlaceholder:
@@ -36,22 +35,19 @@ def no_placeholder(_placeholder: bytes) -> object:
 class Declaration:
     """What one type becomes, apart from nullability and defaults.
 
-    `zero` is the value of a required column that the log leaves out; `toasted` makes the
-    placeholder from its bytes, `toasted_array` that of an array of this type. `nullable`: the
+    `zero` is the value of a required column that the log leaves out; `unavailable` makes the
+    placeholder from its bytes, `unavailable_array` that of an array of this type. `nullable`: the
     schema is optional even where the column is not.
     """
 
     schema: Schema
     encoding: Encoding
-    decoder: values.Decoder
+    decoder: texts.Decoder
     zero: object
     parameter: int = 0
-    toasted: Callable[[bytes], object] = field(default=no_placeholder)
-    toasted_array: Callable[[bytes], object] = field(default=no_placeholder)
+    unavailable: Callable[[bytes], object] = field(default=no_placeholder)
+    unavailable_array: Callable[[bytes], object] = field(default=no_placeholder)
     nullable: bool = False
-
-
-Maker = Callable[[TypeFacts, int, TypeOptions], Declaration | None]
 
 
 def text_of(placeholder: bytes) -> str:
@@ -75,14 +71,10 @@ def uuids_of(placeholder: bytes) -> list[object]:
     return [str(uuid.UUID(bytes=digest, version=3))]
 
 
-def fixed(declaration: Declaration) -> Maker:
-    """The same declaration whatever the modifier and the options."""
-    return lambda _facts, _typmod, _options: declaration
-
-
 def text_declaration(
     name: str | None = None,
     *,
+    decoder: texts.Decoder = texts.string,
     zero: object = "",
     array: Callable[[bytes], object] = texts_of,
     parameters: tuple[tuple[str, str], ...] = (),
@@ -92,10 +84,5 @@ def text_declaration(
         Type.STRING, name=name, version=None if name is None else 1, parameters=parameters
     )
     return Declaration(
-        schema, Encoding.STRING, values.string, zero, toasted=text_of, toasted_array=array
+        schema, Encoding.STRING, decoder, zero, unavailable=text_of, unavailable_array=array
     )
-
-
-def textual(name: str | None = None, array: Callable[[bytes], object] = texts_of) -> Maker:
-    """`text_declaration` for every modifier."""
-    return fixed(text_declaration(name, array=array))

@@ -11,12 +11,6 @@ from dataclasses import dataclass, replace
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import Cell, Constant
 from headrace.connect.schema import Type
-from headrace.connectors.postgresql.catalog.source_type import (
-    is_character,
-    length_and_scale,
-    source_type_parameters,
-)
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
 from headrace.debezium.column_rules import (
     ColumnRule,
     Hash,
@@ -25,6 +19,9 @@ from headrace.debezium.column_rules import (
     Truncate,
     truncated,
 )
+from headrace.relational.types.column_type import DeclaredType
+
+_PARAMETER_PREFIX = "__debezium.source.column."
 
 
 @dataclass(frozen=True)
@@ -71,8 +68,7 @@ class _DigestOfText:
 def under_rule(
     cell: Cell,
     rule: ColumnRule | None,
-    facts: TypeFacts,
-    typmod: int,
+    declared: DeclaredType,
     name: str,
     comment: str | None,
 ) -> Cell | Constant:
@@ -80,22 +76,22 @@ def under_rule(
     match rule:
         case Mask():
             schema = cell.schema.with_parameters({"masked": "true"})
-            if is_character(facts):
+            if declared.is_character:
                 return Constant(schema, "*" * rule.length)
             return replace(cell, schema=schema)
         case Hash():
             cell = replace(cell, schema=cell.schema.with_parameters({"masked": "true"}))
-            if not is_character(facts):
+            if not declared.is_character:
                 return cell
-            length, _ = length_and_scale(facts, typmod)
+            length, _ = declared.length_and_scale()
             if cell.encoding is Encoding.STRING and rule.version == 2:
                 cell = _rewritten(cell, _Digest(rule, length), Encoding.PYTHON, 0)
                 return replace(cell, decode=_DigestOfText(rule, length))
             return _rewritten(cell, _Digest(rule, length), Encoding.PYTHON, 0)
         case Truncate():
-            return _truncated(cell, rule.length, facts, typmod)
+            return _truncated(cell, rule.length, declared)
         case Propagate():
-            parameters = source_type_parameters(facts, typmod, name, comment)
+            parameters = source_type_parameters(declared, name, comment)
             return replace(cell, schema=cell.schema.with_parameters(parameters))
     return cell
 
@@ -113,8 +109,8 @@ def _rewritten(
     )
 
 
-def _truncated(cell: Cell, length: int, facts: TypeFacts, typmod: int) -> Cell:
-    if length_and_scale(facts, typmod)[0] <= length:
+def _truncated(cell: Cell, length: int, declared: DeclaredType) -> Cell:
+    if declared.length_and_scale()[0] <= length:
         return cell  # it always fits
     cell = replace(cell, schema=cell.schema.with_parameters({"truncateLength": str(length)}))
     if cell.encoding is Encoding.STRING:
@@ -122,3 +118,17 @@ def _truncated(cell: Cell, length: int, facts: TypeFacts, typmod: int) -> Cell:
     if cell.schema.type is Type.STRING or (cell.schema.type is Type.BYTES and not cell.schema.name):
         return _rewritten(cell, _Cut(length), Encoding.PYTHON, 0)
     return cell
+
+
+def source_type_parameters(
+    declared: DeclaredType, column: str, comment: str | None
+) -> dict[str, str]:
+    """The parameters that `column.propagate.source.type` adds to a column's schema."""
+    length, scale = declared.length_and_scale()
+    parameters = {"type": declared.name.upper(), "length": str(length)}
+    if scale is not None:
+        parameters["scale"] = str(scale)
+    parameters["name"] = column
+    if comment is not None:
+        parameters["comment"] = comment
+    return {_PARAMETER_PREFIX + name: value for name, value in parameters.items()}

@@ -1,14 +1,13 @@
-"""A column's type as Debezium tells it in schema parameters: name, length and scale.
+"""Length and scale of a column, as Debezium tells them in schema parameters.
 
 Lengths and scales are those of the PostgreSQL JDBC driver.
 """
 
 from __future__ import annotations
 
-from headrace.connectors.postgresql.catalog.type_facts import NO_TYPMOD, SYSTEM_SCHEMA, TypeFacts
+from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, SYSTEM_SCHEMA, TypeFacts
 
 UNKNOWN_LENGTH = (1 << 31) - 1
-PARAMETER_PREFIX = "__debezium.source.column."
 
 _LENGTHS = {
     "int2": 5, "int4": 10, "int8": 19, "oid": 10, "float4": 8, "float8": 17, "bool": 1, "char": 1,
@@ -60,17 +59,3 @@ def is_character(facts: TypeFacts) -> bool:
     if facts.kind == "e":
         return True
     return facts.schema == SYSTEM_SCHEMA and facts.name in _CHARACTER
-
-
-def source_type_parameters(
-    facts: TypeFacts, typmod: int, column: str, comment: str | None
-) -> dict[str, str]:
-    """The parameters that `column.propagate.source.type` adds to a column's schema."""
-    length, scale = length_and_scale(facts, typmod)
-    found = {"type": facts.name.upper(), "length": str(length)}
-    if scale is not None:
-        found["scale"] = str(scale)
-    found["name"] = column
-    if comment is not None:
-        found["comment"] = comment
-    return {PARAMETER_PREFIX + name: value for name, value in found.items()}

@@ -11,15 +11,14 @@ import math
 import re
 import uuid
 
-from headrace.connectors.postgresql.catalog.type_facts import (
-    DEFAULT_OPTIONS,
+from headrace.connectors.postgresql.types.numeric import numeric
+from headrace.connectors.postgresql.types.options import DEFAULT_OPTIONS, PostgresTypeOptions
+from headrace.connectors.postgresql.types.type_facts import (
     SYSTEM_SCHEMA,
     TypeFacts,
-    TypeOptions,
 )
-from headrace.connectors.postgresql.types.declaration import Declaration
-from headrace.connectors.postgresql.types.numeric import numeric
 from headrace.errors import HeadraceError
+from headrace.relational.types.declaration import Declaration
 
 _ANY_QUOTED = re.compile(r"'(.*?)'", re.DOTALL)
 _FUNCTION = re.compile(r"\(?[A-Za-z0-9_.]+\(.*\)", re.DOTALL)
@@ -64,7 +63,7 @@ def default_value(
     typmod: int,
     declaration: Declaration,
     expression: str,
-    options: TypeOptions,
+    options: PostgresTypeOptions,
 ) -> object | None:
     """The Connect value of a default, or None when the schema shows none.
 

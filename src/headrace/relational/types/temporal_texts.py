@@ -1,15 +1,14 @@
-"""Text of dates and times, as the server sends it, to exact Connect values.
+"""headrace's text of dates and times, ISO 8601 in UTC, to exact Connect values.
 
-The session must use `DateStyle=ISO` and `TimeZone=UTC`. The contract is that of
-`headrace.connectors.postgresql.types.values`.
+The contract is that of `headrace.relational.types.texts`.
 """
 
 from __future__ import annotations
 
 import re
 
-from headrace.connectors.postgresql.types.values import refuse
 from headrace.debezium import temporal
+from headrace.relational.types.texts import refuse
 
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 _DATE = re.compile(rb"([0-9]{4,7})-([0-9]{2})-([0-9]{2})( BC)?")
