@@ -11,19 +11,15 @@ from hypothesis import strategies as st
 
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import (
-    ColumnFacts,
-    PostgresSettings,
-    PostgresSource,
-    RelationFacts,
-)
+from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.converters import rows as json_converter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.debezium.column_rules import Hash
 from headrace.errors import HeadraceError
+from headrace.relational.events import RelationFacts
 from headrace.streaming.facts import shape_of
+from tests.connectors.postgresql.facts import column
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,
@@ -48,12 +44,12 @@ def facts(table: str) -> RelationFacts:
         table,
         f"server.public.{table}",
         tuple(
-            ColumnFacts(
+            column(
                 f'{name} "column"',
-                TypeFacts(TYPES[name], name),
+                name,
+                TYPES[name],
                 655366 if name == "numeric" else -1,
                 nullable=number > 0,
-                default=None,
             )
             for number, name in enumerate(COLUMNS)
         ),
@@ -185,11 +181,8 @@ def test_schemas_stand_around_key_and_value_when_asked_for() -> None:
 def hashed(columns: int) -> tuple[RelationFacts, Hash]:
     """A table with a key and `columns` texts that are hashed."""
     rule = Hash("sha512", "salt")
-    texts = (
-        ColumnFacts(f"c{n}", TypeFacts(25, "text"), -1, nullable=True, default=None, rule=rule)
-        for n in range(columns)
-    )
-    key = ColumnFacts("id", TypeFacts(23, "int4"), -1, nullable=False, default=None)
+    texts = (column(f"c{n}", "text", 25, rule=rule) for n in range(columns))
+    key = column("id", "int4", 23, nullable=False)
     return RelationFacts("public", "h", "server.public.h", (key, *texts), ("id",)), rule
 
 
@@ -236,8 +229,8 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
         "n",
         "server.public.n",
         (
-            ColumnFacts("id", TypeFacts(23, "int4"), -1, nullable=False, default=None),
-            ColumnFacts("v", TypeFacts(1700, "numeric"), 655366, nullable=False, default=None),
+            column("id", "int4", 23, nullable=False),
+            column("v", "numeric", 1700, 655366, nullable=False),
         ),
         ("id",),
     )
@@ -260,7 +253,7 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
         for record in batch.to_pylist()
     ]
     assert keys == [n for n in range(1000) if n % 3 != 1]
-    assert told == ["server.public.n postgresql.value_not_representable"] * 333
+    assert told == ["server.public.n relational.value_not_representable"] * 333
     strict = JsonConverter(OPTIONS, OPTIONS, OPTIONS)
     with pytest.raises(HeadraceError, match="cannot hold"):
         list(strict.convert(group_by_shape(records, {0: shape}), Sequences(1)))
@@ -288,7 +281,7 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
             )
         )
     assert raised.value.code == "converters.text_too_large"
-    assert "server.public.t at LSN 0/16B374DA " in raised.value.message
+    assert "server.public.t at the place 380859610 of the log " in raised.value.message
     told: list[HeadraceError] = []
     lenient = JsonConverter(options, options, OPTIONS, failed=lambda _, error: told.append(error))
     kept = [

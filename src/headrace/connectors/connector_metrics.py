@@ -11,6 +11,7 @@ from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics, Strea
 from headrace.offsets.offset import Offset
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.snapshots.chunks import Chunk
+from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.tables import SnapshotTable
 
 
@@ -26,14 +27,6 @@ class DatabaseWatch(Protocol):
         ...
 
 
-class Measured(Protocol):
-    """Something with metrics of its own."""
-
-    def to_json(self) -> Mapping[str, Any] | None:
-        """By Debezium's names; None: nothing yet."""
-        ...
-
-
 class ConnectorMetrics:
     """`captured` gives the names of the captured tables, `open_watch` begins to ask the database
     (None: never)."""
@@ -41,12 +34,11 @@ class ConnectorMetrics:
     def __init__(
         self,
         streaming: StreamingMetrics,
-        incremental: Measured,
         captured: Callable[[], Sequence[str]],
         open_watch: Callable[[], DatabaseWatch | None],
     ) -> None:
-        self.streaming, self.incremental = streaming, incremental
-        self.snapshot = SnapshotMetrics()
+        self.streaming = streaming
+        self.snapshot, self.incremental = SnapshotMetrics(), IncrementalMetrics()
         self._captured, self._open_watch = captured, open_watch
         self._watch: DatabaseWatch | None = None
 

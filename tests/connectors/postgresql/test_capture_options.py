@@ -178,7 +178,7 @@ def test_a_value_that_cannot_be_converted_stops_the_stream_when_asked_to(
     insert = "INSERT INTO n VALUES (1, 1), (2, 'NaN'), (3, 3)"
     with pytest.raises(HeadraceError, match="cannot hold") as raised:
         streamed(database, insert, **mode)
-    assert raised.value.code == "postgresql.value_not_representable"
+    assert raised.value.code == "relational.value_not_representable"
 
 
 @pytest.mark.postgres

@@ -22,7 +22,6 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.heartbeats import HeartbeatQuery
-from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.log_stream import Log, LogStream
 from headrace.connectors.postgresql.position import (
     PostgresOffset,
@@ -70,10 +69,8 @@ class PostgresDatabase:
         self._xmin = SlotXmin(config)
         query = config.heartbeat_action_query
         self.heartbeat_query = HeartbeatQuery(config, query) if query else None
-        incremental = IncrementalMetrics()
         self.metrics = ConnectorMetrics(
             StreamingMetrics(_source_position),
-            incremental,
             lambda: self._readiness.captured,
             lambda: SlotWatch.of(config),
         )
@@ -84,8 +81,7 @@ class PostgresDatabase:
             self._readiness,
             self._position,
             plan,
-            self.metrics.streaming,
-            incremental,
+            self.metrics,
             self._xmin,
             waiting.orphaned,
             inline,

@@ -10,11 +10,14 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from headrace.connectors.postgresql.events import RelationFacts
 from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.errors import HeadraceError
+from headrace.relational.events import RelationFacts
 
 log = logging.getLogger(__name__)
+
+DIALECT = "postgres"
+"""What sqlglot calls the SQL of filters."""
 
 
 def check_filter(connection: psycopg.Connection, table: tuple[str, str], condition: str) -> None:

@@ -13,12 +13,10 @@ import numpy as np
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
-from headrace.connectors.postgresql.catalog.type_facts import DEFAULT_OPTIONS, TypeOptions
-from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.errors import HeadraceError
 from headrace.streaming import key_kernel
-from headrace.streaming.facts import Facts
+from headrace.streaming.facts import EventSettings, Facts
 
 _AS_SENT = (Encoding.RAW, Encoding.STRING)
 Text = bytes | None
@@ -26,7 +24,7 @@ Text = bytes | None
 
 
 class KeyConverter(Protocol):
-    """The part of a configuration that says how keys are rendered, beside TypeOptions."""
+    """The part of a configuration that says how keys are rendered."""
 
     @property
     def key_converter_replace_null_with_default(self) -> bool: ...
@@ -36,21 +34,26 @@ class KeyConverter(Protocol):
 
 @dataclass(frozen=True)
 class KeyRendering:
-    """How keys are rendered."""
+    """How keys are rendered: a value without rendering is told when its record is rendered, so
+    `settings` let it pass."""
 
-    types: TypeOptions = DEFAULT_OPTIONS
+    settings: EventSettings
     converter: JsonOptions = field(default_factory=JsonOptions)
 
     @staticmethod
-    def of(types: TypeOptions, config: KeyConverter) -> KeyRendering:
+    def of(settings: EventSettings, config: KeyConverter) -> KeyRendering:
         """Taken from a configuration."""
         return KeyRendering(
-            types,
+            settings,
             JsonOptions(
                 replace_null_with_default=config.key_converter_replace_null_with_default,
                 decimal_numeric=str(config.key_converter_decimal_format) == "NUMERIC",
             ),
         )
+
+    def columns(self, facts: Facts) -> KeyColumns:
+        """The key columns of a relation."""
+        return KeyColumns(facts, self)
 
 
 def _without_quotes(text: bytes) -> Text:
@@ -66,10 +69,8 @@ class KeyColumns:
     events leave out are none of them."""
 
     def __init__(self, facts: Facts, rendering: KeyRendering) -> None:
-        # A value without rendering is told when its record is rendered, not here.
-        settings = PostgresSettings("", types=rendering.types, converting="skip")
         self._converter = rendering.converter
-        self._cells = facts.key_cells(settings)
+        self._cells = facts.key_cells(rendering.settings)
         self._null = [self._constant(cell, cell.null) for cell in self._cells]
         self._unavailable = [
             null if cell.unavailable is None else self._constant(cell, cell.unavailable)

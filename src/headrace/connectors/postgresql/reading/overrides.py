@@ -85,7 +85,7 @@ def copy_override(
     found = result_columns(connection, table, statement)
     parts: list[sql.Composable] = []
     for column in columns:
-        wanted = column.type_oid, column.typmod
+        wanted = column.type.facts.oid, column.type.typmod
         given = found.get(column.name)
         name = sql.Identifier("t", column.name)
         if given is None:

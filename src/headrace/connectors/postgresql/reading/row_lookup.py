@@ -26,12 +26,13 @@ from headrace.connect.kernels.memory import (
     store8,
 )
 from headrace.connect.rows import Flag, RowTable
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, find_operators_in
-from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.reselection import Lookup
+from headrace.connectors.postgresql.events import types_of
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
+from headrace.relational.events import RelationFacts
+from headrace.relational.reselection import Lookup
 from headrace.streaming.facts import Facts
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ def read_again(table: RowTable, relations: Mapping[int, Facts], config: Postgres
                 try:
                     if connection is None:
                         connection = _connected(config, facts.lookup)
-                    find_operators_in(connection, operator_schemas(facts.types))
+                    find_operators_in(connection, operator_schemas(types_of(facts)))
                     found = _rows_now(connection, facts, rows, some)
                 except (psycopg.Error, HeadraceError) as error:
                     _failed(facts, str(error).strip().split("\n", 1)[0])
@@ -152,7 +153,7 @@ def _rows_now(
     query = sql.SQL("SELECT k.n, {columns} FROM unnest({arrays}) k({names}) JOIN {table} t ON {on}")
     conditions = []
     for at, column in enumerate(lookup.key):
-        kind = facts.columns[column].type
+        kind = types_of(facts)[column]
         conditions.append(
             sql.SQL("t.{} = k.{}::{}").format(
                 sql.Identifier(facts.columns[column].name),

@@ -1,0 +1,27 @@
+"""Facts of tables that tests make by hand."""
+
+from __future__ import annotations
+
+from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
+from headrace.connectors.postgresql.key_columns import KeyRendering
+from headrace.connectors.postgresql.types.resolve import PostgresType
+from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
+from headrace.debezium.column_rules import ColumnRule
+from headrace.relational.events import ColumnFacts
+
+KEYS = KeyRendering(PostgresSettings("", PostgresSource(""), converting="skip"))
+"""How keys are rendered by default."""
+
+
+def column(
+    name: str,
+    type_name: str,
+    oid: int = 1,
+    typmod: int = NO_TYPMOD,
+    *,
+    nullable: bool = True,
+    rule: ColumnRule | None = None,
+) -> ColumnFacts:
+    """A column of a type of pg_catalog, without default."""
+    declared = PostgresType(TypeFacts(oid, type_name), typmod)
+    return ColumnFacts(name, declared, nullable, None, rule=rule)
