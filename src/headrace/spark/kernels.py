@@ -17,6 +17,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
     "headrace.converters.kernel": ("emit", "emit_one"),
     "headrace.converters.patches": ("_insert",),
+    "headrace.relational.row_lookup": ("_mark_lacking",),
     "headrace.sinks.file.lines": ("_write_lines",),
     "headrace.sinks.file.merge": ("_gather",),
     "headrace.spool.extract": ("_gather", "_gather_transactions"),

@@ -34,7 +34,6 @@ class PostgresDefinition:
             "open_transaction",
         ),
         "headrace.connectors.postgresql.key_hashes": ("_hash_rows",),
-        "headrace.connectors.postgresql.reading.row_lookup": ("_wanting",),
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.postgresql.reading.chunk_slices",

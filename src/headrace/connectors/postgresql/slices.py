@@ -11,7 +11,7 @@ import numpy as np
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import Sequences
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.reading.row_lookup import read_again
+from headrace.connectors.postgresql.reading.row_queries import row_lookup
 from headrace.spool.extract import Inline, InMemory
 from headrace.streaming.facts import EventSettings, Facts, PackedFacts, shape_of, unpack
 
@@ -47,7 +47,7 @@ class LogSlice:
             return
         if self.lookups is not None:
             facts = {index: unpack(packed) for index, packed in self.relations.items()}
-            table = read_again(table, facts, self.lookups)
+            table = row_lookup(self.lookups)(table, facts)
         shapes = {
             index: shape_of(packed, self.settings) for index, packed in self.relations.items()
         }

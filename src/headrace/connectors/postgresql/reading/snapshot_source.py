@@ -28,10 +28,11 @@ from headrace.connectors.postgresql.reading.chunks import (
 )
 from headrace.connectors.postgresql.reading.keeper import Keeper, position_of, renew
 from headrace.connectors.postgresql.reading.locks import TableLocks
-from headrace.connectors.postgresql.reading.overrides import Overrides, copy_override
+from headrace.connectors.postgresql.reading.overrides import copy_override
 from headrace.connectors.postgresql.reading.snapshot_tables import TableList, snapshot_tables
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
+from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.tables import Leaf, SnapshotTable

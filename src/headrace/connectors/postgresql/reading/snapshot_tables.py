@@ -23,8 +23,8 @@ from headrace.connectors.postgresql.reading.chunks import (
     query_is_empty,
     tables_with_rows,
 )
-from headrace.connectors.postgresql.reading.overrides import Overrides
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
+from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Cut
 from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable
 
