@@ -15,6 +15,7 @@ from headrace.connectors.registry import definitions, has_driver
 
 KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
+    "headrace.streaming.key_hashes": ("_hash_rows",),
     "headrace.converters.kernel": ("emit", "emit_one"),
     "headrace.converters.patches": ("_insert",),
     "headrace.relational.row_lookup": ("_mark_lacking",),

@@ -14,12 +14,12 @@ from headrace.connectors.postgresql.catalog.catalog import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
-from headrace.connectors.postgresql.events import CONNECTOR
 from headrace.connectors.postgresql.findings import Finding, Rights
 from headrace.connectors.postgresql.log_checks import LogChecks
 from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.connectors.postgresql.replica_identity_rules import rules_for
 from headrace.connectors.postgresql.replication.publication import named
+from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
 from headrace.relational.checks import too_many_tables

@@ -33,7 +33,6 @@ class PostgresDefinition:
             "index_frames",
             "open_transaction",
         ),
-        "headrace.connectors.postgresql.key_hashes": ("_hash_rows",),
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.postgresql.reading.chunk_slices",

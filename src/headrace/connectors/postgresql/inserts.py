@@ -14,11 +14,10 @@ import numpy as np
 
 from headrace.connect.images import make_image
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION
-from headrace.connectors.postgresql.catalog.relations import topic_hash
-from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.signals.progress import Insert
 from headrace.spool.segment import Segment
 from headrace.streaming.facts import Facts, NotificationFacts
+from headrace.streaming.key_columns import KeyRendering, topic_hash
 
 
 @dataclass

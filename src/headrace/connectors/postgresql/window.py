@@ -13,10 +13,10 @@ import numpy as np
 
 from headrace.connect.images import ABSENT, Buffer, cells, is_whole
 from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.key_columns import KeyColumns, Text
 from headrace.connectors.postgresql.reading.keeper import parse_xids
 from headrace.signals.progress import Key, Pending
 from headrace.streaming.facts import Facts
+from headrace.streaming.key_columns import KeyColumns, Text
 
 
 class Snapshot8:

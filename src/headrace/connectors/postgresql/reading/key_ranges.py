@@ -15,8 +15,6 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, translate
 from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.key_columns import KeyRendering
-from headrace.connectors.postgresql.key_hashes import key_hashes
 from headrace.connectors.postgresql.reading.chunk_query import (
     bounds_statement,
     chunk_statement,
@@ -29,6 +27,8 @@ from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Key
+from headrace.streaming.key_columns import KeyRendering
+from headrace.streaming.key_hashes import key_hashes
 
 _TIME_IS_OVER = "57014"
 

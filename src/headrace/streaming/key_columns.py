@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -30,6 +31,12 @@ class KeyConverter(Protocol):
     def key_converter_replace_null_with_default(self) -> bool: ...
     @property
     def key_converter_decimal_format(self) -> object: ...
+
+
+def topic_hash(topic: str) -> int:
+    """What the hash of every key of a topic begins with."""
+    raw = topic.encode()
+    return (zlib.crc32(raw) << 31) ^ zlib.adler32(raw)
 
 
 @dataclass(frozen=True)
