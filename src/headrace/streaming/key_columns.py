@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -33,12 +32,6 @@ class KeyConverter(Protocol):
     def key_converter_decimal_format(self) -> object: ...
 
 
-def topic_hash(topic: str) -> int:
-    """What the hash of every key of a topic begins with."""
-    raw = topic.encode()
-    return (zlib.crc32(raw) << 31) ^ zlib.adler32(raw)
-
-
 @dataclass(frozen=True)
 class KeyRendering:
     """How keys are rendered: a value without rendering is told when its record is rendered, so
@@ -57,6 +50,10 @@ class KeyRendering:
                 decimal_numeric=str(config.key_converter_decimal_format) == "NUMERIC",
             ),
         )
+
+    def columns(self, facts: Facts) -> KeyColumns:
+        """The key columns of a relation."""
+        return KeyColumns(facts, self)
 
 
 def _without_quotes(text: bytes) -> Text:

@@ -9,12 +9,12 @@ import numpy as np
 
 from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics, StreamState
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.incremental_metrics import IncrementalMetrics
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.readiness import Readiness
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.snapshots.chunks import Chunk
+from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.tables import SnapshotTable
 
 

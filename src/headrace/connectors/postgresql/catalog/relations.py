@@ -14,9 +14,10 @@ from headrace.connectors.postgresql.catalog.logged_table import logged_table
 from headrace.connectors.postgresql.messages import MessageFacts
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
+from headrace.debezium.naming.topics import topic_hash
 from headrace.relational.events import RelationFacts
 from headrace.streaming.facts import BorderFacts, EventSettings, Facts
-from headrace.streaming.key_columns import KeyColumns, KeyScratch, topic_hash
+from headrace.streaming.key_columns import KeyColumns, KeyScratch
 from headrace.streaming.unchanged import compared_columns
 
 

@@ -26,6 +26,7 @@ from headrace.connectors.postgresql.reading.chunks import (
     next_bound,
     number_of_rows,
 )
+from headrace.connectors.postgresql.reading.filtered_rows import DIALECT
 from headrace.connectors.postgresql.reading.keeper import Keeper, position_of, renew
 from headrace.connectors.postgresql.reading.locks import TableLocks
 from headrace.connectors.postgresql.reading.overrides import copy_override
@@ -206,7 +207,9 @@ class PostgresSnapshotSource:
             from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
 
             columns = {c.name for c in described[0].columns}
-            condition = selected_filter(table.condition, described[0].name, columns)
+            condition = selected_filter(
+                table.condition, described[0].name, columns, dialect=DIALECT
+            )
         count = None
         counted = announcements is not None and announcements.behind
         if counted and not (chunk.first and len(table.leaves) == 1):

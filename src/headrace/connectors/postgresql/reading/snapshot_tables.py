@@ -22,7 +22,7 @@ from headrace.connectors.postgresql.reading.chunks import (
     query_is_empty,
     tables_with_rows,
 )
-from headrace.connectors.postgresql.reading.filtered_rows import check_filter
+from headrace.connectors.postgresql.reading.filtered_rows import DIALECT, check_filter
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Cut
@@ -109,7 +109,9 @@ class TableList:
         types = [column.type.facts for column in table.columns]
         find_operators_in(self._connection, operator_schemas(types))
         try:
-            checked = selected_filter(condition, table.name, {c.name for c in table.columns})
+            checked = selected_filter(
+                condition, table.name, {c.name for c in table.columns}, dialect=DIALECT
+            )
             check_filter(self._connection, (table.schema, table.table), checked)
         except ValueError as problem:
             log.warning("%s is not read: %s", table.name, problem)
