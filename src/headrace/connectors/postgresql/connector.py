@@ -20,7 +20,7 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
+from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.heartbeats import HeartbeatQuery
 from headrace.connectors.postgresql.log_stream import Log, LogStream
 from headrace.connectors.postgresql.position import (
@@ -40,6 +40,7 @@ from headrace.connectors.postgresql.replication.slot import (
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.snapshot import Snapshot
+from headrace.connectors.postgresql.source import PostgresSource
 from headrace.connectors.postgresql.stored_position import StoredPosition
 from headrace.connectors.source import Lost, OpenSnapshot
 from headrace.connectors.waiting import Waiting

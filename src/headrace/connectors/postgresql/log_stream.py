@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition, format_lsn
 from headrace.connectors.postgresql.readiness import Readiness
 from headrace.connectors.postgresql.reading.chunk_source import PostgresChunkSource
-from headrace.connectors.postgresql.reading.row_lookup import read_again
+from headrace.connectors.postgresql.reading.row_queries import row_lookup
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
@@ -186,7 +185,7 @@ class Log:
             orphaned=self.orphaned,
             acknowledges=config.acknowledges(),
             inline=self.inline,
-            lookup=functools.partial(read_again, config=config) if config.post_processors else None,
+            lookup=row_lookup(config) if config.post_processors else None,
         )
 
     def _counts(self) -> TransactionCounts | None:
