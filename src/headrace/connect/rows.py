@@ -46,10 +46,10 @@ TRANSACTION = np.dtype(
         ("commit_ms", "<i8"),  # since 1970-01-01 UTC
         ("commit_us", "<i8"),
         ("commit_ns", "<i8"),
-        ("last_commit", "<i8"),  # end LSN of the commit before; NULL: none known
+        ("last_commit", "<i8"),  # end of the commit before, in the log; NULL: none known
         ("origin_lsn", "<i8"),  # of the commit on the server that it was replicated from
         ("final_lsn", "<i8"),
-        ("xmin", "<i8"),  # of the slot when the range was planned; NULL: not read
+        ("xmin", "<i8"),  # of the source process when the range was planned; NULL: not read
         ("image", "<i8"),  # address of the image with its source fields that are texts; 0: none
         ("size", "<i8"),  # bytes of that image
     ]

@@ -241,15 +241,15 @@ def _patch(state, address, length, instruction, out):
     different ways; returns the new end, or -1 and the miss is noted."""
     table = load64(state + 8 * PATCH_TABLE)
     mask = load64(state + 8 * PATCH_MASK)
-    slot = patch_slot(address, instruction) & mask
+    bucket = patch_slot(address, instruction) & mask
     while True:
-        patch = table + 32 * slot
+        patch = table + 32 * bucket
         cell = load64(patch)
         if cell == 0:
             break
         if cell == address and load64(patch + 8) == instruction:
             return copy(load64(patch + 16), load64(patch + 24), out)
-        slot = (slot + 1) & mask
+        bucket = (bucket + 1) & mask
     count = load64(state + 8 * MISS_COUNT)
     if count < load64(state + 8 * MOST_MISSES):
         miss = load64(state + 8 * MISSES) + 32 * count

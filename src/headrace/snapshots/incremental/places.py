@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Place:
+class InsertionPoint:
     """Where records are inserted; `part` counts on."""
 
     position: int
@@ -24,7 +24,7 @@ class Place:
         self.part += count
         return at
 
-    def is_at(self, other: Place) -> bool:
+    def is_at(self, other: InsertionPoint) -> bool:
         """Whether both stand before the same row of the log."""
-        mine = (self.position, self.kind, self.ordinal, self.row)
-        return mine == (other.position, other.kind, other.ordinal, other.row)
+        place = (self.position, self.kind, self.ordinal, self.row)
+        return place == (other.position, other.kind, other.ordinal, other.row)

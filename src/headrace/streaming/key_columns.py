@@ -51,6 +51,10 @@ class KeyRendering:
             ),
         )
 
+    def columns(self, facts: Facts) -> KeyColumns:
+        """The key columns of a relation."""
+        return KeyColumns(facts, self)
+
 
 def _without_quotes(text: bytes) -> Text:
     if text == b"null":

@@ -6,65 +6,25 @@ chunk's snapshot does not see: WAL order is not visibility order (docs/decisions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.connect.images import ABSENT, Buffer, cells, is_whole
-from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.key_columns import KeyColumns, Text
-from headrace.connectors.postgresql.reading.keeper import parse_xids
-from headrace.signals.progress import Key, Pending
+from headrace.snapshots.incremental.rows import ChunkRows, KeyColumns, KeyText, ReadChunk
 from headrace.streaming.facts import Facts
-
-
-class Snapshot8:
-    """A `txid_current_snapshot()`, and 32-bit ids of the log compared with it."""
-
-    def __init__(self, text: str) -> None:
-        self.xmin, self.xmax, self.running = parse_xids(text)
-        self._running = np.array(sorted(self.running), np.int64)
-
-    def widen(self, xids: np.ndarray) -> np.ndarray:
-        """64-bit ids of the log's: those nearest to this snapshot."""
-        base = self.xmax & ~0xFFFFFFFF
-        wide = base | (xids & 0xFFFFFFFF)
-        wide = np.where(wide > self.xmax + (1 << 31), wide - (1 << 32), wide)
-        return np.asarray(np.where(wide < self.xmax - (1 << 31), wide + (1 << 32), wide))
-
-    def hides(self, xids: np.ndarray) -> np.ndarray:
-        """Mask of the transactions (ids of the log) that it does not see."""
-        wide = self.widen(xids)
-        return np.asarray((wide >= self.xmax) | np.isin(wide, self._running))
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Rows of `table` with the bounds (lower, upper], the snapshot they were read on, and when;
-    None where no row is. `maximum` is the table's largest key, `oids` are the table and its
-    partitions. `done`: nothing is left behind it, and Debezium's word for how the table ended."""
-
-    table: Pending
-    rows: ChunkRows | None
-    seen: Snapshot8
-    taken_us: int
-    lower: Key | None = None
-    upper: Key | None = None
-    maximum: Key | None = None
-    oids: frozenset[int] = frozenset()
-    done: str | None = None
 
 
 class Window:
     """A chunk that has rows, and what came of its keys since it was read."""
 
-    def __init__(self, chunk: Chunk, rows: ChunkRows) -> None:
+    def __init__(self, chunk: ReadChunk, rows: ChunkRows) -> None:
         self.chunk, self.rows = chunk, rows
         self.lacking = False
         """A row was dropped for an event that lacks values (unchanged TOAST) and is newer."""
         self._dropped = np.zeros(len(rows), bool)
-        self._columns = KeyColumns(rows.facts, rows.rendering)
+        self._columns = rows.rendering.columns(rows.facts)
         self._columns_of: dict[int, tuple[Facts, KeyColumns]] = {}
         """By relation version of the log. They are asked for per row: facts of many columns take
         too long to hash."""
@@ -82,35 +42,35 @@ class Window:
     def events(
         self,
         rows: np.ndarray,
-        xids: np.ndarray,
+        transactions: np.ndarray,
         facts: Callable[[int], Facts],
         image: Callable[[int], Buffer],
         *,
         opened: bool,
     ) -> None:
-        """The log's rows (of any table) that come next; `xids` are their transactions', `opened`:
-        they are inside the window."""
+        """The log's rows (of any table) that come next; `transactions` are those that they refer
+        to, `opened`: they are inside the window."""
         if not self.rows.facts.key or len(rows) == 0:
             return
         # The chunk may be large and the rows few: no np.isin, which sorts both.
         nearest = np.minimum(np.searchsorted(self._sorted, rows["hash"]), len(self._sorted) - 1)
-        mine = self._sorted[nearest] == rows["hash"]
-        if not mine.any():
+        candidates = rows[self._sorted[nearest] == rows["hash"]]
+        if len(candidates) == 0:
             return
-        hidden = self.chunk.seen.hides(xids)
+        hidden = self.chunk.visibility.hides(candidates, transactions)
         if not opened:
-            mine &= hidden
-        for row, unseen in zip(rows[mine], hidden[mine], strict=True):
-            found = facts(int(row["relation"]))
-            if found.name != self.rows.facts.name or not found.holds_changes:
+            candidates, hidden = candidates[hidden], hidden[hidden]
+        for row, unseen in zip(candidates, hidden, strict=True):
+            version = facts(int(row["relation"]))
+            if version.name != self.rows.facts.name or not version.holds_changes:
                 continue
             # A hash says where to look; the key itself decides.
-            wanted = _event_key(row, self._columns_in(int(row["relation"]), found), image)
+            key = _event_key(row, self._columns_in(int(row["relation"]), version), image)
             whole = not row["new"] or is_whole(image(int(row["new"])))
             first = int(np.searchsorted(self._sorted, row["hash"], "left"))
             last = int(np.searchsorted(self._sorted, row["hash"], "right"))
             for place in self._order[first:last]:
-                if self._key(int(place)) != wanted:
+                if self._key(int(place)) != key:
                     continue
                 if whole or unseen:
                     self._dropped[place] = True
@@ -120,30 +80,20 @@ class Window:
                     self._dropped[place] = False
 
     def _columns_in(self, relation: int, facts: Facts) -> KeyColumns:
-        known = self._columns_of.get(relation)
-        if known is None or known[0] is not facts:
-            known = facts, KeyColumns(facts, self.rows.rendering)
-            self._columns_of[relation] = known
-        return known[1]
+        entry = self._columns_of.get(relation)
+        if entry is None or entry[0] is not facts:
+            entry = facts, self.rows.rendering.columns(facts)
+            self._columns_of[relation] = entry
+        return entry[1]
 
-    def _key(self, row: int) -> tuple[Text, ...]:
+    def _key(self, row: int) -> tuple[KeyText, ...]:
         """What the key of a row of the chunk shows."""
-        rows = self.rows
-        start, end = int(rows.offsets[row]), int(rows.offsets[row + 1])
-        return self._columns.key(cells(rows.images[start:end].data), ABSENT)
-
-
-def row_key(rows: ChunkRows, row: int, columns: Sequence[str]) -> list[bytes | None]:
-    """Values of `columns` in a row."""
-    names = rows.facts.cell_names
-    start, end = int(rows.offsets[row]), int(rows.offsets[row + 1])
-    found = cells(rows.images[start:end].data)
-    return [found[names.index(name)] for name in columns]
+        return self._columns.key(self.rows.cells(row), ABSENT)
 
 
 def _event_key(
     row: np.void, columns: KeyColumns, image: Callable[[int], Buffer]
-) -> tuple[Text, ...]:
+) -> tuple[KeyText, ...]:
     images = [int(row["new"]), int(row["old"]), int(row["counterpart"])]
     if not images[0]:
         images = images[1:2]
@@ -159,10 +109,10 @@ def _event_key(
 @dataclass
 class Wave:
     """Chunks that follow one another, and share a window. `name` is what its watermarks begin
-    with; `closes_at` is the LSN where it closes when there are none."""
+    with; `closes_at` is the position of the log where it closes when there are none."""
 
     name: str
-    chunks: list[Chunk]
+    chunks: list[ReadChunk]
     opened: bool = False
     closes_at: int | None = None
 
@@ -172,17 +122,17 @@ class Wave:
     def events(
         self,
         rows: np.ndarray,
-        xids: np.ndarray,
+        transactions: np.ndarray,
         facts: Callable[[int], Facts],
         image: Callable[[int], Buffer],
     ) -> None:
         """The log's rows that come next."""
         for window in self.windows:
             if window is not None:
-                window.events(rows, xids, facts, image, opened=self.opened)
+                window.events(rows, transactions, facts, image, opened=self.opened)
 
-    def truncated(self, oids: set[int]) -> None:
-        """Tables that were truncated before the window closed."""
+    def truncated(self, parts: set[int]) -> None:
+        """Tables (see `ReadChunk.parts`) that were truncated before the window closed."""
         for window in self.windows:
-            if window is not None and not oids.isdisjoint(window.chunk.oids):
+            if window is not None and not parts.isdisjoint(window.chunk.parts):
                 window.drop_all()

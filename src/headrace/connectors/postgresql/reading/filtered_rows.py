@@ -16,6 +16,9 @@ from headrace.relational.events import RelationFacts
 
 log = logging.getLogger(__name__)
 
+DIALECT = "postgres"
+"""What sqlglot calls the SQL of filters."""
+
 
 def check_filter(connection: psycopg.Connection, table: tuple[str, str], condition: str) -> None:
     """Has the server plan a query with `condition`, which was checked before. Raises ValueError

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from headrace.connectors.postgresql.window import Chunk
-from headrace.signals.progress import Key, Pending
+from headrace.signals.progress import Key, Pending, key_text
+from headrace.snapshots.incremental.rows import ReadChunk
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +18,8 @@ _RATE_SECONDS = 30.0
 
 
 class IncrementalMetrics:
-    """Of this source process. `estimates` gives rows by table, from the server's statistics."""
+    """What this source process read. `estimates` gives rows by table, from the database's
+    statistics; -1: there are none."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -27,7 +28,7 @@ class IncrementalMetrics:
         self._rows = 0
         self._table: str | None = None
         self._table_rows = 0
-        self._chunk: Chunk | None = None
+        self._chunk: ReadChunk | None = None
         self._table_from: Key | None = None
         self._number = 0
         self._pending: tuple[str, ...] = ()
@@ -35,7 +36,7 @@ class IncrementalMetrics:
         self._recent: deque[tuple[float, int]] = deque()
         self._logged = 0.0
 
-    def reads(self, chunk: Chunk, tables: Sequence[Pending]) -> None:
+    def reads(self, chunk: ReadChunk, tables: Sequence[Pending]) -> None:
         """A chunk of the first one of `tables` is read."""
         if self._state != "RUNNING":
             now = self._clock()
@@ -122,4 +123,4 @@ class IncrementalMetrics:
 
 
 def _text(key: Key | None) -> str | None:
-    return None if key is None else ",".join("null" if value is None else value for value in key)
+    return None if key is None else key_text(key)

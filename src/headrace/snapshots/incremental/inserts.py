@@ -7,16 +7,18 @@ same slices and in the same order as the log's records of that key.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.connect.images import make_image
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION
-from headrace.connectors.postgresql.catalog.relations import topic_hash
-from headrace.connectors.postgresql.key_columns import KeyRendering
+from headrace.debezium.naming.topics import topic_hash
+from headrace.signals.notifications import Notifier
 from headrace.signals.progress import Insert
+from headrace.snapshots.incremental.places import InsertionPoint
+from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
 from headrace.spool.segment import Segment
 from headrace.streaming.facts import Facts, NotificationFacts
 from headrace.streaming.range_rows import RangeRows
@@ -33,47 +35,94 @@ class Block:
     images: np.ndarray
 
 
-@dataclass
-class ChunkRows:
-    """Rows as a chunk query gave them: images, offsets (one more than rows), hashes of keys, and
-    how keys are rendered. `cut`: the limit of bytes left rows out behind them."""
+class Insertions:
+    """What is inserted into one range. Notifications go to the topic of `notifier`."""
 
-    facts: Facts
-    images: np.ndarray
-    offsets: np.ndarray
-    hashes: np.ndarray
-    rendering: KeyRendering
-    cut: bool = False
+    def __init__(self, notifier: Notifier) -> None:
+        self.inserts: list[Insert] = []
+        """As the range's end offset tells of them."""
+        self._notifier = notifier
+        self._blocks: dict[tuple[int, int, int, int], Block] = {}
 
-    def __len__(self) -> int:
-        return len(self.hashes)
+    def clear(self) -> None:
+        """Another range begins."""
+        self.inserts.clear()
+        self._blocks.clear()
 
-    def __getitem__(self, kept: np.ndarray) -> ChunkRows:
-        """The rows that the mask `kept` has."""
-        sizes = np.diff(self.offsets)
-        images = self.images[np.repeat(kept, sizes)]
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[kept], dtype=np.int64)])
-        return ChunkRows(self.facts, images, offsets, self.hashes[kept], self.rendering)
+    @property
+    def size(self) -> int:
+        """Bytes of the records."""
+        return sum(len(block.images) for block in self._blocks.values())
+
+    def block(self, insert: Insert) -> Block | None:
+        """The records of an insert, when they were made or kept for this range."""
+        return self._blocks.get(insert.at)
+
+    def keep(self, block: Block) -> None:
+        """Records that an earlier process inserted, and that were read again."""
+        self._blocks[block.insert.at] = block
+
+    def add_rows(self, chunk: ReadChunk, rows: ChunkRows, place: InsertionPoint) -> None:
+        """What a window left of a chunk."""
+        if not len(rows):
+            return
+        insert = Insert(
+            place.take(len(rows)),
+            place.lsn,
+            place.last_commit,
+            chunk.taken_us,
+            chunk.table,
+            chunk.lower,
+            chunk.upper,
+        )
+        self._add(chunk_block(insert, rows))
+
+    def notify(
+        self,
+        identity: str,
+        kind: str,
+        aggregate: str,
+        place: InsertionPoint,
+        data: Mapping[str, str],
+    ) -> None:
+        """A notification (see `Notifier.notify`), by the channels that there are."""
+        if not self._notifier.enabled:
+            return
+        notification = self._notifier.notify(identity, kind, aggregate, data)
+        if self._notifier.topic is None:
+            return
+        insert = Insert(
+            place.take(1),
+            place.lsn,
+            place.last_commit,
+            notification.timestamp * 1000,
+            notification=notification.to_json(),
+        )
+        self._add(notification_block(insert, self._notifier.topic))
+
+    def _add(self, block: Block) -> None:
+        self.inserts.append(block.insert)
+        self._blocks[block.insert.at] = block
 
 
-def chunk_block(insert: Insert, found: ChunkRows) -> Block:
+def chunk_block(insert: Insert, read: ChunkRows) -> Block:
     """The `r` records of a chunk."""
-    rows = _rows(insert, len(found))
-    rows["new"] = found.offsets[:-1]
-    rows["size"] = np.diff(found.offsets)
-    rows["hash"] = found.hashes
+    rows = _rows(insert, len(read))
+    rows["new"] = read.offsets[:-1]
+    rows["size"] = np.diff(read.offsets)
+    rows["hash"] = read.hashes
     rows["operation"] = ord("r")
     rows["marker"] = MARKERS.index("incremental")
-    return Block(insert, found.facts.as_incremental(), rows, found.images)
+    return Block(insert, read.facts.as_incremental(), rows, read.images)
 
 
 def notification_block(insert: Insert, topic: str) -> Block:
     """The record of a notification."""
-    told = insert.notification
-    assert told is not None
-    more = json.dumps(told["additional_data"], ensure_ascii=False)
-    names = ("id", "type", "aggregate_type")
-    image = make_image([*(told[name] for name in names), more, str(told["timestamp"])])
+    notification = insert.notification
+    assert notification is not None
+    data = json.dumps(notification["additional_data"], ensure_ascii=False)
+    texts = [notification[name] for name in ("id", "type", "aggregate_type")]
+    image = make_image([*texts, data, str(notification["timestamp"])])
     rows = _rows(insert, 1)
     rows["size"] = len(image)
     rows["hash"] = np.int64(topic_hash(topic)).view(np.uint64)
@@ -124,14 +173,14 @@ def merge(
         done = place
         if block.facts not in facts:
             facts.append(block.facts)
-        mine = block.rows.copy()
-        mine["new"] += segment.start + written
-        mine["relation"] = facts.index(block.facts)
-        mine["transaction"] = len(transactions) + number
+        inserted = block.rows.copy()
+        inserted["new"] += segment.start + written
+        inserted["relation"] = facts.index(block.facts)
+        inserted["transaction"] = len(transactions) + number
         segment.array[written : written + len(block.images)] = block.images
         written += len(block.images)
         entries.append(transaction_of(block.insert))
-        parts.append(mine)
+        parts.append(inserted)
     parts.append(rows[done:])
     return np.concatenate(parts), np.concatenate(entries), dict(enumerate(facts))
 

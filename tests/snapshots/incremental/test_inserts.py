@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from headrace.connect.images import make_image
 from headrace.connect.rows import NULL, ORDER, ROW, TRANSACTION
-from headrace.connectors.postgresql.inserts import (
-    ChunkRows,
+from headrace.relational.events import RelationFacts
+from headrace.signals.progress import Insert
+from headrace.snapshots.incremental.inserts import (
     chunk_block,
     merge,
     merge_orders,
     notification_block,
     places_of,
 )
-from headrace.relational.events import RelationFacts
-from headrace.signals.progress import Insert
+from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.spool.segment import Segment
 from tests.connectors.postgresql.facts import KEYS
 
@@ -71,18 +71,7 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
         array = np.frombuffer(b"".join(images), np.uint8)
         hashes = np.arange(len(images), dtype=np.uint64)
         facts = FACTS[2 + number % 2]
-        blocks.append(
-            chunk_block(
-                insert,
-                ChunkRows(
-                    facts,
-                    array,
-                    offsets,
-                    hashes,
-                    KEYS,
-                ),
-            )
-        )
+        blocks.append(chunk_block(insert, ChunkRows(facts, array, offsets, hashes, KEYS)))
     transactions = np.zeros(2, TRANSACTION)
     transactions["xid"] = (1, 2)
     segment = Segment(1 << 20, sum(len(block.images) for block in blocks) + 1)

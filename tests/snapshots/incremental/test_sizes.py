@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headrace.connectors.postgresql.chunk_sizes import ChunkSizes
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.window import Chunk, Snapshot8
+from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
+from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
+from headrace.snapshots.incremental.sizes import ChunkSizes
 from tests.connectors.postgresql.facts import KEYS
 
 ONE, OTHER = Pending("public.one", "1"), Pending("public.other", "1")
@@ -22,22 +22,15 @@ def chunk(
     width: int = 10,
     done: str | None = None,
     cut: bool = False,
-) -> Chunk:
+) -> ReadChunk:
     offsets = np.arange(rows + 1) * width
     images, hashes = np.zeros(rows * width, np.uint8), np.zeros(rows, np.uint64)
-    found = ChunkRows(
-        FACTS,
-        images,
-        offsets,
-        hashes,
-        KEYS,
-        cut,
-    )
-    return Chunk(table, found, Snapshot8("1:1:"), 0, done=done)
+    found = ChunkRows(FACTS, images, offsets, hashes, KEYS, cut=cut)
+    return ReadChunk(table, found, VisibleTransactions("1:1:"), 0, done=done)
 
 
 def sizes() -> ChunkSizes:
-    return ChunkSizes(1000, adapts=True, lanes=4, most_bytes=16_000_000)
+    return ChunkSizes(1000, adapts=True, lanes=4, max_bytes=16_000_000)
 
 
 def unknown() -> float | None:
