@@ -11,7 +11,6 @@ import pytest
 from headrace.connect.rows import RowTable, Sequences
 from headrace.connect.sized_cache import SizedCache
 from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
-from headrace.connectors.postgresql.slices import FactsPacker, LogSlice
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters import rows as json_converter
@@ -21,6 +20,7 @@ from headrace.converters.rows import JsonConverter
 from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.spool.extract import pack_inline
 from headrace.streaming import facts as streamed
+from headrace.streaming.slices import FactsPacker, LogSlice
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,

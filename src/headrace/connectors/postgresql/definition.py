@@ -38,7 +38,7 @@ class PostgresDefinition:
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.postgresql.reading.chunk_slices",
-        "headrace.connectors.postgresql.slices",
+        "headrace.streaming.slices",
     )
     verbs: Mapping[str, str] = {}
 

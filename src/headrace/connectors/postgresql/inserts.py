@@ -19,6 +19,7 @@ from headrace.connectors.postgresql.key_columns import KeyRendering
 from headrace.signals.progress import Insert
 from headrace.spool.segment import Segment
 from headrace.streaming.facts import Facts, NotificationFacts
+from headrace.streaming.range_rows import RangeRows
 
 
 @dataclass
@@ -133,6 +134,18 @@ def merge(
         parts.append(mine)
     parts.append(rows[done:])
     return np.concatenate(parts), np.concatenate(entries), dict(enumerate(facts))
+
+
+def insert_blocks(range_rows: RangeRows, blocks: Sequence[Block], beside: Segment) -> None:
+    """Put blocks of records between the log's rows of a range; their images go to the segment
+    `beside`."""
+    places = places_of(range_rows.rows, blocks)
+    range_rows.rows, range_rows.transactions, range_rows.relations = merge(
+        range_rows.rows, range_rows.transactions, range_rows.relations, blocks, places, beside
+    )
+    if range_rows.orders is not None:
+        range_rows.orders = merge_orders(range_rows.orders, blocks, places)
+    range_rows.segments.append(beside)
 
 
 def places_of(rows: np.ndarray, blocks: Sequence[Block]) -> list[int]:

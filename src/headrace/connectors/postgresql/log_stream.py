@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,24 +17,25 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.metrics import PostgresMetrics
-from headrace.connectors.postgresql.position import PostgresOffset
-from headrace.connectors.postgresql.ranges import Limit
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.readiness import Readiness
 from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
+from headrace.connectors.postgresql.reading.row_lookup import read_again
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
     ReaderOptions,
 )
 from headrace.connectors.postgresql.replication.slot import find_slot, wait_until_free
-from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
+from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin, write_xmin
 from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
 from headrace.connectors.postgresql.signals import Signals
 from headrace.connectors.postgresql.stored_position import StoredPosition
-from headrace.connectors.postgresql.streaming import Streaming, StreamOptions
 from headrace.debezium.transactions import MESSAGES
 from headrace.signals.channels import has_channels
 from headrace.streaming.counts import TransactionCounts
+from headrace.streaming.ranges import Limit
+from headrace.streaming.streaming import Streaming, StreamOptions
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +46,11 @@ class LogStream:
     """The open log; see headrace.connectors.source.OpenStream."""
 
     def __init__(
-        self, streaming: Streaming, tables: KnownTables, xmin: SlotXmin, settings: PostgresSettings
+        self,
+        streaming: Streaming[PostgresPosition],
+        tables: KnownTables,
+        xmin: SlotXmin,
+        settings: PostgresSettings,
     ) -> None:
         self.streaming = streaming
         self._tables, self._xmin, self._settings = tables, xmin, settings
@@ -134,8 +140,9 @@ class Log:
             start,
             self._stream_options(),
             metrics=self.metrics.streaming,
-            signals=signals,
+            inserter=signals,
             counts=counts,
+            finish=write_xmin,
         )
         return LogStream(streaming, tables, self.xmin, self.settings)
 
@@ -177,7 +184,7 @@ class Log:
             orphaned=self.orphaned,
             acknowledges=config.acknowledges(),
             inline=self.inline,
-            lookups=config if config.post_processors else None,
+            lookup=functools.partial(read_again, config=config) if config.post_processors else None,
         )
 
     def _counts(self) -> TransactionCounts | None:

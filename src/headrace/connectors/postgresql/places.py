@@ -1,15 +1,8 @@
-"""Places between the log's rows, and stretches of these rows as signals see them; see
-headrace.offsets.ordinals for the numbers."""
+"""Places between the log's rows; see headrace.offsets.ordinals for the numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
-
-from headrace.connect.images import Buffer
-from headrace.streaming.facts import Facts
 
 
 @dataclass
@@ -35,13 +28,3 @@ class Place:
         """Whether both stand before the same row of the log."""
         mine = (self.position, self.kind, self.ordinal, self.row)
         return mine == (other.position, other.kind, other.ordinal, other.row)
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Rows of the log that come next, with what it takes to understand them."""
-
-    rows: np.ndarray
-    transactions: np.ndarray
-    facts: Callable[[int], Facts]
-    image: Callable[[int], Buffer]

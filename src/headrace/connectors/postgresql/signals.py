@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -23,9 +24,10 @@ from headrace.connectors.postgresql.inserts import (
     Block,
     ChunkRows,
     chunk_block,
+    insert_blocks,
     notification_block,
 )
-from headrace.connectors.postgresql.places import Place, Stretch
+from headrace.connectors.postgresql.places import Place
 from headrace.connectors.postgresql.position import PostgresOffset, format_lsn
 from headrace.connectors.postgresql.reading.chunk_reader import ChunkReader
 from headrace.connectors.postgresql.reading.delivered import Delivered
@@ -50,6 +52,9 @@ from headrace.signals.signal import (
     parse_action,
     unread_members,
 )
+from headrace.spool.segment import Segment
+from headrace.streaming.passage import Passage
+from headrace.streaming.range_rows import RangeRows
 
 log = logging.getLogger(__name__)
 signal_log = logging.getLogger("headrace.signals")
@@ -180,7 +185,17 @@ class Signals:
         self._last = replace(end, signals=progress if progress.to_json() else None)
         return self._last
 
-    def block(self, insert: Insert) -> Block:
+    def insert(
+        self, range_rows: RangeRows, end: PostgresOffset, reserve: Callable[[int], Segment]
+    ) -> None:
+        """See Inserter."""
+        inserts = () if end.signals is None else end.signals.inserts
+        if inserts:
+            blocks = [self._block(insert) for insert in inserts]
+            size = sum(len(block.images) for block in blocks)
+            insert_blocks(range_rows, blocks, reserve(max(1, size)))
+
+    def _block(self, insert: Insert) -> Block:
         """The records of an insert: those of `poll`, or read again."""
         if insert.at not in self._blocks:
             self._blocks[insert.at] = self._again(insert)
@@ -216,38 +231,38 @@ class Signals:
 
     # -- the log --------------------------------------------------------------------------------
 
-    def passed(self, stretch: Stretch) -> None:
+    def passed(self, passage: Passage) -> None:
         """The log's next rows: signals are heeded, windows opened and closed."""
-        rows = stretch.rows
+        rows = passage.rows
         done = 0
-        for index in self._signal_rows(stretch):
-            self._events(stretch, rows[done:index])
+        for index in self._signal_rows(passage):
+            self._events(passage, rows[done:index])
             done = index
-            self._heed(stretch, rows[index])
-        self._events(stretch, rows[done:])
+            self._heed(passage, rows[index])
+        self._events(passage, rows[done:])
 
-    def _signal_rows(self, stretch: Stretch) -> list[int]:
-        known = np.unique(stretch.rows["relation"])
-        mine = [i for i in known if stretch.facts(int(i)).name == self.signal_table]
+    def _signal_rows(self, passage: Passage) -> list[int]:
+        known = np.unique(passage.rows["relation"])
+        mine = [i for i in known if passage.facts(int(i)).name == self.signal_table]
         if not mine:
             return []
-        rows = stretch.rows
+        rows = passage.rows
         operations = np.isin(rows["operation"], (ord("c"), ord("d")))
         return [int(i) for i in np.flatnonzero(np.isin(rows["relation"], mine) & operations)]
 
-    def _events(self, stretch: Stretch, rows: np.ndarray) -> None:
+    def _events(self, passage: Passage, rows: np.ndarray) -> None:
         if len(rows) == 0:
             return
-        xids = stretch.transactions["xid"][rows["transaction"]]
+        xids = passage.transactions["xid"][rows["transaction"]]
         if self._wave is not None:
-            self._wave.events(rows, xids, stretch.facts, stretch.image)
+            self._wave.events(rows, xids, passage.facts, passage.image)
         self._delivered.add(xids)
 
     # -- signals --------------------------------------------------------------------------------
 
-    def _heed(self, stretch: Stretch, row: np.void) -> None:
+    def _heed(self, passage: Passage, row: np.void) -> None:
         created = row["operation"] == ord("c")
-        values = cells(stretch.image(int(row["new"] if created else row["old"])))
+        values = cells(passage.image(int(row["new"] if created else row["old"])))
         texts = [None if v is None else v.decode(errors="replace") for v in values[:3]]
         identity = (texts[0] if texts else None) or ""
         wave = self._wave
@@ -255,18 +270,18 @@ class Signals:
             if identity.endswith("-open") and created:
                 wave.opened = True
             elif identity.endswith("-close") or not created:
-                self._close(self._place(stretch, row))
+                self._close(self._place(passage, row))
             return
         if created and "source" in self._config.signal_enabled_channels:
             if len(texts) < 3:
                 log.warning("signal %s is ignored: the signal table lacks columns", identity)
                 return
             signal = Signal(identity, texts[1] or "", texts[2])
-            self.heed(signal, self._place(stretch, row))
+            self.heed(signal, self._place(passage, row))
 
-    def _place(self, stretch: Stretch, row: np.void) -> Place:
+    def _place(self, passage: Passage, row: np.void) -> Place:
         """Before a row of the log."""
-        entry = stretch.transactions[row["transaction"]]
+        entry = passage.transactions[row["transaction"]]
         last = None if entry["last_commit"] == NULL else int(entry["last_commit"])
         position, ordinal, lsn = int(row["position"]), int(row["ordinal"]), int(row["lsn"])
         if ordinal == 0:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from headrace.connectors.postgresql.streaming import Streaming
 from headrace.spool import backpressure
+from headrace.streaming.streaming import Streaming
 from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 

@@ -1,7 +1,7 @@
 """Where a range of the log ends, and which indexed rows lie in it. Pure: no connection, no clock.
 
-Order of the log: rows by (position, kind, ordinal); a transaction's position is its final LSN, a
-non-transactional message's is its own LSN and comes before a transaction at the same one.
+Order of the log: rows by (position, kind, ordinal). A record outside of transactions (kind 1) comes
+before a transaction at the same place.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from headrace.connectors.postgresql.position import PostgresOffset
+from headrace.offsets.position import Position
 from headrace.spool.spool import Piece
+
+P = TypeVar("P", bound=Position)
 
 
 @dataclass(frozen=True)
@@ -25,34 +28,34 @@ class Limit:
     max_rows: int = 0
 
 
-def rows_until(rows: np.ndarray, offset: PostgresOffset) -> int:
-    """How many of `rows` (in log order) are delivered at `offset`."""
-    if len(rows) == 0 or not _delivered(rows[:1], offset)[0]:
+def rows_until(rows: np.ndarray, position: Position) -> int:
+    """How many of `rows` (in log order) are delivered at `position`."""
+    if len(rows) == 0 or not _delivered(rows[:1], position)[0]:
         return 0
-    if _delivered(rows[-1:], offset)[0]:
+    if _delivered(rows[-1:], position)[0]:
         return len(rows)
-    return int(np.count_nonzero(_delivered(rows, offset)))
+    return int(np.count_nonzero(_delivered(rows, position)))
 
 
-def is_delivered(piece: Piece, offset: PostgresOffset) -> bool:
-    """Whether a range that begins at `offset` needs nothing of `piece`: neither a row nor the end
+def is_delivered(piece: Piece, position: Position) -> bool:
+    """Whether a range that begins at `position` needs nothing of `piece`: neither a row nor the end
     of a transaction whose rows are delivered and whose end is not."""
     rows, ends = piece.index.rows_now(), piece.index.ends_now()
-    if len(rows) and not _delivered(rows[-1:], offset)[0]:
+    if len(rows) and not _delivered(rows[-1:], position)[0]:
         return False
-    return len(ends) == 0 or int(ends["end_lsn"][-1]) <= offset.position.committed
+    return len(ends) == 0 or position.behind(ends[-1]).committed <= position.committed
 
 
-def holds_rows(pieces: Sequence[Piece], offset: PostgresOffset) -> bool:
-    """Whether `pieces` hold a row behind `offset`."""
+def holds_rows(pieces: Sequence[Piece], position: Position) -> bool:
+    """Whether `pieces` hold a row behind `position`."""
     for piece in reversed(pieces):
         if piece.index.row_count:
-            return not _delivered(piece.index.rows_now()[-1:], offset)[0]
+            return not _delivered(piece.index.rows_now()[-1:], position)[0]
     return False
 
 
-def _delivered(rows: np.ndarray, offset: PostgresOffset) -> np.ndarray:
-    place, position = rows["position"], offset.position
+def _delivered(rows: np.ndarray, position: Position) -> np.ndarray:
+    place = rows["position"]
     done = place < position.committed
     done |= (place <= position.committed) & (rows["kind"] == 1)
     if position.transaction is not None:
@@ -64,17 +67,17 @@ def _delivered(rows: np.ndarray, offset: PostgresOffset) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class RangeEnd:
+class RangeEnd(Generic[P]):
     """A possible end of a range, and the bytes and rows in it."""
 
-    offset: PostgresOffset
+    position: P
     bytes: int
     rows: int
 
 
 def find_end(
-    pieces: Sequence[Piece], after: PostgresOffset, limit: Limit, *, cut_open: bool
-) -> RangeEnd | None:
+    pieces: Sequence[Piece], after: P, limit: Limit, *, cut_open: bool
+) -> RangeEnd[P] | None:
     """`Backlog.end` of a backlog that is asked once."""
     return Backlog(after, limit).end(pieces, cut_open=cut_open)
 
@@ -93,11 +96,11 @@ class _Part:
         return self.piece.index.rows[self.first : self.first + self.count]
 
 
-class Backlog:
+class Backlog(Generic[P]):
     """The rows of a spool that are not delivered at `after`, as far as `limit` reaches. It may be
     asked again while the spool grows, and then looks at what is new only."""
 
-    def __init__(self, after: PostgresOffset, limit: Limit) -> None:
+    def __init__(self, after: P, limit: Limit) -> None:
         self.after, self.limit = after, limit
         self._parts: list[_Part] = []
         self._count = 0
@@ -106,7 +109,7 @@ class Backlog:
         self._total_starts: list[int] = []
         self._total = 0
 
-    def end(self, pieces: Sequence[Piece], *, cut_open: bool) -> RangeEnd | None:
+    def end(self, pieces: Sequence[Piece], *, cut_open: bool) -> RangeEnd[P] | None:
         """The farthest end within the limit: a commit if one fits, else inside a transaction that
         is larger than the limit (at least one message). None: nothing is there, or, unless
         `cut_open`, only part of a transaction that may still fit.
@@ -119,7 +122,7 @@ class Backlog:
             return RangeEnd(end, self._bytes_until(count), count)
         if self._count and (more or cut_open):
             count, row = self._cut(upto)
-            end = self.after.at(self.after.position.inside(row))
+            end = self.after.inside(row)
             return RangeEnd(end, self._bytes_until(count), count)
         return None
 
@@ -176,7 +179,7 @@ class Backlog:
         inside = int(np.searchsorted(self._totals[array], size, side="right"))
         return self._total_starts[array] + inside
 
-    def _boundary(self, upto: int) -> tuple[int, PostgresOffset] | None:
+    def _boundary(self, upto: int) -> tuple[int, P] | None:
         """The last commit with at most `upto` rows before it."""
         for part in reversed(self._parts):
             if part.before > upto:
@@ -187,9 +190,10 @@ class Backlog:
                 continue
             end = ends[last]
             count = part.before + int(end["rows"]) - part.first
-            if end["end_lsn"] <= self.after.position.committed or count < 0:
+            position = self.after.behind(end)
+            if position.committed <= self.after.committed or count < 0:
                 return None
-            return count, self.after.at(self.after.position.behind(end))
+            return count, position
         return None
 
     def _cut(self, upto: int) -> tuple[int, np.void]:

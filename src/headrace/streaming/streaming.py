@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, Protocol
 
 import numpy as np
 
-from headrace.connect.rows import NULL
 from headrace.connect.slices import Plan, Slice
-from headrace.connectors.metrics import StreamingMetrics
-from headrace.connectors.postgresql.catalog.relations import Relations
-from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.places import Stretch
-from headrace.connectors.postgresql.position import PostgresOffset
-from headrace.connectors.postgresql.range_rows import Cutter, PieceRows, RangeRows
-from headrace.connectors.postgresql.ranges import (
-    Backlog,
-    Limit,
-    holds_rows,
-    is_delivered,
-    rows_until,
-)
-from headrace.connectors.postgresql.signals import Signals
-from headrace.connectors.postgresql.slices import FactsPacker
+from headrace.offsets.offset import Offset, P
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 from headrace.spool.spool import Spool, memory_at
 from headrace.streaming.counts import TransactionCounts
-from headrace.streaming.facts import EventSettings
+from headrace.streaming.facts import EventSettings, Facts
+from headrace.streaming.passage import Inserter, Passage
+from headrace.streaming.range_rows import Cutter, PieceRows, RangeRows
+from headrace.streaming.ranges import Backlog, Limit, holds_rows, is_delivered, rows_until
 from headrace.streaming.reader import LogReader
 from headrace.streaming.receiver import Receiver
+from headrace.streaming.slices import FactsPacker, Lookup
+from headrace.streaming.unacknowledged import Unacknowledged
 
 SLICE_BYTES = 2 << 20
 """Log bytes that are worth a task of their own."""
@@ -51,7 +41,7 @@ class StreamOptions:
     `limit` is of one range, `plan` of its slices. `spool_bytes` is what may be received ahead.
     Without records, the position moves every `acknowledge_seconds`; without `acknowledges`, the
     database is never told to forget. `inline`: slices carry their bytes. `orphaned`: nobody reads
-    on. `lookups`: how tasks connect to read rows again, when a post-processor does.
+    on. `lookup` reads rows again in tasks, when a post-processor asks for it.
     """
 
     limit: Limit
@@ -61,7 +51,7 @@ class StreamOptions:
     orphaned: Callable[[], bool]
     acknowledges: bool = True
     inline: bool = False
-    lookups: PostgresConfig | None = None
+    lookup: Lookup | None = None
 
     def range_limit(self) -> Limit:
         """The limit of one range, with a number of rows, and such that its slices can be sent."""
@@ -73,126 +63,159 @@ class StreamOptions:
         return Limit(size, rows)
 
 
-class Streaming:
+class Versions(Protocol):
+    """What the log and the catalogue say of collections: one entry per version, in the order in
+    which they were seen. Both lists grow, and never change otherwise."""
+
+    @property
+    def facts(self) -> Sequence[Facts]:
+        """The facts of each version; rows refer to them by number."""
+        ...
+
+    @property
+    def collections(self) -> Sequence[str]:
+        """What transaction metadata calls each of them."""
+        ...
+
+
+class RangeMetrics(Protocol):
+    """Sees the ranges that are planned."""
+
+    def saw(
+        self,
+        rows: np.ndarray,
+        transactions: np.ndarray,
+        topics: Mapping[int, str],
+        *,
+        ends_inside: bool,
+    ) -> None:
+        """Rows of a range in the order of the log, and the transactions that they refer to;
+        `ends_inside`: the last one goes on. `topics` is by relation."""
+        ...
+
+
+class Streaming(Generic[P]):
     """The log from one position on. One thread calls it; the receiver has its own."""
 
     def __init__(
         self,
         reader: LogReader,
-        relations: Relations,
-        start: PostgresOffset,
+        versions: Versions,
+        start: Offset[P],
         options: StreamOptions,
         *,
-        metrics: StreamingMetrics,
-        signals: Signals | None = None,
+        metrics: RangeMetrics,
+        inserter: Inserter[P] | None = None,
         counts: TransactionCounts | None = None,
+        finish: Callable[[np.ndarray, P], None] | None = None,
     ) -> None:
-        """`reader` begins at `start`; `relations` are its versions, `metrics` sees the ranges."""
+        """`reader` begins at `start` and numbers rows by `versions`. `counts`: transactions are
+        counted. `finish` writes to the transactions of a range what only its end says."""
         self.start = start
         self.reader = reader
-        self.relations = relations
+        self.versions = versions
         self._options = options
         self._metrics = metrics
-        self._signals = signals
+        self._inserter = inserter
         self._counts = counts
+        self._finish = finish
         self._limit = self._left = options.range_limit()
-        self._delivered = start
-        self._found = (0, 0)
-        self._cutter = Cutter(FactsPacker(relations.facts), options.lookups)
+        self._delivered = start.position
+        self._taken = (0, 0)  # bytes and rows of the range that was found last
+        self._cutter = Cutter(FactsPacker(versions.facts), options.lookup)
         self._idle_since = time.monotonic()
         self._plans: list[Segment] = []
-        self._unacknowledged: deque[tuple[int, int]] = deque()
-        self._acknowledged = 0
-        self.acknowledge(start.position.committed)
         least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
         self.spool = Spool(reader.end_type, max(options.spool_bytes, least))
+        self._unacknowledged = Unacknowledged(self.spool)
+        self.acknowledge(start.position.committed)
         self.receiver = Receiver(
             reader,
             self.spool,
             orphaned=options.orphaned,
             counts=counts,
-            collections=relations.collections,
+            collections=versions.collections,
         )
         self.receiver.start()
 
     def poll(
-        self, after: PostgresOffset, seconds: float, target: int | None, *, moves: bool = False
-    ) -> PostgresOffset:
+        self, after: Offset[P], seconds: float, target: int | None, *, moves: bool = False
+    ) -> Offset[P]:
         """The end of the next range, or `after` when nothing comes within `seconds`; then the
         position is moved to where the log is, if it `moves`.
 
-        With a `target` LSN (availableNow), `after` is only returned when the stream has passed
+        With a `target` place (availableNow), `after` is only returned when the stream has passed
         it (Invariant: a bounded query never ends before its target).
         """
-        self._delivered = after
+        self._delivered = after.position
         self._drop_delivered()
         # Ranges follow one another, so whatever was planned before is done.
         for plan in self._plans:
             plan.drop()
         self._plans.clear()
-        signals = self._signals
-        if signals is None:
+        inserter = self._inserter
+        if inserter is None:
             return self._poll(after, seconds, target, moves=moves)
-        signals.begin(after)
-        rest = 0 if signals.inserted else seconds
-        end = self._poll(after, rest, target, signals.towards, moves=moves)
+        inserter.begin(after)
+        rest = 0 if inserter.inserted else seconds
+        end = self._poll(after, rest, target, inserter.towards, moves=moves)
         self._pass(after, end)
-        size, rows = self._found
-        most = self._limit.max_rows
+        size, rows = self._taken
+        limit = self._limit
         # A window that is open will be closed by the log in a moment: more chunks in one range.
         deadline = time.monotonic() + WINDOW_SECONDS
         try:
-            while signals.awaits and signals.inserted and time.monotonic() < deadline:
-                room = self._limit.max_bytes - size - signals.size
-                if room <= 0 or most <= rows:
+            while inserter.awaits and inserter.inserted and time.monotonic() < deadline:
+                room = limit.max_bytes - size - inserter.size
+                if room <= 0 or limit.max_rows <= rows:
                     break
-                self._left = Limit(room, most - rows)
+                self._left = Limit(room, limit.max_rows - rows)
                 rest = deadline - time.monotonic()
-                further = self._poll(end, rest, target, signals.towards, waits=False)
-                if further == end and signals.towards is None:
+                further = self._poll(end, rest, target, inserter.towards, waits=False)
+                if further == end and inserter.towards is None:
                     break
                 self._pass(end, further)
                 end = further
-                size, rows = size + self._found[0], rows + self._found[1]
+                size, rows = size + self._taken[0], rows + self._taken[1]
         finally:
             self._left = self._limit
-        return signals.end(after, self._cut(end, size + signals.size))
+        return inserter.end(after, self._cut(end, size + inserter.size))
 
-    def _pass(self, start: PostgresOffset, end: PostgresOffset) -> None:
-        """Let the signals see the rows of (start, end]."""
-        assert self._signals is not None
+    def _pass(self, start: Offset[P], end: Offset[P]) -> None:
+        """Let the inserter see the rows of (start, end]."""
+        assert self._inserter is not None
         parts = self._parts(start, end)
         pieces = [part.piece for part in parts]
         for part in parts:
-            self._signals.passed(
-                Stretch(
+            self._inserter.passed(
+                Passage(
                     part.rows,
                     part.transactions,
-                    lambda index: self.relations.facts[index],
+                    lambda index: self.versions.facts[index],
                     lambda address: memory_at(pieces, address),
                 )
             )
-        self._signals.reached(end)
+        self._inserter.reached(end)
 
     def _poll(
         self,
-        after: PostgresOffset,
+        after: Offset[P],
         seconds: float,
         target: int | None,
         towards: int | None = None,
         *,
         moves: bool = False,
         waits: bool = True,
-    ) -> PostgresOffset:
-        """As `poll`. The position also moves `towards` an LSN without any record. Unless it
+    ) -> Offset[P]:
+        """As `poll`. The position also moves `towards` a place without any record. Unless it
         `waits`, a `target` is not waited for any longer than `seconds`."""
         deadline = time.monotonic() + seconds
         asked = 0.0
-        backlog = Backlog(after, self._left)
+        backlog = Backlog(after.position, self._left)
         while True:
             with self.spool.lock:
                 self._raise_error()
-                end = self._next_end(backlog, towards if target is None else target)
+                end = self._next_end(after, backlog, towards if target is None else target)
                 if end is not None:
                     self._idle_since = time.monotonic()
                     return end
@@ -213,13 +236,15 @@ class Streaming:
                 self._drop_delivered()
                 self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
 
-    def _next_end(self, backlog: Backlog, target: int | None) -> PostgresOffset | None:
-        after, pieces = backlog.after, self.spool.pieces
-        found = backlog.end(pieces, cut_open=self.receiver.blocked)
-        self._found = (0, 0) if found is None else (found.bytes, found.rows)
-        if found is not None:
-            end = self._cut(found.offset, found.bytes)
-            if holds_rows(pieces, end):
+    def _next_end(
+        self, after: Offset[P], backlog: Backlog[P], target: int | None
+    ) -> Offset[P] | None:
+        pieces = self.spool.pieces
+        taken = backlog.end(pieces, cut_open=self.receiver.blocked)
+        self._taken = (0, 0) if taken is None else (taken.bytes, taken.rows)
+        if taken is not None:
+            end = self._cut(after.at(taken.position), taken.bytes)
+            if holds_rows(pieces, taken.position):
                 return end
             return replace(self._moved(end), slices=end.slices)
         # Nothing captured came, but the position may have moved: an empty range, now and then.
@@ -229,7 +254,7 @@ class Streaming:
             return None if moved is after else moved
         return None
 
-    def _moved(self, after: PostgresOffset) -> PostgresOffset:
+    def _moved(self, after: Offset[P]) -> Offset[P]:
         """`after`, behind which no row is, moved to where the log is; itself when it is there."""
         received, position = self.receiver.received, after.position
         is_open = received.transaction is not None or position.transaction is not None
@@ -237,12 +262,11 @@ class Streaming:
             return after
         return self._cut(after.at(position.behind(received.end)), 0)
 
-    def _cut(self, end: PostgresOffset, size: int) -> PostgresOffset:
-        wanted = -(-size // SLICE_BYTES)
-        if self._options.inline:
-            wanted = max(wanted, -(-size // INLINE_SLICE_BYTES))
-        slices = max(1, min(self._options.plan.slices, wanted))
-        return replace(end, slices=slices, order=self._options.plan.order)
+    def _cut(self, end: Offset[P], size: int) -> Offset[P]:
+        """`end` of a range of so many bytes, with its number and kind of slices."""
+        plan = self._options.plan
+        slices = max(1, min(plan.slices, -(-size // SLICE_BYTES)))
+        return replace(end, slices=slices, order=plan.order)
 
     def _raise_error(self) -> None:
         if self.receiver.error is not None:
@@ -253,26 +277,22 @@ class Streaming:
         delivered = self._delivered
         self.spool.drop(lambda piece: is_delivered(piece, delivered))
 
-    def slices(
-        self, start: PostgresOffset, end: PostgresOffset, settings: EventSettings
-    ) -> list[Slice]:
+    def slices(self, start: Offset[P], end: Offset[P], settings: EventSettings) -> list[Slice]:
         """Slices of (start, end]; waits until all of it was received (a range that is planned
-        again after a restart comes from the server once more)."""
+        again after a restart comes from the database once more)."""
         self._await(start, end)
         parts = self._parts(start, end)
-        inserts = end.signals.inserts if end.signals is not None else ()
-        if not parts and not inserts:
-            return []
-        range_rows = RangeRows.of(parts, self.relations.facts, counted=self._counts is not None)
-        range_rows.transactions["xmin"] = NULL if end.position.xmin is None else end.position.xmin
+        range_rows = RangeRows.of(parts, self.versions.facts, counted=self._counts is not None)
+        if self._finish is not None:
+            self._finish(range_rows.transactions, end.position)
         if self._counts is not None:
             self._write_endings(self._counts, parts, range_rows)
         if parts:
-            self._planned(range_rows.rows, range_rows.transactions, end)
-        if inserts and self._signals is not None:
-            blocks = [self._signals.block(insert) for insert in inserts]
-            size = sum(len(block.images) for block in blocks)
-            range_rows.insert(blocks, self._reserve(max(1, size)))
+            self._saw(range_rows.rows, range_rows.transactions, end.position)
+        if self._inserter is not None:
+            self._inserter.insert(range_rows, end, self._reserve)
+        if len(range_rows.rows) == 0:
+            return []
         if self._options.inline:
             return list(self._cutter.inline(range_rows, end, settings))
         plan, slices = self._cutter.in_memory(range_rows, end, settings)
@@ -285,31 +305,18 @@ class Streaming:
         self._plans.append(segment)
         return segment
 
-    def _planned(self, rows: np.ndarray, transactions: np.ndarray, end: PostgresOffset) -> None:
-        facts = self.relations.facts
-        topics = {int(rows["relation"][-1]): facts[int(rows["relation"][-1])].topic}
-        inside = end.position.transaction is not None
+    def _saw(self, rows: np.ndarray, transactions: np.ndarray, end: P) -> None:
+        last = int(rows["relation"][-1])
+        inside = end.transaction is not None
+        topics = {last: self.versions.facts[last].topic}
         self._metrics.saw(rows, transactions, topics, ends_inside=inside)
-        begins_us = int(transactions["commit_us"][rows["transaction"][0]])
-        upto = int(rows["position"][-1]) + 1 if inside else end.position.committed
-        if not self._unacknowledged or self._unacknowledged[-1][0] < upto:
-            self._unacknowledged.append((upto, begins_us))
+        upto = int(rows["position"][-1]) + 1 if inside else end.committed
+        self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
 
     def oldest_unacknowledged(self) -> int | None:
-        """Commit time (µs) of the oldest change that is not acknowledged yet; None: there is
-        none. Planned ranges first, then what the spool holds."""
-        waiting = self._unacknowledged
-        while waiting and waiting[0][0] <= self._acknowledged:
-            waiting.popleft()
-        if waiting:
-            return waiting[0][1]
-        with self.spool.lock:
-            for piece in self.spool.pieces:
-                known = piece.index.transactions_now()
-                known = known[known["final_lsn"] >= self._acknowledged]
-                if len(known):
-                    return int(known["commit_us"][0])
-        return None
+        """Commit time (µs since 1970) of the oldest change that is not acknowledged yet; None:
+        there is none."""
+        return self._unacknowledged.oldest()
 
     def queue_bytes(self) -> tuple[int, int]:
         """Log bytes that the spool holds, and may hold."""
@@ -320,13 +327,13 @@ class Streaming:
         """Row changes that made no record: of other tables, or of skipped operations."""
         return self.receiver.received.filtered
 
-    def _parts(self, start: PostgresOffset, end: PostgresOffset) -> list[PieceRows]:
+    def _parts(self, start: Offset[P], end: Offset[P]) -> list[PieceRows]:
         """The rows of (start, end] by piece of the spool."""
         parts = []
         with self.spool.lock:
             for piece in self.spool.pieces:
                 rows = piece.index.rows_now()
-                first, last = rows_until(rows, start), rows_until(rows, end)
+                first, last = rows_until(rows, start.position), rows_until(rows, end.position)
                 if last > first:
                     parts.append(PieceRows(piece, first, last))
         return parts
@@ -338,21 +345,21 @@ class Streaming:
         rows, orders = range_rows.rows, range_rows.orders
         assert orders is not None
         ends = np.cumsum([part.last - part.first for part in parts])
-        mine = [
+        by_part = [
             (part.piece.index, rows[end - len(part.rows) : end], orders[end - len(part.rows) : end])
             for part, end in zip(parts, ends, strict=True)
         ]
-        size = sum(counts.endings_size(index, part, order) for index, part, order in mine)
+        size = sum(counts.endings_size(index, part, order) for index, part, order in by_part)
         if size == 0:
             return
         segment = self._reserve(size)
         used = 0
-        for index, part, order in mine:
+        for index, part, order in by_part:
             used = counts.write_endings(index, part, order, segment.array, segment.start, used)
         range_rows.segments.append(segment)
 
-    def _await(self, start: PostgresOffset, end: PostgresOffset) -> None:
-        self._delivered = start
+    def _await(self, start: Offset[P], end: Offset[P]) -> None:
+        self._delivered = start.position
         waited = time.monotonic()
         while True:
             with self.spool.lock:
@@ -369,21 +376,21 @@ class Streaming:
                 waited = time.monotonic()
                 self.reader.ask_position()
 
-    def acknowledge(self, lsn: int) -> None:
-        """Tell the server that everything up to `lsn` may be forgotten (Invariant 1)."""
+    def acknowledge(self, place: int) -> None:
+        """Tell the database that everything up to `place` may be forgotten (Invariant 1)."""
         if self._options.acknowledges:
-            self._acknowledged = max(self._acknowledged, lsn)
-            self.reader.acknowledge(lsn)
+            self._unacknowledged.acknowledge(place)
+            self.reader.acknowledge(place)
 
     def server_position(self) -> int:
-        """The server's WAL position as last heard; the rows before it can be seen."""
+        """The place of the log's end as last heard; the rows before it can be seen."""
         return self.receiver.received.head
 
     def close(self) -> None:
         """Close the stream and drop the spool."""
         self.receiver.close()
-        if self._signals is not None:
-            self._signals.close()
+        if self._inserter is not None:
+            self._inserter.close()
         self.spool.clear()
         for plan in self._plans:
             plan.drop()

@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.rows import ROW
-from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
-from headrace.connectors.postgresql.ranges import (
+from headrace.connectors.postgresql.position import PostgresPosition
+from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.spool.index import SegmentIndex
+from headrace.spool.spool import Piece
+from headrace.streaming.ranges import (
     Backlog,
     Limit,
     RangeEnd,
@@ -21,11 +24,8 @@ from headrace.connectors.postgresql.ranges import (
     is_delivered,
     rows_until,
 )
-from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.spool.index import SegmentIndex
-from headrace.spool.spool import Piece
 
-START = PostgresOffset("headrace", PostgresPosition(50), 1)
+START = PostgresPosition(50)
 
 
 @dataclass
@@ -70,12 +70,12 @@ class Log:
             index.barriers.append(index.row_count)
         self.barriers.append(len(self.messages))
 
-    def delivered(self, offset: PostgresOffset) -> int:
-        return sum(rows_until(piece.index.rows_now(), offset) for piece in self.pieces)
+    def delivered(self, position: PostgresPosition) -> int:
+        return sum(rows_until(piece.index.rows_now(), position) for piece in self.pieces)
 
 
 def expected_count(
-    log: Log, done: int, after: PostgresOffset, limit: Limit, cut_open: bool
+    log: Log, done: int, after: PostgresPosition, limit: Limit, cut_open: bool
 ) -> int | None:
     """How many rows the next range has."""
     rest = log.sizes[done:]
@@ -87,7 +87,7 @@ def expected_count(
     more = allowed < len(rest)
     if barrier is not None and barrier <= allowed:
         allowed, more = barrier, True
-    ends = [rows - done for rows, end_lsn in log.ends if end_lsn > after.position.lsn_commit]
+    ends = [rows - done for rows, end_lsn in log.ends if end_lsn > after.lsn_commit]
     commits = [count for count in ends if count <= allowed]
     if commits:
         return commits[-1]
@@ -130,10 +130,10 @@ def test_ranges_end_where_the_limits_say(
         assert (None if found is None else found.rows) == count
         if found is None or count is None:
             break
-        assert log.delivered(found.offset) == done + count
+        assert log.delivered(found.position) == done + count
         assert found.bytes == sum(log.sizes[done : done + count])
-        assert found.offset != after
-        after = found.offset
+        assert found.position != after
+        after = found.position
 
 
 @given(steps(), st.integers(1, 60), st.integers(0, 12), st.booleans())
@@ -165,15 +165,15 @@ def test_a_backlog_that_is_asked_while_the_spool_grows_answers_as_a_new_one_does
         assert summed <= sum(piece.index.row_count for piece in log.pieces)
         if found is not None:
             rest = sum(
-                rows_until(piece.index.rows_now(), found.offset) < piece.index.row_count
+                rows_until(piece.index.rows_now(), found.position) < piece.index.row_count
                 for piece in log.pieces
             )
-            assert holds_rows(log.pieces, found.offset) == bool(rest)
-            after = found.offset
+            assert holds_rows(log.pieces, found.position) == bool(rest)
+            after = found.position
             backlog = Backlog(after, limit)
 
 
-def cut(log: Log, max_rows: int) -> RangeEnd | None:
+def cut(log: Log, max_rows: int) -> RangeEnd[PostgresPosition] | None:
     return find_end(log.pieces, START, Limit(1 << 30, max_rows), cut_open=True)
 
 
@@ -187,8 +187,8 @@ def test_a_limit_inside_the_first_message_of_a_segment_ends_the_range_before_it(
         log.message(100, ordinal, 1, 10)
     found = cut(log, 5)
     assert found is not None
-    assert (found.rows, found.offset.position.txn_index) == (4, 4)
-    assert log.delivered(found.offset) == 4
+    assert (found.rows, found.position.txn_index) == (4, 4)
+    assert log.delivered(found.position) == 4
 
 
 def test_a_barrier_at_the_start_of_a_segment_ends_the_range_before_it() -> None:

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import Sequences
-from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.reading.row_lookup import read_again
+from headrace.connect.rows import RowTable, Sequences
 from headrace.spool.extract import Inline, InMemory
 from headrace.streaming.facts import EventSettings, Facts, PackedFacts, shape_of, unpack
+
+Lookup = Callable[[RowTable, Mapping[int, Facts]], RowTable]
+"""Reads cells of rows from the database again, in a task: the same rows, some with other images.
+Picklable."""
 
 
 @dataclass(frozen=True)
 class LogSlice:
-    """Rows [first, last) of a plan. `relations` are those of these rows; `lookups` connects when
-    a post-processor reads rows again. `size` is the bytes of the rows' images."""
+    """Rows [first, last) of a plan. `relations` are those of these rows; `lookup`, where there is
+    one, reads rows again. `size` is the bytes of the rows' images."""
 
     rows: InMemory | Inline
     first: int
@@ -27,13 +29,13 @@ class LogSlice:
     sequences: Sequences
     relations: Mapping[int, PackedFacts]
     settings: EventSettings
-    lookups: PostgresConfig | None = None
+    lookup: Lookup | None = None
     size: int = 0
 
     @property
     def log_bytes(self) -> int | None:
         """See the contract."""
-        if self.lookups is not None:
+        if self.lookup is not None:
             return None
         return len(self.rows.images) if isinstance(self.rows, Inline) else self.size
 
@@ -45,9 +47,9 @@ class LogSlice:
             table = self.rows.load(self.first, self.last)
         if len(table) == 0:
             return
-        if self.lookups is not None:
+        if self.lookup is not None:
             facts = {index: unpack(packed) for index, packed in self.relations.items()}
-            table = read_again(table, facts, self.lookups)
+            table = self.lookup(table, facts)
         shapes = {
             index: shape_of(packed, self.settings) for index, packed in self.relations.items()
         }
@@ -67,12 +69,12 @@ class FactsPacker:
         for version in self._versions[self._seen :]:
             self._packed[id(version)] = (version, b"")
         self._seen = len(self._versions)
-        known = self._packed.get(id(facts))
-        if known is None:
+        entry = self._packed.get(id(facts))
+        if entry is None:
             return pickle.dumps(facts)
-        if not known[1]:
-            known = self._packed[id(facts)] = (facts, pickle.dumps(facts))
-        return known[1]
+        if not entry[1]:
+            entry = self._packed[id(facts)] = (facts, pickle.dumps(facts))
+        return entry[1]
 
 
 def relations_in(

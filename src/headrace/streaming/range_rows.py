@@ -8,15 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.rows import ORDER, ROW, TRANSACTION
-from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.inserts import Block, merge, merge_orders, places_of
-from headrace.connectors.postgresql.position import PostgresOffset
-from headrace.connectors.postgresql.slices import FactsPacker, LogSlice, relations_in
+from headrace.offsets.offset import Offset, P
 from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate
 from headrace.spool.plan import by_hash, by_position, write_plan
 from headrace.spool.segment import Segment
 from headrace.spool.spool import Piece
 from headrace.streaming.facts import EventSettings, Facts
+from headrace.streaming.slices import FactsPacker, LogSlice, Lookup, relations_in
 
 
 @dataclass(frozen=True)
@@ -71,27 +69,17 @@ class RangeRows:
             {int(index): versions[int(index)] for index in present},
         )
 
-    def insert(self, blocks: Sequence[Block], beside: Segment) -> None:
-        """Put blocks of records between the log's; their images go to the segment `beside`."""
-        places = places_of(self.rows, blocks)
-        self.rows, self.transactions, self.relations = merge(
-            self.rows, self.transactions, self.relations, blocks, places, beside
-        )
-        if self.orders is not None:
-            self.orders = merge_orders(self.orders, blocks, places)
-        self.segments.append(beside)
-
 
 @dataclass(frozen=True)
 class Cutter:
-    """Makes slices of a stream. `lookups`: how tasks connect to read rows again, when a
-    post-processor does."""
+    """Makes slices of a stream. `lookup` reads rows of a slice again, when it has some whose facts
+    ask for it."""
 
     pack: FactsPacker
-    lookups: PostgresConfig | None
+    lookup: Lookup | None
 
     def in_memory(
-        self, range_rows: RangeRows, end: PostgresOffset, settings: EventSettings
+        self, range_rows: RangeRows, end: Offset[P], settings: EventSettings
     ) -> tuple[Segment, list[LogSlice]]:
         """Slices that name segments, and the plan, which the caller drops."""
         rows, transactions = range_rows.rows, range_rows.transactions
@@ -116,7 +104,7 @@ class Cutter:
         ]
 
     def inline(
-        self, range_rows: RangeRows, end: PostgresOffset, settings: EventSettings
+        self, range_rows: RangeRows, end: Offset[P], settings: EventSettings
     ) -> list[LogSlice]:
         """Slices that carry everything. The rows of `range_rows` get real addresses."""
         rows, orders = range_rows.rows, range_rows.orders
@@ -147,7 +135,7 @@ class Cutter:
         span: tuple[int, int],
         rows: np.ndarray,
         range_rows: RangeRows,
-        end: PostgresOffset,
+        end: Offset[P],
         settings: EventSettings,
     ) -> LogSlice:
         relations = range_rows.relations
@@ -158,6 +146,6 @@ class Cutter:
             end.sequences,
             relations_in(rows, relations, self.pack),
             settings,
-            self.lookups if again else None,
+            self.lookup if again else None,
             int(rows["size"].sum()),
         )
