@@ -48,13 +48,13 @@ class Heartbeats:
 
 @dataclass(frozen=True)
 class HeartbeatSlice:
-    """One heartbeat. `position`, `kind`, `ordinal` and `part` are its place in the log, behind
-    everything else in its range."""
+    """One heartbeat. `position` (two words), `kind`, `ordinal` and `part` are its place in the log,
+    behind everything else in its range."""
 
     topic: str
     server: str
     sequences: Sequences
-    position: int
+    position: tuple[int, int]
     kind: int
     ordinal: int
     part: int
@@ -67,7 +67,8 @@ class HeartbeatSlice:
     def read(self) -> Iterator[list[Records]]:
         """The one record."""
         rows = np.zeros(1, ROW)
-        rows["position"], rows["kind"] = self.position, self.kind
+        rows["position"], rows["position_low"] = self.position
+        rows["kind"] = self.kind
         rows["ordinal"], rows["part"] = self.ordinal, self.part
         rows["operation"] = ord("h")  # anything but a tombstone's; nothing shows it
         table = RowTable(rows, np.zeros(1, TRANSACTION))
@@ -79,8 +80,9 @@ def heartbeat_slice(end: Offset[Any], topic: str) -> HeartbeatSlice:
     message outside of a transaction has the ordinal 0 at its position, so no heartbeat has its
     place."""
     inserts = 0 if end.signals is None else end.signals.ordinal
-    place = (end.position.committed, 1, ordinals_used(end.heartbeat, inserts), 0)
-    if end.position.transaction is not None:
+    position = end.position
+    place = (position.words(position.committed), 1, ordinals_used(end.heartbeat, inserts), 0)
+    if position.transaction is not None:
         part = heartbeat_part(end.heartbeat)
-        place = (end.position.transaction, 2, end.position.messages, part)
+        place = (position.words(position.transaction), 2, position.messages, part)
     return HeartbeatSlice(topic, end.server, end.sequences, *place)

@@ -31,6 +31,10 @@ class Position(Protocol):
         """Messages of that transaction that are delivered; 0 between transactions."""
         ...
 
+    def words(self, place: int) -> tuple[int, int]:
+        """A place as the row table has it: `position` and `position_low`, int64 each."""
+        ...
+
     def behind(self, end: np.void) -> Self:
         """The position between transactions, behind an entry of an index's `ends`."""
         ...

@@ -55,15 +55,20 @@ def holds_rows(pieces: Sequence[Piece], position: Position) -> bool:
 
 
 def _delivered(rows: np.ndarray, position: Position) -> np.ndarray:
-    place = rows["position"]
-    done = place < position.committed
-    done |= (place <= position.committed) & (rows["kind"] == 1)
+    before, at = _compared(rows, position.words(position.committed))
+    done = before | (at & (rows["kind"] == 1))
     if position.transaction is not None:
-        done |= place < position.transaction
-        done |= (place == position.transaction) & (
-            (rows["kind"] == 1) | (rows["ordinal"] <= position.messages)
-        )
+        before, at = _compared(rows, position.words(position.transaction))
+        done |= before | (at & ((rows["kind"] == 1) | (rows["ordinal"] <= position.messages)))
     return np.asarray(done)
+
+
+def _compared(rows: np.ndarray, place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Per row, whether it is before `place`, and whether it is at it."""
+    upper, low = place
+    same = rows["position"] == upper
+    before = (rows["position"] < upper) | (same & (rows["position_low"] < low))
+    return before, same & (rows["position_low"] == low)
 
 
 @dataclass(frozen=True)
@@ -228,5 +233,6 @@ def _same_message(rows: np.ndarray, a: int, b: int) -> bool:
     return bool(
         rows["ordinal"][a] == rows["ordinal"][b]
         and rows["position"][a] == rows["position"][b]
+        and rows["position_low"][a] == rows["position_low"][b]
         and rows["kind"][a] == rows["kind"][b]
     )

@@ -310,7 +310,7 @@ class Streaming(Generic[P]):
         inside = end.transaction is not None
         topics = {last: self.versions.facts[last].topic}
         self._metrics.saw(rows, transactions, topics, ends_inside=inside)
-        upto = int(rows["position"][-1]) + 1 if inside else end.committed
+        upto = end.committed if end.transaction is None else end.transaction + 1
         self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
 
     def oldest_unacknowledged(self) -> int | None:

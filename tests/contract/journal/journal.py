@@ -2,7 +2,7 @@
 
 A frame of the file is its length (uint32), a letter, the collection's number and images, as
 `headrace.connect.images` has them; numbers are in network byte order. B begins a transaction: its
-position (16 bytes: the file's generation and the offset of its end), the microseconds since 1970,
+position (16 bytes: the file's generation and the offset of its C), the microseconds since 1970,
 and an image with its id, a text. I, U and D are changes with a new, an old and a new, an old image.
 C ends the transaction. Nothing is written of a transaction that is rolled back.
 """
@@ -67,6 +67,10 @@ class Journal:
         kept = self.folder / "first"
         return int(kept.read_text()) if kept.exists() else 0
 
+    def acknowledged(self, reader: str) -> Path:
+        """Where it stands up to which place a reader needs nothing any more, in hexadecimal."""
+        return self.folder / f"acknowledged-{reader}"
+
     def read(self, start: int = 0, size: int = -1) -> bytes:
         """So many bytes of the file, or all. Raises OSError while the database is stopped."""
         if (self.folder / "stopped").exists():
@@ -89,7 +93,8 @@ class Journal:
             begin = HEAD.size + BEGIN.size + len(identity)
             end = file.seek(0, 2) + begin + len(body)
             now = time.time_ns() // 1000
-            file.write(_frame("B", 0, BEGIN.pack(GENERATION, end, now) + identity) + body)
+            head = BEGIN.pack(GENERATION, end - HEAD.size, now)
+            file.write(_frame("B", 0, head + identity) + body)
 
     def rows(self, collection: int, upto: int | None = None) -> dict[int, bytes]:
         """The images of a collection's rows by key, as of the offset `upto`."""

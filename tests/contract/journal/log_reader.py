@@ -48,6 +48,9 @@ class JournalPosition:
     def inside(self, row: np.void) -> JournalPosition:
         return replace(self, within=int(row["position_low"]), count=int(row["ordinal"]))
 
+    def words(self, place: int) -> tuple[int, int]:
+        return place >> 64, place & (1 << 64) - 1
+
     def is_at(self, other: JournalPosition) -> bool:
         return self == other
 
@@ -76,6 +79,13 @@ def gone(journal: Journal, error: OSError) -> HeadraceError:
     )
 
 
+def lost(journal: Journal) -> HeadraceError:
+    """The log that would be read next was given up."""
+    return HeadraceError(
+        "journal.lost", f"The journal begins at {journal.first} only", "Use a new checkpoint."
+    )
+
+
 class JournalReader:
     """See headrace.streaming.reader.LogReader. `topics` are those of the collections; None: it is
     not captured."""
@@ -83,10 +93,15 @@ class JournalReader:
     end_type = END
 
     def __init__(
-        self, journal: Journal, start: JournalPosition, topics: Sequence[str | None], options: int
+        self,
+        journal: Journal,
+        name: str,
+        start: JournalPosition,
+        topics: Sequence[str | None],
+        options: int,
     ) -> None:
-        self.acknowledged = place_of(start.offset)
-        self._journal, self._options = journal, options
+        self._journal, self._name, self._options = journal, name, options
+        self._acknowledged = 0
         self._offset = self._complete = self._head = start.offset
         self._transaction = b""
         self._is_new = True
@@ -126,9 +141,7 @@ class JournalReader:
 
     def open(self) -> None:
         if self._offset < self._journal.first:
-            raise HeadraceError(
-                "journal.gone", f"The journal begins at {self._journal.first}", "Begin anew."
-            )
+            raise lost(self._journal)
 
     def answer(self) -> float:
         return 1.0
@@ -209,7 +222,9 @@ class JournalReader:
         return (*(int(self._state[word]) for word in (rows, transactions, kernel.ENDS)),)  # type: ignore[return-value]
 
     def acknowledge(self, place: int) -> None:
-        self.acknowledged = max(self.acknowledged, place)
+        if place > self._acknowledged:
+            self._acknowledged = place
+            self._journal.acknowledged(self._name).write_text(f"{place:x}")
 
     def ask_position(self) -> None:
         """Every look at the file tells it."""

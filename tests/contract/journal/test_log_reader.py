@@ -25,7 +25,7 @@ def test_the_receivers_rows_become_events_with_texts_of_row_and_transaction(tmp_
     journal.commit([(0, None, (1, "one")), (0, (1, "one"), (1, "uno")), (1, None, (9, "not"))])
     journal.commit([(0, (1, "uno"), (2, "moved")), (0, (2, "moved"), None)])
     end = journal.file.stat().st_size
-    reader = JournalReader(journal, JournalPosition(), ["s.things", None], TOMBSTONES)
+    reader = JournalReader(journal, "r", JournalPosition(), ["s.things", None], TOMBSTONES)
     spool = Spool(reader.end_type, 64 << 20)
     receiver = Receiver(reader, spool, orphaned=lambda: False)
     receiver.start()
