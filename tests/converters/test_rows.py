@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
-from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
+from headrace.connectors.postgresql.events import PostgresSettings
+from headrace.connectors.postgresql.source import PostgresSource
 from headrace.converters import rows as json_converter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
@@ -281,7 +282,7 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
             )
         )
     assert raised.value.code == "converters.text_too_large"
-    assert "server.public.t at LSN 0/16B374DA " in raised.value.message
+    assert "server.public.t at the place 380859610 of the log " in raised.value.message
     told: list[HeadraceError] = []
     lenient = JsonConverter(options, options, OPTIONS, failed=lambda _, error: told.append(error))
     kept = [

@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace.connect.deadline import Deadline
 from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
+from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences, put_place
 from headrace.debezium.heartbeats import heartbeat
 from headrace.offsets.offset import Offset, P
 from headrace.offsets.ordinals import heartbeat_part, ordinals_used
@@ -48,13 +48,13 @@ class Heartbeats:
 
 @dataclass(frozen=True)
 class HeartbeatSlice:
-    """One heartbeat. `position` (two words), `kind`, `ordinal` and `part` are its place in the log,
-    behind everything else in its range."""
+    """One heartbeat. `position`, `kind`, `ordinal` and `part` are its place in the log, behind
+    everything else in its range."""
 
     topic: str
     server: str
     sequences: Sequences
-    position: tuple[int, int]
+    position: int
     kind: int
     ordinal: int
     part: int
@@ -67,9 +67,8 @@ class HeartbeatSlice:
     def read(self) -> Iterator[list[Records]]:
         """The one record."""
         rows = np.zeros(1, ROW)
-        rows["position"], rows["position_low"] = self.position
-        rows["kind"] = self.kind
-        rows["ordinal"], rows["part"] = self.ordinal, self.part
+        put_place(rows, self.position)
+        rows["kind"], rows["ordinal"], rows["part"] = self.kind, self.ordinal, self.part
         rows["operation"] = ord("h")  # anything but a tombstone's; nothing shows it
         table = RowTable(rows, np.zeros(1, TRANSACTION))
         yield group_by_shape(table, {0: heartbeat(self.topic, self.server)})
@@ -80,9 +79,8 @@ def heartbeat_slice(end: Offset[Any], topic: str) -> HeartbeatSlice:
     message outside of a transaction has the ordinal 0 at its position, so no heartbeat has its
     place."""
     inserts = 0 if end.signals is None else end.signals.ordinal
-    position = end.position
-    place = (position.words(position.committed), 1, ordinals_used(end.heartbeat, inserts), 0)
-    if position.transaction is not None:
+    place = (end.position.committed, 1, ordinals_used(end.heartbeat, inserts), 0)
+    if end.position.transaction is not None:
         part = heartbeat_part(end.heartbeat)
-        place = (position.words(position.transaction), 2, position.messages, part)
+        place = (end.position.transaction, 2, end.position.messages, part)
     return HeartbeatSlice(topic, end.server, end.sequences, *place)

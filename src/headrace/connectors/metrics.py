@@ -123,7 +123,7 @@ class StreamingMetrics:
         mine = transactions[int(rows["transaction"][0]) : int(last["transaction"]) + 1]
         within = mine[mine["xid"] != NULL]
         if len(within):
-            self._transactions += len(np.unique(within["final_lsn"])) - int(ends_inside)
+            self._transactions += int((np.diff(within["xid"]) != 0).sum()) + 1 - int(ends_inside)
             self._last_transaction = str(within["xid"][-1])
         self._last_position = self._position(last)
         self.lag.add(int(self._last_time * 1000) - mine["commit_ms"])

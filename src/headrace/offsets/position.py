@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 class Position(Protocol):
     """A position in a log; immutable, and equal to another one when all of its members are.
 
-    Places are numbers of up to 128 bits that grow with the log (an LSN; an SCN and what parts its
-    ties): `position` of the row table holds them.
+    Places are numbers of up to 128 bits that grow with the log (a sequence number; a time and what
+    parts its ties): `position` of the row table holds them.
     """
 
     @property
@@ -29,10 +29,6 @@ class Position(Protocol):
     @property
     def messages(self) -> int:
         """Messages of that transaction that are delivered; 0 between transactions."""
-        ...
-
-    def words(self, place: int) -> tuple[int, int]:
-        """A place as the row table has it: `position` and `position_low`, int64 each."""
         ...
 
     def behind(self, end: np.void) -> Self:

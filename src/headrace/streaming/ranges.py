@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from headrace.connect.rows import RowKind, are_before, place_of
 from headrace.offsets.position import Position
 from headrace.spool.spool import Piece
 
@@ -55,20 +56,15 @@ def holds_rows(pieces: Sequence[Piece], position: Position) -> bool:
 
 
 def _delivered(rows: np.ndarray, position: Position) -> np.ndarray:
-    before, at = _compared(rows, position.words(position.committed))
-    done = before | (at & (rows["kind"] == 1))
-    if position.transaction is not None:
-        before, at = _compared(rows, position.words(position.transaction))
-        done |= before | (at & ((rows["kind"] == 1) | (rows["ordinal"] <= position.messages)))
+    committed, transaction = position.committed, position.transaction
+    outside = rows["kind"] == RowKind.OUTSIDE
+    done = are_before(rows, committed)
+    done |= outside & are_before(rows, committed + 1)
+    if transaction is not None:
+        done |= are_before(rows, transaction)
+        there = are_before(rows, transaction + 1)
+        done |= there & (outside | (rows["ordinal"] <= position.messages))
     return np.asarray(done)
-
-
-def _compared(rows: np.ndarray, place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Per row, whether it is before `place`, and whether it is at it."""
-    upper, low = place
-    same = rows["position"] == upper
-    before = (rows["position"] < upper) | (same & (rows["position_low"] < low))
-    return before, same & (rows["position_low"] == low)
 
 
 @dataclass(frozen=True)
@@ -232,7 +228,6 @@ class Backlog(Generic[P]):
 def _same_message(rows: np.ndarray, a: int, b: int) -> bool:
     return bool(
         rows["ordinal"][a] == rows["ordinal"][b]
-        and rows["position"][a] == rows["position"][b]
-        and rows["position_low"][a] == rows["position_low"][b]
+        and place_of(rows[a]) == place_of(rows[b])
         and rows["kind"][a] == rows["kind"][b]
     )

@@ -307,9 +307,8 @@ class Streaming(Generic[P]):
 
     def _saw(self, rows: np.ndarray, transactions: np.ndarray, end: P) -> None:
         last = int(rows["relation"][-1])
-        inside = end.transaction is not None
         topics = {last: self.versions.facts[last].topic}
-        self._metrics.saw(rows, transactions, topics, ends_inside=inside)
+        self._metrics.saw(rows, transactions, topics, ends_inside=end.transaction is not None)
         upto = end.committed if end.transaction is None else end.transaction + 1
         self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
 

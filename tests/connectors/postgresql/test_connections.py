@@ -179,7 +179,7 @@ def test_a_filter_means_the_same_where_strings_have_escapes(database: Database) 
         f"ALTER DATABASE {database.name} SET standard_conforming_strings = off"
     )
     text = r"v = '\' AND v <> ' OR true) --'"
-    condition = checked_filter(text, "public.t", {"id", "v"})
+    condition = checked_filter(text, "public.t", {"id", "v"}, dialect="postgres")
     with connect(configuration(database)) as connection:
         rows = connection.execute(
             f"SELECT id FROM public.t WHERE ({condition})\n".encode()

@@ -77,8 +77,8 @@ class JournalFacts(TopicFacts):
             "position": lambda schema: Concat(
                 schema,
                 (
-                    Part(RowField(_INT64, "position")),
-                    Part(RowField(_INT64, "position_low"), ":"),
+                    Part(RowField(_INT64, "position_high")),
+                    Part(RowField(_INT64, "position"), ":"),
                     Part(RowField(_INT64, "ordinal"), "/"),
                 ),
             ),

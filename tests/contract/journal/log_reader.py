@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
+from headrace.connect.rows import place_of as place_of_row
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming import key_kernel, row_kernel
@@ -46,10 +47,7 @@ class JournalPosition:
         return JournalPosition(int(end["offset"]))
 
     def inside(self, row: np.void) -> JournalPosition:
-        return replace(self, within=int(row["position_low"]), count=int(row["ordinal"]))
-
-    def words(self, place: int) -> tuple[int, int]:
-        return place >> 64, place & (1 << 64) - 1
+        return replace(self, within=place_of_row(row) & (1 << 64) - 1, count=int(row["ordinal"]))
 
     def is_at(self, other: JournalPosition) -> bool:
         return self == other

@@ -33,8 +33,6 @@ class PostgresDefinition:
             "index_frames",
             "open_transaction",
         ),
-        "headrace.connectors.postgresql.key_hashes": ("_hash_rows",),
-        "headrace.connectors.postgresql.reading.row_lookup": ("_wanting",),
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.postgresql.reading.chunk_slices",
@@ -70,7 +68,7 @@ class PostgresDefinition:
 
     def check(self, config: ConnectorConfig) -> Sequence[CheckResult]:
         """Looks at server, role, tables, slot and publication."""
-        from headrace.connectors.postgresql.checks import check
+        from headrace.connectors.postgresql.checks.database import check
 
         return check(_own(config))
 

@@ -47,10 +47,6 @@ class PostgresPosition:
         """`txn_index`."""
         return self.txn_index
 
-    def words(self, place: int) -> tuple[int, int]:
-        """See Position: an LSN is the upper half."""
-        return place, 0
-
     def at_boundary(
         self, lsn_commit: int, last_commit: int | None, ts_usec: int | None
     ) -> PostgresPosition:

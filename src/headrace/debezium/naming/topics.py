@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -160,3 +161,9 @@ class TopicNames:
     def messages(self) -> str:
         """The topic of logical messages; it ignores the delimiter."""
         return f"{self.prefix}.message"
+
+
+def topic_hash(topic: str) -> int:
+    """What the hash of every key of a topic begins with."""
+    raw = topic.encode()
+    return (zlib.crc32(raw) << 31) ^ zlib.adler32(raw)

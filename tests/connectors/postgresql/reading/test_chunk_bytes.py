@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.postgresql import lanes
-from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.reading import key_ranges
+from headrace.connectors.postgresql.reading import chunk_source, key_ranges
+from headrace.snapshots.incremental.rows import ChunkRows
 from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
@@ -36,7 +35,7 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[ChunkRows]:
         found.append(original(*given))
         return found[-1]
 
-    monkeypatch.setattr(lanes, "read_range", watched)
+    monkeypatch.setattr(chunk_source, "read_range", watched)
     return found
 
 

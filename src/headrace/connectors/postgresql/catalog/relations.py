@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog.known_tables import KnownTables
 from headrace.connectors.postgresql.catalog.logged_table import logged_table
-from headrace.connectors.postgresql.events import MessageFacts
-from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
+from headrace.connectors.postgresql.messages import MessageFacts
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
-from headrace.connectors.postgresql.unchanged import compared_columns
+from headrace.debezium.naming.topics import topic_hash
 from headrace.relational.events import RelationFacts
 from headrace.streaming.facts import BorderFacts, EventSettings, Facts
-
-if TYPE_CHECKING:
-    from headrace.connectors.postgresql.capture import Capture
-    from headrace.connectors.postgresql.catalog.known_tables import KnownTables
+from headrace.streaming.key_columns import KeyColumns, KeyScratch
+from headrace.streaming.unchanged import compared_columns
 
 
 class Relations:
@@ -180,9 +177,3 @@ class Relations:
         while self.oids[2 * slot] not in (-1, oid):
             slot = (slot + 1) & mask
         self.oids[2 * slot : 2 * slot + 2] = (oid, index)
-
-
-def topic_hash(topic: str) -> int:
-    """What the hash of every key of a topic begins with."""
-    raw = topic.encode()
-    return (zlib.crc32(raw) << 31) ^ zlib.adler32(raw)

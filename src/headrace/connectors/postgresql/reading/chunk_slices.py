@@ -20,13 +20,13 @@ from headrace.connectors.postgresql.connection import (
     translate,
 )
 from headrace.connectors.postgresql.events import types_of
-from headrace.connectors.postgresql.filtered_rows import read_rows
-from headrace.connectors.postgresql.inserts import notification_block, transaction_of
+from headrace.connectors.postgresql.reading.filtered_rows import read_rows
 from headrace.connectors.postgresql.reading.keeper import lost_snapshot
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Insert
 from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.incremental.inserts import notification_block, transaction_of
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.streaming.facts import EventSettings, shape_of
 

@@ -26,12 +26,14 @@ from headrace.connectors.postgresql.reading.chunks import (
     next_bound,
     number_of_rows,
 )
+from headrace.connectors.postgresql.reading.filtered_rows import DIALECT
 from headrace.connectors.postgresql.reading.keeper import Keeper, position_of, renew
 from headrace.connectors.postgresql.reading.locks import TableLocks
-from headrace.connectors.postgresql.reading.overrides import Overrides, copy_override
+from headrace.connectors.postgresql.reading.overrides import copy_override
 from headrace.connectors.postgresql.reading.snapshot_tables import TableList, snapshot_tables
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
+from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.tables import Leaf, SnapshotTable
@@ -205,7 +207,9 @@ class PostgresSnapshotSource:
             from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
 
             columns = {c.name for c in described[0].columns}
-            condition = selected_filter(table.condition, described[0].name, columns)
+            condition = selected_filter(
+                table.condition, described[0].name, columns, dialect=DIALECT
+            )
         count = None
         counted = announcements is not None and announcements.behind
         if counted and not (chunk.first and len(table.leaves) == 1):

@@ -15,7 +15,6 @@ from headrace.connectors.postgresql.connection import (
     settings_of_users,
     translate,
 )
-from headrace.connectors.postgresql.filtered_rows import check_filter
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
     cut_of,
@@ -23,8 +22,9 @@ from headrace.connectors.postgresql.reading.chunks import (
     query_is_empty,
     tables_with_rows,
 )
-from headrace.connectors.postgresql.reading.overrides import Overrides
+from headrace.connectors.postgresql.reading.filtered_rows import DIALECT, check_filter
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
+from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Cut
 from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable
 
@@ -109,7 +109,9 @@ class TableList:
         types = [column.type.facts for column in table.columns]
         find_operators_in(self._connection, operator_schemas(types))
         try:
-            checked = selected_filter(condition, table.name, {c.name for c in table.columns})
+            checked = selected_filter(
+                condition, table.name, {c.name for c in table.columns}, dialect=DIALECT
+            )
             check_filter(self._connection, (table.schema, table.table), checked)
         except ValueError as problem:
             log.warning("%s is not read: %s", table.name, problem)
