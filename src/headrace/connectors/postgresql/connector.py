@@ -36,7 +36,7 @@ from headrace.connectors.postgresql.replication.slot import (
     find_slot,
 )
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
-from headrace.connectors.postgresql.snapshot import Snapshot
+from headrace.connectors.postgresql.snapshot import PostgresSnapshot
 from headrace.connectors.postgresql.stored_position import StoredPosition
 from headrace.connectors.source import Lost, OpenSnapshot
 from headrace.connectors.waiting import Waiting
@@ -127,14 +127,14 @@ class PostgresDatabase:
             connection.close()
             self._catalog.close()
 
-    def begin(self, epoch: int) -> tuple[PostgresOffset, Snapshot | None]:
+    def begin(self, epoch: int) -> tuple[PostgresOffset, PostgresSnapshot | None]:
         """Publication and slot are made or found."""
         self._position.known = False
         start, snapshot = self._beginning.begin(epoch)
         self._position.believe(start)
         return start, snapshot
 
-    def begin_at(self, after: PostgresOffset) -> tuple[PostgresOffset, Snapshot]:
+    def begin_at(self, after: PostgresOffset) -> tuple[PostgresOffset, PostgresSnapshot]:
         """See Source."""
         return self._beginning.again(after)
 
@@ -174,7 +174,7 @@ class PostgresDatabase:
 
     # -- snapshot and stream --------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> PostgresSnapshot:
         """See Source."""
         return self._beginning.snapshot()
 

@@ -37,7 +37,7 @@ class PostgresDefinition:
         "headrace.connectors.postgresql.reading.row_lookup": ("_wanting",),
     }
     worker_modules: Sequence[str] = (
-        "headrace.connectors.postgresql.reading.chunk_slices",
+        "headrace.connectors.postgresql.reading.snapshot_reader",
         "headrace.streaming.slices",
     )
     verbs: Mapping[str, str] = {}
