@@ -153,9 +153,11 @@ class LineStream:
 
 
 class LineMetrics:
+    """Says what it is told."""
+
     def __init__(self, source: LineSource) -> None:
         self.source = source
-        self.is_streaming: bool | None = None
+        self.snapshot = self
 
     def watch(self) -> None:
         pass

@@ -133,7 +133,7 @@ class Engine(Generic[P]):
         if event is Event.POSITION_UNKNOWN:
             self._source.forget_position()
         if self.state is State.STREAMING:
-            self._metrics.skipped()
+            self._metrics.snapshot.skipped()
 
     def _next(self, after: Offset[P], seconds: float) -> Offset[P]:
         self._waiting.check()
@@ -354,7 +354,7 @@ class Engine(Generic[P]):
         """Makes ready for another try; seconds until then. Raises `error` when there is none."""
         source, limit = self._source, self._options.max_retries
         if not error.retriable or 0 <= limit <= self._retries:
-            self._metrics.aborted()
+            self._metrics.snapshot.aborted()
             self._take(Event.POSITION_UNKNOWN)
             source.disconnect()
             if error.code == DRIVER_GONE:

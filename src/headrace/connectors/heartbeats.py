@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace.connect.deadline import Deadline
 from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
+from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences, put_place
 from headrace.debezium.heartbeats import heartbeat
 from headrace.offsets.offset import Offset, P
 from headrace.offsets.ordinals import heartbeat_part, ordinals_used
@@ -67,8 +67,8 @@ class HeartbeatSlice:
     def read(self) -> Iterator[list[Records]]:
         """The one record."""
         rows = np.zeros(1, ROW)
-        rows["position"], rows["kind"] = self.position, self.kind
-        rows["ordinal"], rows["part"] = self.ordinal, self.part
+        put_place(rows, self.position)
+        rows["kind"], rows["ordinal"], rows["part"] = self.kind, self.ordinal, self.part
         rows["operation"] = ord("h")  # anything but a tombstone's; nothing shows it
         table = RowTable(rows, np.zeros(1, TRANSACTION))
         yield group_by_shape(table, {0: heartbeat(self.topic, self.server)})

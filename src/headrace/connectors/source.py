@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from headrace.connect.slices import Slice
+from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.metrics import StreamState
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
@@ -85,30 +86,6 @@ class Lost:
     is_followed: bool
 
 
-class SourceMetrics(Protocol[P]):
-    """What a connector measures."""
-
-    def watch(self) -> None:
-        """Begin to ask the database for its side, if that was not begun."""
-        ...
-
-    def planned(self, before: SnapshotProgress, end: Offset[P]) -> None:
-        """A range of chunks from `before` to `end` is planned."""
-        ...
-
-    def skipped(self) -> None:
-        """The log is read; if no snapshot came before, there is none."""
-        ...
-
-    def aborted(self) -> None:
-        """An error ended whatever was read."""
-        ...
-
-    def to_json(self, stream: StreamState | None) -> Mapping[str, Any]:
-        """See Connector.metrics; `stream` is the state of the open one."""
-        ...
-
-
 class Source(Protocol[P]):
     """The database's side of a connector. One thread calls it. Methods raise HeadraceError, or an
     error of the driver that `translate` knows."""
@@ -129,8 +106,8 @@ class Source(Protocol[P]):
         ...
 
     @property
-    def metrics(self) -> SourceMetrics[P]:
-        """What is told of snapshots and streams."""
+    def metrics(self) -> ConnectorMetrics:
+        """What is measured of snapshots and streams."""
         ...
 
     def read_offset(self, data: OffsetObject) -> Offset[P]:

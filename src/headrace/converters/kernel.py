@@ -169,7 +169,7 @@ _ROW_SIZE = ROW.itemsize
 _TRANSACTION_SIZE = TRANSACTION.itemsize
 _OLD, _NEW = offset_in_row("old"), offset_in_row("new")
 _COUNTERPART, _EXTRA = offset_in_row("counterpart"), offset_in_row("extra")
-_POSITION, _POSITION_LOW = offset_in_row("position"), offset_in_row("position_low")
+_POSITION, _POSITION_HIGH = offset_in_row("position"), offset_in_row("position_high")
 _ORDINAL = offset_in_row("ordinal")
 _PART = offset_in_row("part")
 _SIZE = offset_in_row("size")
@@ -202,9 +202,9 @@ def _hexadecimal(value, size, out):
 def _put_sequence(row, epoch, length, out):
     """Epoch(4), position(32, or 16 in the short form), kind(1), ordinal(12), part(8)."""
     out = _hexadecimal(epoch, 2, out)
-    out = _hexadecimal(load64(row + _POSITION), 8, out)
     if length != SHORT_SEQUENCE_LENGTH:
-        out = _hexadecimal(load64(row + _POSITION_LOW), 8, out)
+        out = _hexadecimal(load64(row + _POSITION_HIGH), 8, out)
+    out = _hexadecimal(load64(row + _POSITION), 8, out)
     store8(out, 48 + load8(row + _KIND))
     out = _hexadecimal(load64(row + _ORDINAL), 6, out + 1)
     _hexadecimal(load64(row + _PART), 4, out)

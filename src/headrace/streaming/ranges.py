@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from headrace.connect.rows import RowKind, are_before, place_of
 from headrace.offsets.position import Position
 from headrace.spool.spool import Piece
 
@@ -55,14 +56,14 @@ def holds_rows(pieces: Sequence[Piece], position: Position) -> bool:
 
 
 def _delivered(rows: np.ndarray, position: Position) -> np.ndarray:
-    place = rows["position"]
-    done = place < position.committed
-    done |= (place <= position.committed) & (rows["kind"] == 1)
-    if position.transaction is not None:
-        done |= place < position.transaction
-        done |= (place == position.transaction) & (
-            (rows["kind"] == 1) | (rows["ordinal"] <= position.messages)
-        )
+    committed, transaction = position.committed, position.transaction
+    outside = rows["kind"] == RowKind.OUTSIDE
+    done = are_before(rows, committed)
+    done |= outside & are_before(rows, committed + 1)
+    if transaction is not None:
+        done |= are_before(rows, transaction)
+        there = are_before(rows, transaction + 1)
+        done |= there & (outside | (rows["ordinal"] <= position.messages))
     return np.asarray(done)
 
 
@@ -227,6 +228,6 @@ class Backlog(Generic[P]):
 def _same_message(rows: np.ndarray, a: int, b: int) -> bool:
     return bool(
         rows["ordinal"][a] == rows["ordinal"][b]
-        and rows["position"][a] == rows["position"][b]
+        and place_of(rows[a]) == place_of(rows[b])
         and rows["kind"][a] == rows["kind"][b]
     )

@@ -86,7 +86,7 @@ _POINT, _ZERO = ord("."), ord("0")
 _ROW_SIZE = ROW.itemsize
 _R = {name: offset_in_row(name) for name in ROW.names or ()}
 _OLD, _NEW, _COUNTERPART, _EXTRA = _R["old"], _R["new"], _R["counterpart"], _R["extra"]
-_POSITION, _POSITION_LOW = _R["position"], _R["position_low"]
+_POSITION, _POSITION_HIGH = _R["position"], _R["position_high"]
 _PLACE, _ORDINAL, _PART = _R["lsn"], _R["ordinal"], _R["part"]
 _HASH, _SIZE, _TRANSACTION, _RELATION = _R["hash"], _R["size"], _R["transaction"], _R["relation"]
 _OPERATION, _KIND, _MARKER, _FLAGS = _R["operation"], _R["kind"], _R["marker"], _R["flags"]
@@ -173,7 +173,7 @@ def open_transaction(transactions, state):
     store64(entry + _T_NS, commit * 1000)
     store64(entry + _T_LAST, load64(state + 8 * LAST_COMMIT))
     store64(entry + _T_ORIGIN, load64(state + 8 * ORIGIN_POSITION))
-    store64(entry + _T_FINAL, load64(state + 8 * POSITION_HIGH))
+    store64(entry + _T_FINAL, load64(state + 8 * POSITION_LOW))
     store64(entry + _T_IMAGE, load64(state + 8 * TRANSACTION_IMAGE))
     store64(entry + _T_IMAGE_SIZE, load64(state + 8 * TRANSACTION_IMAGE_SIZE))
     store64(state + 8 * TRANSACTION_ROW, index)
@@ -190,8 +190,8 @@ def add_row(
     store64(row + _NEW, new)
     store64(row + _COUNTERPART, counterpart)
     store64(row + _EXTRA, load64(state + 8 * EXTRA))
-    store64(row + _POSITION, load64(state + 8 * POSITION_HIGH))
-    store64(row + _POSITION_LOW, load64(state + 8 * POSITION_LOW))
+    store64(row + _POSITION_HIGH, load64(state + 8 * POSITION_HIGH))
+    store64(row + _POSITION, load64(state + 8 * POSITION_LOW))
     store64(row + _PLACE, place)
     store64(row + _ORDINAL, load64(state + 8 * ORDINAL))
     store64(row + _PART, part)

@@ -9,6 +9,7 @@ from typing import Generic, Protocol
 
 import numpy as np
 
+from headrace.connect.rows import place_of
 from headrace.connect.slices import Plan, Slice
 from headrace.offsets.offset import Offset, P
 from headrace.spool.segment import SEGMENT_BYTES, Segment
@@ -310,7 +311,7 @@ class Streaming(Generic[P]):
         inside = end.transaction is not None
         topics = {last: self.versions.facts[last].topic}
         self._metrics.saw(rows, transactions, topics, ends_inside=inside)
-        upto = int(rows["position"][-1]) + 1 if inside else end.committed
+        upto = place_of(rows[-1]) + 1 if inside else end.committed
         self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
 
     def oldest_unacknowledged(self) -> int | None:

@@ -6,6 +6,7 @@ from collections import deque
 
 import numpy as np
 
+from headrace.connect.rows import are_before
 from headrace.spool.spool import Spool
 
 
@@ -36,8 +37,8 @@ class Unacknowledged:
             return self._planned[0][1]
         with self._spool.lock:
             for piece in self._spool.pieces:
-                transactions = piece.index.transactions_now()
-                behind = np.flatnonzero(transactions["final_lsn"] >= self._acknowledged)
-                if len(behind):
-                    return int(transactions["commit_us"][behind[0]])
+                rows = piece.index.rows_now()
+                if len(rows) and not are_before(rows[-1:], self._acknowledged)[0]:
+                    first = rows[int(np.count_nonzero(are_before(rows, self._acknowledged)))]
+                    return int(piece.index.transactions[first["transaction"]]["commit_us"])
         return None

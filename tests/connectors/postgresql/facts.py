@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
-from headrace.connectors.postgresql.key_columns import KeyRendering
+from headrace.connectors.postgresql.events import PostgresSettings
+from headrace.connectors.postgresql.source import PostgresSource
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
 from headrace.debezium.column_rules import ColumnRule
 from headrace.relational.events import ColumnFacts
+from headrace.streaming.key_columns import KeyRendering
 
 KEYS = KeyRendering(PostgresSettings("", PostgresSource(""), converting="skip"))
 """How keys are rendered by default."""

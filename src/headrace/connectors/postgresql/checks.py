@@ -14,15 +14,16 @@ from headrace.connectors.postgresql.catalog.catalog import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
-from headrace.connectors.postgresql.events import CONNECTOR
 from headrace.connectors.postgresql.findings import Finding, Rights
 from headrace.connectors.postgresql.log_checks import LogChecks
-from headrace.connectors.postgresql.reading.overrides import Overrides
+from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.connectors.postgresql.replica_identity_rules import rules_for
 from headrace.connectors.postgresql.replication.publication import named
+from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
 from headrace.relational.checks import too_many_tables
+from headrace.relational.overrides import Overrides
 from headrace.relational.types.column_type import ColumnName
 
 OLDEST = 120000  # pg_attribute.attgenerated
@@ -261,7 +262,7 @@ class _Checks(LogChecks):
         return f"Add a primary key, or ALTER TABLE {name} REPLICA IDENTITY FULL;"
 
     def _snapshot(self) -> None:
-        Overrides.of(self._config).check(self._config)
+        check_overrides(self._config)
         names = [table.name for table in self._tables]
         for expression in self._config.snapshot_include_collection_list:
             matches = NameFilter((expression,))

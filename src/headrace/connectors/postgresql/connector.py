@@ -7,26 +7,25 @@ import logging
 import uuid
 from collections.abc import Callable
 
+import numpy as np
 import psycopg
 
 from headrace.connect.slices import Plan
+from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.engine import Engine, EngineOptions
 from headrace.connectors.heartbeats import Heartbeats
-from headrace.connectors.postgresql.beginning import Beginning
+from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
+from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.heartbeats import HeartbeatQuery
-from headrace.connectors.postgresql.log_stream import Log, LogStream
-from headrace.connectors.postgresql.metrics import PostgresMetrics
 from headrace.connectors.postgresql.position import (
     PostgresOffset,
     PostgresPosition,
     read_offset,
 )
-from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.replication.log_end import flushed_log_end
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
@@ -35,9 +34,14 @@ from headrace.connectors.postgresql.replication.slot import (
     drop_when_free,
     find_slot,
 )
+from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.snapshot import PostgresSnapshot
-from headrace.connectors.postgresql.stored_position import StoredPosition
+from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.starting.beginning import Beginning
+from headrace.connectors.postgresql.starting.log_stream import Log, LogStream
+from headrace.connectors.postgresql.starting.readiness import Readiness, check_system
+from headrace.connectors.postgresql.starting.stored_position import StoredPosition
 from headrace.connectors.source import Lost, OpenSnapshot
 from headrace.connectors.waiting import Waiting
 from headrace.debezium.event_format import FORMATS
@@ -66,7 +70,11 @@ class PostgresDatabase:
         self._xmin = SlotXmin(config)
         query = config.heartbeat_action_query
         self.heartbeat_query = HeartbeatQuery(config, query) if query else None
-        self.metrics = PostgresMetrics(config, self._readiness)
+        self.metrics = ConnectorMetrics(
+            StreamingMetrics(_source_position),
+            lambda: self._readiness.captured,
+            lambda: SlotWatch.of(config),
+        )
         self._log = Log(
             config,
             self._capture,
@@ -129,7 +137,7 @@ class PostgresDatabase:
 
     def begin(self, epoch: int) -> tuple[PostgresOffset, PostgresSnapshot | None]:
         """Publication and slot are made or found."""
-        self._position.known = False
+        self._position.is_known = False
         start, snapshot = self._beginning.begin(epoch)
         self._position.believe(start)
         return start, snapshot
@@ -170,7 +178,7 @@ class PostgresDatabase:
 
     def forget_position(self) -> None:
         """See Source."""
-        self._position.known = False
+        self._position.is_known = False
 
     # -- snapshot and stream --------------------------------------------------------------------
 
@@ -222,6 +230,11 @@ class PostgresDatabase:
                     log.warning("the slot %s is in use and stays", self._config.slot_name)
         except (HeadraceError, psycopg.Error) as error:
             log.warning("the slot %s could not be dropped: %s", self._config.slot_name, error)
+
+
+def _source_position(row: np.void | None) -> dict[str, int | None]:
+    """SourceEventPosition of the last row."""
+    return {"lsn": None if row is None else int(row["lsn"]), "xmin": None}
 
 
 def _event_settings(config: PostgresConfig, capture: Capture) -> PostgresSettings:

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from headrace.connect.kernels.memory import PADDING
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
-from headrace.connectors.postgresql.events import PostgresSettings, PostgresSource
-from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering
-from headrace.connectors.postgresql.key_hashes import key_hashes
+from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.source import PostgresSource
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions as TypeOptions
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
@@ -27,6 +26,8 @@ from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError
 from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.streaming.facts import shape_of
+from headrace.streaming.key_columns import KeyColumns, KeyRendering
+from headrace.streaming.key_hashes import key_hashes
 from tests.connectors.postgresql.facts import KEYS
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog.known_tables import KnownTables
 from headrace.connectors.postgresql.catalog.logged_table import logged_table
-from headrace.connectors.postgresql.events import MessageFacts
-from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
+from headrace.connectors.postgresql.messages import MessageFacts
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
-from headrace.connectors.postgresql.unchanged import compared_columns
 from headrace.debezium.naming.topics import topic_hash
 from headrace.relational.events import RelationFacts
 from headrace.streaming.facts import BorderFacts, EventSettings, Facts
-
-if TYPE_CHECKING:
-    from headrace.connectors.postgresql.capture import Capture
-    from headrace.connectors.postgresql.catalog.known_tables import KnownTables
+from headrace.streaming.key_columns import KeyColumns, KeyScratch
+from headrace.streaming.unchanged import compared_columns
 
 
 class Relations:

@@ -13,9 +13,9 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.filtered_rows import DIALECT
 from headrace.connectors.postgresql.position import parse_lsn
 from headrace.connectors.postgresql.reading.copy_limit import row_bytes
+from headrace.connectors.postgresql.reading.filtered_rows import DIALECT
 from headrace.connectors.postgresql.reading.key_ranges import (
     TableTarget,
     largest_key,

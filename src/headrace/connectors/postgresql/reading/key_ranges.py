@@ -14,8 +14,6 @@ from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, translate
 from headrace.connectors.postgresql.events import types_of
-from headrace.connectors.postgresql.key_columns import KeyRendering
-from headrace.connectors.postgresql.key_hashes import key_hashes
 from headrace.connectors.postgresql.reading.chunk_query import (
     bounds_statement,
     chunk_statement,
@@ -30,6 +28,8 @@ from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Key
 from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.source import KeyRange, Skipped
+from headrace.streaming.key_columns import KeyRendering
+from headrace.streaming.key_hashes import key_hashes
 
 _TIME_IS_OVER = "57014"
 

@@ -15,7 +15,6 @@ from headrace.connectors.postgresql.connection import (
     settings_of_users,
     translate,
 )
-from headrace.connectors.postgresql.filtered_rows import DIALECT, check_filter
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
     cut_of,
@@ -23,8 +22,9 @@ from headrace.connectors.postgresql.reading.chunks import (
     query_is_empty,
     tables_with_rows,
 )
-from headrace.connectors.postgresql.reading.overrides import Overrides
+from headrace.connectors.postgresql.reading.filtered_rows import DIALECT, check_filter
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
+from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Cut
 from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable
 

@@ -9,7 +9,6 @@ import psycopg
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
-from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
     SlotState,
@@ -17,6 +16,7 @@ from headrace.connectors.postgresql.replication.slot import (
     find_slot,
     lost_position,
 )
+from headrace.connectors.postgresql.starting.readiness import Readiness, check_system
 from headrace.connectors.source import OpenSnapshot
 from headrace.errors import HeadraceError
 
@@ -25,16 +25,16 @@ _FORWARD = ("trust_slot", "trust_greater_lsn")
 
 
 class StoredPosition:
-    """Asked once per process (`known`), and again when the log turns out to be gone."""
+    """Asked once per process (`is_known`), and again when the log turns out to be gone."""
 
     def __init__(self, config: PostgresConfig, readiness: Readiness) -> None:
         self._config, self._readiness = config, readiness
-        self.known = False
+        self.is_known = False
         self.system = ""
 
     def believe(self, offset: PostgresOffset) -> None:
         """The position was made, or found, in this process."""
-        self.known, self.system = True, offset.system
+        self.is_known, self.system = True, offset.system
 
     def check(
         self, stored: PostgresOffset, snapshot: OpenSnapshot[PostgresPosition] | None
@@ -45,7 +45,7 @@ class StoredPosition:
         An unfinished `snapshot` is asked whether it can go on before its slot is asked for: the
         next attempt may have dropped it already. Raises AttemptOver.
         """
-        if self.known:
+        if self.is_known:
             return None
         connection, tables = self._readiness.prepare()
         try:
@@ -66,7 +66,7 @@ class StoredPosition:
                 self._readiness.set_identities(connection, tables)
                 ensure_publication(connection, self._config, names)
                 self._readiness.check_published(connection, tables, first=False)
-            self.known = True
+            self.is_known = True
             return None
         finally:
             connection.close()

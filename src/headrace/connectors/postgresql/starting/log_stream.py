@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.connect.slices import Plan, Slice
+from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.metrics import StreamState
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
@@ -16,11 +16,9 @@ from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.events import PostgresSettings
-from headrace.connectors.postgresql.metrics import PostgresMetrics
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition, format_lsn
-from headrace.connectors.postgresql.readiness import Readiness
 from headrace.connectors.postgresql.reading.chunk_source import PostgresChunkSource
-from headrace.connectors.postgresql.reading.row_lookup import read_again
+from headrace.connectors.postgresql.reading.row_queries import row_lookup
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
@@ -30,7 +28,8 @@ from headrace.connectors.postgresql.replication.slot import find_slot, wait_unti
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin, write_xmin
 from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
 from headrace.connectors.postgresql.signal_table import SignalTable
-from headrace.connectors.postgresql.stored_position import StoredPosition
+from headrace.connectors.postgresql.starting.readiness import Readiness
+from headrace.connectors.postgresql.starting.stored_position import StoredPosition
 from headrace.debezium.transactions import MESSAGES
 from headrace.signals.channels import has_channels
 from headrace.signals.collection import Watermarks
@@ -108,7 +107,7 @@ class Log:
     readiness: Readiness
     position: StoredPosition
     plan: Plan
-    metrics: PostgresMetrics
+    metrics: ConnectorMetrics
     xmin: SlotXmin
     orphaned: Callable[[], bool]
     inline: bool
@@ -186,7 +185,7 @@ class Log:
             orphaned=self.orphaned,
             acknowledges=config.acknowledges(),
             inline=self.inline,
-            lookup=functools.partial(read_again, config=config) if config.post_processors else None,
+            lookup=row_lookup(config) if config.post_processors else None,
         )
 
     def _counts(self) -> TransactionCounts | None:

@@ -14,16 +14,17 @@ from headrace.connectors.postgresql.catalog.catalog import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.events import CONNECTOR
 from headrace.connectors.postgresql.position import PostgresOffset
-from headrace.connectors.postgresql.reading.overrides import Overrides
+from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.connectors.postgresql.replication.publication import check_published
 from headrace.connectors.postgresql.replication.replica_identity import set_identities
 from headrace.connectors.postgresql.replication.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.signal_table import check_signal_table
+from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
 from headrace.relational.checks import too_many_tables
+from headrace.relational.overrides import Overrides
 from headrace.signals.kafka import check_settings
 from headrace.snapshots.modes import SnapshotRule
 
@@ -119,7 +120,7 @@ class Readiness:
             log.warning(
                 "snapshot.select.statement.overrides.%s is missing: all rows are read", name
             )
-        overrides.check(self._config)
+        check_overrides(self._config)
 
     def _check_privileges(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
         rows = connection.execute(
