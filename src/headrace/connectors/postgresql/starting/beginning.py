@@ -15,7 +15,6 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
-from headrace.connectors.postgresql.readiness import Readiness
 from headrace.connectors.postgresql.reading.keeper import Keeper
 from headrace.connectors.postgresql.replication.publication import (
     drop_publication,
@@ -30,6 +29,7 @@ from headrace.connectors.postgresql.replication.slot import (
     wait_until_free,
 )
 from headrace.connectors.postgresql.snapshot import Snapshot
+from headrace.connectors.postgresql.starting.readiness import Readiness
 from headrace.connectors.waiting import Waiting
 
 log = logging.getLogger(__name__)
