@@ -68,7 +68,7 @@ class PostgresDefinition:
 
     def check(self, config: ConnectorConfig) -> Sequence[CheckResult]:
         """Looks at server, role, tables, slot and publication."""
-        from headrace.connectors.postgresql.checks import check
+        from headrace.connectors.postgresql.checks.database import check
 
         return check(_own(config))
 
