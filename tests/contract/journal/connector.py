@@ -10,9 +10,10 @@ from headrace.config.kinds import PATH, TEXT
 from headrace.config.properties.common import ConnectorConfig
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.slices import Plan, Slice
+from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.engine import Engine, EngineOptions
 from headrace.connectors.heartbeats import Heartbeats
-from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics, StreamState
+from headrace.connectors.metrics import StreamingMetrics, StreamState
 from headrace.connectors.waiting import Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject
@@ -40,19 +41,6 @@ class JournalConfig(ConnectorConfig):
     journal_reader = Property("journal.reader", TEXT, REQUIRED, Group.CONNECTION, "Our name.")
 
 
-class JournalMetrics:
-    """See headrace.connectors.source.SourceMetrics."""
-
-    def __init__(self) -> None:
-        self.streaming = StreamingMetrics(lambda _row: {})
-        self._snapshot = SnapshotMetrics()
-        self.watch = self.skipped = self.aborted = lambda: None
-        self.planned = lambda _before, _end: None
-
-    def to_json(self, stream: StreamState | None) -> Mapping[str, Any]:
-        return {"snapshot": self._snapshot.to_json(), "streaming": self.streaming.to_json()}
-
-
 class JournalStream(Streaming[JournalPosition]):
     """See headrace.connectors.source.OpenStream. Its versions are the collections."""
 
@@ -78,7 +66,9 @@ class JournalDatabase:
         self._journal = Journal(Path(config.journal_folder))
         self._settings = EventSettings(config.topic_prefix, JournalSource())
         self.heartbeat_topic = f"{config.topic_heartbeat_prefix}.{config.topic_prefix}"
-        self.metrics = JournalMetrics()
+        self.metrics = ConnectorMetrics(
+            StreamingMetrics(lambda _row: {}), lambda: COLLECTIONS, lambda: None
+        )
         self._options = StreamOptions(
             Limit(config.headrace_range_max_bytes, config.headrace_range_max_rows),
             plan,
