@@ -9,10 +9,10 @@ import numpy as np
 
 from headrace.connect.kernels.memory import address_of
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog.known_tables import KnownTables
-from headrace.connectors.postgresql.catalog.logged_table import logged_table
 from headrace.connectors.postgresql.messages import MessageFacts
 from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.known_tables import KnownTables
+from headrace.connectors.postgresql.replication.logged_table import logged_table
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.debezium.naming.topics import topic_hash
 from headrace.relational.events import RelationFacts
