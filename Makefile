@@ -1,9 +1,14 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= python3
-VENV := .venv
+SPARK ?=
+# `make test SPARK=4.3.0` and `make test PYTHON=python3.12` have environments of their own.
+OTHER_PYTHON := $(if $(filter command environment,$(firstword $(origin PYTHON))),-$(notdir $(PYTHON)))
+VARIANT := $(if $(SPARK),-spark-$(SPARK))$(OTHER_PYTHON)
+VENV := .venv$(if $(filter test chaos,$(MAKECMDGOALS)),$(VARIANT))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CONSTRAINTS := $(VENV)/constraints.txt
 SECONDS ?=
 QUICK ?=
 WORKERS ?= auto
@@ -23,7 +28,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { echo "python3 -m venv does not work here; install your system's python3-venv" >&2; exit 1; }
 	@echo "installing headrace and what it needs into $(VENV) (about 1.2 GB)"
-	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	@# Another Spark brings its own py4j.
+	@sed -e '' $(if $(SPARK),-e 's/^pyspark==.*/pyspark==$(SPARK)/' -e '/^py4j==/d') \
+	  constraints.txt > $(CONSTRAINTS)
+	@$(BIN)/python -m pip install -q -c $(CONSTRAINTS) -e '.[dev]'
 	@touch $@
 
 setup: $(STAMP)  ## Create .venv and install everything
@@ -31,8 +39,8 @@ setup: $(STAMP)  ## Create .venv and install everything
 demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it)
 	@$(BIN)/headrace demo $(if $(SECONDS),--seconds $(SECONDS))
 
-test: $(STAMP)  ## Run the tests: fast ones first, then databases, then Spark (WORKERS=1: one at a time)
-	@$(BIN)/python -m pytest -q -m "not chaos" -n $(WORKERS) --no-loadscope-reorder
+test: $(STAMP)  ## Run the tests, fast ones first (WORKERS=1: one at a time; PYTHON=python3.12: on that; SPARK=4.3.0: those with Spark, on that)
+	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos" -n $(WORKERS) --no-loadscope-reorder
 
 check: $(STAMP)  ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff format --check .
@@ -66,4 +74,4 @@ fuzz: $(STAMP)  ## Mutated bytes for the decoders (SECONDS=60 per kind; SEED=…
 	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz
 
 clean:  ## Remove what was installed and built
-	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

@@ -12,15 +12,13 @@ from collections.abc import Callable
 
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import (
-    ColumnFacts,
-    PostgresSettings,
-    PostgresSource,
-    RelationFacts,
-)
+from headrace.connectors.postgresql.events import PostgresSettings
+from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.types.resolve import PostgresType
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
+from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.streaming.facts import shape_of
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
@@ -50,7 +48,7 @@ TYPES = {
 def facts(table: int) -> RelationFacts:
     """A table of ten columns with a bigint key."""
     columns = tuple(
-        ColumnFacts(name, TypeFacts(oid, kind), typmod, name != "id", None)
+        ColumnFacts(name, PostgresType(TypeFacts(oid, kind), typmod), name != "id", None)
         for name, (oid, kind, typmod) in TYPES.items()
     )
     return RelationFacts(

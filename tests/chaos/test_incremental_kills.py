@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from headrace.testing.embedded import PostgresServer
+from tests.chaos.killer import Killer
 from tests.chaos.run import Run, wait_for
-from tests.chaos.test_kills import Killer
 from tests.chaos.transfers import Tables, Transfers
 
 # Ten kills: what goes on by itself, and what is started again.

@@ -5,21 +5,15 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from headrace.testing.embedded import PostgresServer
+from tests.chaos.killer import EARLY, KINDS, Kill, Killer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, check
-
-KINDS = ("driver", "jvm", "source", "worker", "postgresql", "everything")
-# What the command recovers from by itself.
-SURVIVED = ("source", "worker", "postgresql")
-EARLY = ("started", "slot", "planned", "batch", "batch", "batch")
-Kill = tuple[str, str]
 
 
 @pytest.fixture
@@ -28,106 +22,6 @@ def run(tmp_path: Path) -> Iterator[Run]:
         found = Run(server, tmp_path)
         yield found
         found.close()
-
-
-class Killer:
-    """Kills at given moments, and sees that what must go on by itself does."""
-
-    def __init__(self, run: Run, chance: random.Random) -> None:
-        self.run, self.chance = run, chance
-        self.begun = time.monotonic()
-        self.lines, self.planned = 0, -1
-        self.survives = False
-
-    def moment(self, name: str) -> None:
-        """Wait until the run is where the next kill shall hit it."""
-        run = self.run
-        moments: dict[str, Callable[[], bool]] = {
-            "started": lambda: True,
-            "slot": run.has_slot,
-            "planned": lambda: run.planned() >= 0,
-            "batch": lambda: run.planned() > self.planned,
-            "progress": lambda: run.lines() > self.lines,
-            "streaming": lambda: run.lines() > self.lines and run.streams(),
-        }
-        latest = {"started": 6.0, "slot": 0.05, "progress": 1.5, "streaming": 1.5}.get(name, 0.2)
-
-        def reached() -> bool:
-            self.go_on()
-            return moments[name]()
-
-        wait_for(lambda: f"it stands still: {run.tail()}", reached, pause=0.01)
-        time.sleep(self.chance.uniform(0, latest))
-
-    def streams(self) -> Callable[[], bool]:
-        """Whether everything is behind it that is in the log now."""
-        head = self.run.head()
-
-        def reached() -> bool:
-            self.go_on()
-            return self.run.has_reached(head)
-
-        return reached
-
-    def goes_on(self) -> Callable[[], bool]:
-        """Whether lines come that were not there now."""
-        lines = self.run.lines()
-
-        def reached() -> bool:
-            self.go_on()
-            return self.run.lines() > lines
-
-        return reached
-
-    def go_on(self) -> None:
-        assert self.run.alive or not self.survives, f"it ended: {self.run.tail()}"
-        self.run.ensure()
-
-    def kill(self, kind: str) -> str:
-        """What is to be said of it."""
-        run = self.run
-        if kind == "postgresql":
-            run.server.kill()
-            time.sleep(self.chance.uniform(0, 1.5))
-            run.server.start()
-            return ""
-        # Spark runs a worker's task again, and the source goes on reading.
-        free = run.kill(self.victims(kind), frees=kind != "worker")
-        if kind in SURVIVED:
-            return ""
-        begun, process = time.monotonic(), run.process
-        assert process is not None
-        status = process.wait(600)
-        assert status == (1 if kind == "jvm" else -9), run.tail()
-        if self.chance.random() < 0.5:
-            run.ensure()  # at once, beside what is left
-        run.await_gone(process.pid)
-        gone = time.monotonic() - begun
-        slot = "" if free is None else f"the slot was free after {free:.2f} s, "
-        return f"; {slot}everything gone after {gone:.2f} s"
-
-    def victims(self, kind: str) -> list[psutil.Process]:
-        found: list[psutil.Process] = []
-
-        def is_there() -> bool:
-            self.go_on()
-            found[:] = self.run.find(kind)
-            return bool(found)
-
-        wait_for(lambda: f"there is no {kind}: {self.run.tail()}", is_there, pause=0.01)
-        return found if kind == "everything" else [self.chance.choice(found)]
-
-    def strike(self, number: int, moment: str, kind: str) -> None:
-        """One kill."""
-        self.moment(moment)
-        at = time.monotonic() - self.begun
-        where = f"{at:5.1f} s, micro-batch {self.run.planned()}, {self.run.lines()} lines"
-        said = self.kill(kind)
-        # What ended during the kill is no sign of life after it.
-        self.lines, self.planned = self.run.lines(), self.run.planned()
-        print(f"kill {number} ({moment}): {kind} at {where}{said}")
-        # A server that is not there yet when the command starts ends the command.
-        self.survives = kind in SURVIVED and moment != "started"
 
 
 def survive(run: Run, kills: list[Kill], seed: int) -> None:

@@ -1,15 +1,10 @@
 """The `headrace` command as a user types it."""
 
-import json
 import re
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from headrace.cli import main
@@ -18,45 +13,7 @@ from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.spark.supervisor import Summary
 from headrace.testing.embedded import PostgresServer
-
-
-def properties(server: PostgresServer, **more: str) -> str:
-    parts = psycopg.conninfo.conninfo_to_dict(server.dsn())
-    lines = {
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-        "topic.prefix": "s",
-        "database.hostname": parts["host"],
-        "database.port": parts["port"],
-        "database.user": parts["user"],
-        "database.password": "secret-word",
-        "database.dbname": "postgres",
-        "slot.name": "commands",
-        "key.converter.schemas.enable": "false",
-        "value.converter.schemas.enable": "false",
-        **{name.replace("_", "."): value for name, value in more.items()},
-    }
-    return "".join(f"{name}={value}\n" for name, value in lines.items())
-
-
-@pytest.fixture
-def command() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts `headrace` with arguments; ends what a failed test leaves running."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start(*arguments: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "headrace.cli", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+from tests.cli.commands import properties, rows_of
 
 
 def test_the_version_is_printed(capsys):
@@ -140,10 +97,6 @@ def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, ca
     said = capsys.readouterr().err
     assert said.count("warning: ") == 1
     assert "headrace.sink.codec" in said
-
-
-def rows_of(output: Path) -> list[dict]:
-    return [json.loads(line) for line in output.read_text().splitlines()] if output.exists() else []
 
 
 @pytest.mark.postgres

@@ -10,9 +10,7 @@ import psutil
 import pytest
 
 from headrace.testing.embedded import PostgresServer
-from tests.cli.test_commands import command, properties, rows_of
-
-__all__ = ["command"]
+from tests.cli.commands import properties, rows_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.connectors.harness import wait_for
 from tests.contract.changes import Delete, Event, Fill, Insert, Update, fold
 from tests.contract.run import THINGS, Run
 from tests.contract.subject import Subject
@@ -21,6 +21,8 @@ def channel(tmp_path: Path) -> dict[str, str]:
         "signal_file": str(tmp_path / "signals.jsonl"),
         "signal_poll_interval_ms": "0",
         "incremental_snapshot_chunk_size": "10",
+        "notification_enabled_channels": "sink",
+        "notification_sink_topic_name": "notifications",
     }
 
 
@@ -31,6 +33,12 @@ def rows(subject: Subject) -> None:
 
 def read(run: Run) -> list[int]:
     return [event.key for event in run.told() if event.op == "r"]
+
+
+def notified(run: Run) -> list[str]:
+    """Types of the notifications that came."""
+    records = [record for record in run.in_order() if record["topic"] == "notifications"]
+    return [json.loads(record["value"])["type"] for record in records]
 
 
 def execute(run: Run) -> None:
@@ -93,19 +101,21 @@ def test_an_incremental_snapshot_pauses_resumes_and_stops(
     with Run.start(subject, **channel) as run:
         execute(run)
         run.signal("pause-snapshot")
-        wait_for(lambda: not run.step(0.5))
+        run.step_until(lambda: "PAUSED" in notified(run)).deliver()
         paused = read(run)
         assert len(paused) < ROWS
         run.deliver()
         assert read(run) == paused
         run.signal("resume-snapshot")
-        run.step_until(lambda: len(read(run)) >= ROWS)
-        before = len(read(run))
+        run.step_until(lambda: "COMPLETED" in notified(run))
+        assert len(read(run)) == ROWS
         execute(run)
         run.signal("stop-snapshot", type="incremental")
+        run.step_until(lambda: "ABORTED" in notified(run)).deliver()
+        stopped = read(run)
+        assert len(stopped) < 2 * ROWS
         run.deliver()
-        wait_for(lambda: not run.step(0.5))
-        assert len(read(run)) - before < ROWS
+        assert read(run) == stopped
         subject.apply(THINGS, [Insert(ROWS + 1, "after")])
         run.deliver()
         assert run.told()[-1] == Event("c", ROWS + 1, "after")

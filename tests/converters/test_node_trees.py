@@ -144,7 +144,7 @@ def concats() -> st.SearchStrategy[Concat]:
 LEAVES: st.SearchStrategy[Node] = st.one_of(
     cells(),
     cells(),
-    st.sampled_from(["position", "position_low", "lsn", "ordinal", "part", "size"]).map(
+    st.sampled_from(["position", "position_high", "lsn", "ordinal", "part", "size"]).map(
         lambda name: RowField(NUMBER, name)
     ),
     st.just(RowField(TEXT, "operation", character=True)),
@@ -236,7 +236,7 @@ def tables(draw: st.DrawFn) -> RowTable:
                 for name in ADDRESSES
             },
             position=draw(st.integers(0, 2**63 - 1)),
-            position_low=draw(st.integers(0, 2**63 - 1)),
+            position_high=draw(st.integers(0, 2**63 - 1)),
             lsn=draw(st.integers(0, 2**63 - 1)),
             ordinal=number,
             part=draw(st.integers(0, 2)),

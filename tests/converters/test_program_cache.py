@@ -10,20 +10,18 @@ import pytest
 
 from headrace.connect.rows import RowTable, Sequences
 from headrace.connect.sized_cache import SizedCache
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import (
-    ColumnFacts,
-    PostgresSettings,
-    PostgresSource,
-    RelationFacts,
-)
-from headrace.connectors.postgresql.slices import FactsPacker, LogSlice
+from headrace.connectors.postgresql.events import PostgresSettings
+from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.types.resolve import PostgresType
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters import rows as json_converter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.program import Program
 from headrace.converters.rows import JsonConverter
+from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.spool.extract import pack_inline
 from headrace.streaming import facts as streamed
+from headrace.streaming.slices import FactsPacker, LogSlice
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,
@@ -43,7 +41,12 @@ def facts(number: int, columns: int, length: int = 8) -> RelationFacts:
     for column in range(columns):
         oid, name, typmod = TYPES[column % len(TYPES)]
         described.append(
-            ColumnFacts("c" * length + str(column), TypeFacts(oid, name), typmod, column > 0, None)
+            ColumnFacts(
+                "c" * length + str(column),
+                PostgresType(TypeFacts(oid, name), typmod),
+                column > 0,
+                None,
+            )
         )
     table = f"t{number}"
     return RelationFacts(

@@ -15,7 +15,7 @@ from headrace.connectors.postgresql.source import postgresql_source
 from headrace.debezium.envelope import envelope_schema, key_schema, value_schema
 from headrace.debezium.event_format import CURRENT
 from headrace.debezium.keys import KeyRules
-from headrace.debezium.topics import TopicNames, sanitized
+from headrace.debezium.naming.topics import TopicNames, sanitized
 from headrace.errors import HeadraceError
 
 

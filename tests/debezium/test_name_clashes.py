@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from headrace.debezium.name_clashes import name_clashes
-from headrace.debezium.names import AS_NAMED, NameAdjustment, NameAdjustmentMode
-from headrace.debezium.topics import Replacement, TopicNames, TopicNamingStrategy
+from headrace.debezium.naming.clashes import name_clashes
+from headrace.debezium.naming.names import AS_NAMED, NameAdjustment, NameAdjustmentMode
+from headrace.debezium.naming.topics import Replacement, TopicNames, TopicNamingStrategy
 
 AVRO = NameAdjustment(NameAdjustmentMode.AVRO, NameAdjustmentMode.AVRO)
 

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.debezium.names import NameAdjustment, NameAdjustmentMode
-from headrace.debezium.topics import (
+from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
+from headrace.debezium.naming.topics import (
     KeyField,
     Replacement,
     TopicNames,

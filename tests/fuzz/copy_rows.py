@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING
 from headrace.connectors.postgresql.reading.copy_text import Status, transcode_rows
-from tests.connectors.postgresql.reading.test_copy_text import copy_row, image
+from tests.connectors.postgresql.reading.copy_rows import copy_row, image
 from tests.fuzz.guarded import Guarded, read
 from tests.fuzz.mutations import mutated
 

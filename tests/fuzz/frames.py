@@ -10,11 +10,11 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
-from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.relational.events import RelationFacts
 from headrace.streaming import key_kernel
+from headrace.streaming.key_columns import KeyColumns, KeyScratch
+from tests.connectors.postgresql.facts import KEYS, column
 from tests.connectors.postgresql.replication.pgoutput import (
     begin,
     cell,
@@ -51,10 +51,14 @@ class Table:
 
 
 def _table(kinds: tuple[str, ...], key: int, *, captured: bool = True) -> Table:
-    columns = [ColumnFacts(f"c{i}", TypeFacts(1, k), -1, True, None) for i, k in enumerate(kinds)]
-    names = tuple(column.name for column in columns[:key])
+    columns = [column(f"c{i}", k) for i, k in enumerate(kinds)]
+    names = tuple(described.name for described in columns[:key])
     facts = RelationFacts("s", "t", "topic", tuple(columns), names)
-    return Table(kinds, KeyColumns(facts, KeyRendering()), captured)
+    return Table(
+        kinds,
+        KeyColumns(facts, KEYS),
+        captured,
+    )
 
 
 TABLES = (

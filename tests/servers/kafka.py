@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.connect.cache_folders import cache_folder
-from headrace.spark.java import find_java
+from headrace.spark.jvm.java import find_java
 
 _RELEASE = "4.3.1"
 _MODULE = ("org.apache.kafka", "kafka_2.13", _RELEASE)

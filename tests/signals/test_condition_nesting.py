@@ -31,9 +31,11 @@ def test_a_filter_that_the_parser_takes_exponential_time_for_is_refused(nested: 
     text = nested * 40 + "1" + ")" * nested.count("(") * 40
     with at_most(60):
         with pytest.raises(ValueError, match="nested"):
-            checked_filter(text, "public.t", {"id"})
+            checked_filter(text, "public.t", {"id"}, dialect="postgres")
         with pytest.raises(ValueError, match="nested"):
-            selected_filter(f"SELECT * FROM public.t WHERE {text}", "public.t", {"id"})
+            selected_filter(
+                f"SELECT * FROM public.t WHERE {text}", "public.t", {"id"}, dialect="postgres"
+            )
 
 
 @pytest.mark.parametrize(
@@ -57,18 +59,20 @@ def test_a_filter_that_the_parser_takes_exponential_time_for_is_refused(nested: 
 def test_a_filter_of_any_depth_and_length_is_refused_with_a_sentence_and_soon(text: str) -> None:
     with at_most(60):
         with pytest.raises(ValueError, match="filter"):
-            checked_filter(text, "public.t", {"id"})
+            checked_filter(text, "public.t", {"id"}, dialect="postgres")
         with pytest.raises(ValueError, match="filter"):
-            selected_filter(f"SELECT * FROM public.t WHERE {text}", "public.t", {"id"})
+            selected_filter(
+                f"SELECT * FROM public.t WHERE {text}", "public.t", {"id"}, dialect="postgres"
+            )
 
 
 def test_usual_nesting_is_accepted() -> None:
     call = "abs(coalesce(cast(lower(id) AS numeric(10, 2)), 0)) > 1"
-    assert "DECIMAL" in checked_filter(call.upper(), "public.t", {"id"}).upper()
+    assert "DECIMAL" in checked_filter(call.upper(), "public.t", {"id"}, dialect="postgres").upper()
     many = "(" * 20 + "id = 1" + ") OR (id IN (1, 2)) AND NOT (id = 3)" * 20
-    assert checked_filter(many, "public.t", {"id"}).count("NOT") == 20
+    assert checked_filter(many, "public.t", {"id"}, dialect="postgres").count("NOT") == 20
 
 
 def test_the_order_of_a_statement_is_left_out() -> None:
     text = "SELECT * FROM public.t WHERE id = 1 ORDER BY pg_sleep(9) DESC"
-    assert selected_filter(text, "public.t", {"id"}) == '"id" = 1'
+    assert selected_filter(text, "public.t", {"id"}, dialect="postgres") == '"id" = 1'

@@ -72,20 +72,22 @@ def assert_harmless(sql: str) -> None:
 @given(expressions | hostile | snippets)
 def test_a_filter_is_refused_or_made_of_allowed_nodes_alone(text: str) -> None:
     with contextlib.suppress(ValueError):
-        assert_harmless(checked_filter(text, "public.t", COLUMNS))
+        assert_harmless(checked_filter(text, "public.t", COLUMNS, dialect="postgres"))
 
 
 @pytest.mark.parametrize("text", ["{:}", "id = {:}", "SELECT * FROM public.t WHERE {:}"])
 def test_a_filter_that_the_parser_stumbles_over_is_refused(text: str) -> None:
     for check in (checked_filter, selected_filter):
         with pytest.raises(ValueError, match="filter"):
-            check(text, "public.t", COLUMNS)
+            check(text, "public.t", COLUMNS, dialect="postgres")
 
 
 @given(expressions | hostile | snippets)
 def test_a_select_is_refused_or_its_condition_is_made_of_allowed_nodes_alone(text: str) -> None:
     with contextlib.suppress(ValueError):
-        sql = selected_filter(f"SELECT * FROM public.t WHERE {text}", "public.t", COLUMNS)
+        sql = selected_filter(
+            f"SELECT * FROM public.t WHERE {text}", "public.t", COLUMNS, dialect="postgres"
+        )
         assert_harmless(sql)
 
 
@@ -93,7 +95,7 @@ def test_a_select_is_refused_or_its_condition_is_made_of_allowed_nodes_alone(tex
 def test_what_is_forbidden_is_refused_in_every_place(text: str, operator: str) -> None:
     for filtered in (text, f"id = 1 AND ({text}) {operator} 1", f"coalesce({text}, 1) = 1"):
         with pytest.raises(ValueError, match=r"."):
-            checked_filter(filtered, "public.t", COLUMNS)
+            checked_filter(filtered, "public.t", COLUMNS, dialect="postgres")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_what_is_forbidden_is_refused_in_every_place(text: str, operator: str) -
     ],
 )
 def test_what_is_allowed_is_written_anew(text: str, sql: str) -> None:
-    assert checked_filter(text, "public.t", COLUMNS) == sql
+    assert checked_filter(text, "public.t", COLUMNS, dialect="postgres") == sql
 
 
 @pytest.mark.parametrize(
@@ -120,10 +122,15 @@ def test_what_is_allowed_is_written_anew(text: str, sql: str) -> None:
 )
 def test_a_source_that_is_not_the_whole_table_is_refused(source: str) -> None:
     with pytest.raises(ValueError, match=r"not SELECT \* FROM public.t"):
-        selected_filter(f"SELECT * FROM {source} WHERE id > 1", "public.t", ("id", "v"))
+        selected_filter(
+            f"SELECT * FROM {source} WHERE id > 1", "public.t", ("id", "v"), dialect="postgres"
+        )
 
 
 def test_the_condition_of_a_select_is_taken() -> None:
     text = "SELECT * FROM public.t WHERE id > 1"
-    assert selected_filter(text, "public.t", ("id", "v")) == '"id" > 1'
-    assert selected_filter("SELECT * FROM public.t x", "public.t", ("id", "v")) == "TRUE"
+    assert selected_filter(text, "public.t", ("id", "v"), dialect="postgres") == '"id" > 1'
+    assert (
+        selected_filter("SELECT * FROM public.t x", "public.t", ("id", "v"), dialect="postgres")
+        == "TRUE"
+    )

@@ -1,36 +1,16 @@
 """Parts into the output exactly once, whatever happens in between."""
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.file import parts as files
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import Part
-
-HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-
-
-class Stop(BaseException):
-    """The process is killed here."""
-
-
-def write_part(folder: Path, batch: int, number: int, sequences, *, indexed=False) -> Part:
-    text = [f"{sequence:08x}" for sequence in sequences]
-    record_batch = pa.record_batch({
-        "topic": pa.array(["t"] * len(text)), "key": pa.nulls(len(text), pa.string()),
-        "value": pa.array([str(sequence) for sequence in sequences]),
-        "headers": pa.nulls(len(text), HEADERS), "sequence": pa.array(text),
-    })  # fmt: skip
-    half = len(text) // 2
-    batches = iter([record_batch.slice(0, half), record_batch.slice(half)])
-    name = f"{batch}-{number}-0"
-    return files.write_part(folder / "state" / "parts", name, batches, indexed=indexed)
+from tests.sinks.parts import Stop, values, write_part
 
 
 @pytest.fixture
@@ -38,10 +18,6 @@ def output(tmp_path):
     output = Output(tmp_path / "out.jsonl", tmp_path / "state")
     output.open()
     return output
-
-
-def values(output: Output) -> list[int]:
-    return [json.loads(line)["value"] for line in output.path.read_text().splitlines()]
 
 
 def test_parts_are_joined_in_the_order_of_their_sequences(output, tmp_path):

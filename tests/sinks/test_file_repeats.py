@@ -18,8 +18,8 @@ import pytest
 from headrace.errors import HeadraceError
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import Part
-from tests.sinks.test_file_output import Stop, values, write_part
-from tests.spark.test_supervisor import Run, await_lines, ids
+from tests.sinks.parts import Stop, values, write_part
+from tests.spark.supervised import Run, await_lines, ids
 
 
 @pytest.fixture

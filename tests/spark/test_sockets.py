@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headrace.spark.sockets import LONGEST
+from headrace.spark.jvm.sockets import LONGEST
 
 SESSION = """
 import os, sys
@@ -29,7 +29,7 @@ spark.stop()
 """
 FOLDER = """
 import sys
-from headrace.spark.sockets import socket_folder
+from headrace.spark.jvm.sockets import socket_folder
 print(socket_folder(), flush=True)
 sys.stdin.readline()
 """

@@ -1,61 +1,15 @@
 """A supervised query on a real Spark session, in a process of its own that can be killed."""
 
 import contextlib
-import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
 
 from headrace.errors import HeadraceError
 from headrace.spark.supervisor import Limits, Supervisor, find_failure, has_caught_up
-
-HERE = Path(__file__).parent
-
-
-class Run:
-    def __init__(self, folder: Path, *, sink: str = "file", idle_exit: float = 1.5) -> None:
-        path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "run_numbers.py"), str(folder), sink, str(idle_exit)],
-            env={**os.environ, "PYTHONPATH": path},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-
-    def wait(self) -> str:
-        out, err = self.process.communicate(timeout=600)
-        assert self.process.returncode == 0, out + err
-        self.err = err
-        return out
-
-    def summary(self) -> dict[str, object]:
-        out = self.wait()
-        lines = [line for line in out.splitlines() if line.startswith("summary ")]
-        assert lines, out + self.err
-        return json.loads(lines[0].removeprefix("summary "))
-
-
-def ids(folder: Path) -> list[int]:
-    lines = (folder / "out.jsonl").read_text().splitlines()
-    return [json.loads(line)["key"]["id"] for line in lines]
-
-
-def await_lines(folder: Path, count: int) -> None:
-    deadline = time.monotonic() + 600
-    while time.monotonic() < deadline:
-        if (folder / "out.jsonl").exists() and len(ids_seen(folder)) >= count:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{count} lines did not come")
-
-
-def ids_seen(folder: Path) -> list[str]:
-    return (folder / "out.jsonl").read_text().splitlines()
+from tests.spark.supervised import Run, await_lines, ids, ids_seen
 
 
 @pytest.mark.spark

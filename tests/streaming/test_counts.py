@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.rows import BEGIN, ENDING, ROW
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.debezium.transactions import java_hash
+from headrace.debezium.java_collections import java_hash
 from headrace.spool.index import SegmentIndex
 from headrace.streaming.counts import TransactionCounts
 

@@ -18,9 +18,10 @@ ROW = np.dtype(
         ("new", "<i8"),  # after the change
         ("counterpart", "<i8"),  # a key change: the image that belongs to the other half
         ("extra", "<i8"),  # source fields of the row that are texts
-        # Where the row is in total order, 16 bytes: of its transaction, or the message's own.
+        # Where the row is in total order: the place of its transaction, or the message's own, a
+        # number of 128 bits (see `place_of`). The upper half is 0 where 64 bits are enough.
+        ("position_high", "<i8"),
         ("position", "<i8"),
-        ("position_low", "<i8"),
         ("lsn", "<i8"),  # of the change
         ("ordinal", "<i8"),  # of the message in its transaction (BEGIN 0); of a snapshot's chunk
         ("part", "<i8"),  # of the record in its change (delete 0, tombstone 1, create 2)
@@ -45,10 +46,10 @@ TRANSACTION = np.dtype(
         ("commit_ms", "<i8"),  # since 1970-01-01 UTC
         ("commit_us", "<i8"),
         ("commit_ns", "<i8"),
-        ("last_commit", "<i8"),  # end LSN of the commit before; NULL: none known
+        ("last_commit", "<i8"),  # end of the commit before, in the log; NULL: none known
         ("origin_lsn", "<i8"),  # of the commit on the server that it was replicated from
         ("final_lsn", "<i8"),
-        ("xmin", "<i8"),  # of the slot when the range was planned; NULL: not read
+        ("xmin", "<i8"),  # of the source process when the range was planned; NULL: not read
         ("image", "<i8"),  # address of the image with its source fields that are texts; 0: none
         ("size", "<i8"),  # bytes of that image
     ]
@@ -117,6 +118,30 @@ def offset_in_transaction(name: str) -> int:
     fields = TRANSACTION.fields
     assert fields is not None
     return int(fields[name][1])
+
+
+_HALF = (1 << 64) - 1
+
+
+def place_of(row: np.void) -> int:
+    """The place in the log that a row has, unsigned, at most 128 bits."""
+    return (int(row["position_high"]) & _HALF) << 64 | int(row["position"]) & _HALF
+
+
+def put_place(rows: np.ndarray, place: int) -> None:
+    """Give `rows` a place in the log, unsigned, at most 128 bits."""
+    rows["position_high"] = np.uint64(place >> 64).view(np.int64)
+    rows["position"] = np.uint64(place & _HALF).view(np.int64)
+
+
+def are_before(rows: np.ndarray, place: int) -> np.ndarray:
+    """Mask of the rows, at least one and in log order, whose place is below `place`."""
+    high, low = np.uint64(place >> 64), np.uint64(place & _HALF)
+    lows = rows["position"].view(np.uint64)
+    highs = rows["position_high"].view(np.uint64)
+    if highs[0] == highs[-1] == high:
+        return np.asarray(lows < low)
+    return np.asarray((highs < high) | ((highs == high) & (lows < low)))
 
 
 @dataclass(frozen=True, eq=False)

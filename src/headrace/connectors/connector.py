@@ -7,23 +7,11 @@ slices travel to tasks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
 from headrace.connect.slices import Slice
 from headrace.offsets.offset import OffsetObject
-
-
-@dataclass(frozen=True)
-class Status:
-    """What a connector can tell of itself; positions as text."""
-
-    phase: str
-    position: str
-    server_position: str
-    lag_bytes: int
-    details: Mapping[str, Any]
 
 
 class Connector(Protocol):
@@ -37,7 +25,8 @@ class Connector(Protocol):
         ...
 
     def poll(self, after: OffsetObject, wait: timedelta) -> OffsetObject:
-        """The end of the next range, at most `wait` later; `after` itself when nothing is new.
+        """The end of the next range, at most `wait` later; `after` itself when nothing is new. An
+        error that may be tried again is, which takes longer.
 
         The first call (with the constant initial offset) creates or finds the position in the
         log. Everything that planning needs is decided and written down before it returns
@@ -61,15 +50,12 @@ class Connector(Protocol):
         """Spark's checkpoint holds `offset`; may come late, twice or never (Invariant 1)."""
         ...
 
-    def status(self) -> Status:
-        """Position, lag, phase."""
-        ...
-
     def metrics(self) -> Mapping[str, Any]:
         """What it measured, as JSON: `snapshot` and `streaming` by Debezium's names, and what the
         database says of the log."""
         ...
 
     def close(self) -> None:
-        """Close connections and free the log for the next reader; never raises."""
+        """Close connections and free the log for the next reader; never raises. It may be called
+        from a signal handler, in the middle of another call."""
         ...

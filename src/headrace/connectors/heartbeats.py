@@ -1,4 +1,4 @@
-"""When a heartbeat is due, and the slice that holds it.
+"""When a heartbeat is due, what is done with it, and the slice that holds it.
 
 An offset counts the heartbeats before it, so a range that is planned again has the same ones
 (Invariant 2c).
@@ -8,29 +8,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from headrace.connect.deadline import Deadline
 from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
+from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences, put_place
 from headrace.debezium.heartbeats import heartbeat
+from headrace.offsets.offset import Offset, P
+from headrace.offsets.ordinals import heartbeat_part, ordinals_used
 
 
-class HeartbeatTimer:
-    """`heartbeat.interval.ms`: the time since the last heartbeat, or since the start."""
+class Heartbeats:
+    """The heartbeats of one connector, `seconds` after one another (heartbeat.interval.ms) at
+    least. `execute` runs with each (heartbeat.action.query); what it raises ends the poll."""
 
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds, self._clock = seconds, clock
-        self._due = clock() + seconds
+    def __init__(
+        self,
+        seconds: float,
+        execute: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._next = Deadline(seconds, clock)
+        self._execute = execute
 
     def remaining(self) -> float:
         """Seconds until the next one is due; not below 0."""
-        return max(0.0, self._due - self._clock())
+        return self._next.remaining()
 
-    def restart(self) -> None:
-        """A heartbeat was made."""
-        self._due = self._clock() + self._seconds
+    def beat(self, end: Offset[P]) -> Offset[P]:
+        """`end` with a heartbeat before it."""
+        self._next.restart()
+        if self._execute is not None:
+            self._execute()
+        return replace(end, heartbeat=end.heartbeat + 1)
 
 
 @dataclass(frozen=True)
@@ -54,8 +67,20 @@ class HeartbeatSlice:
     def read(self) -> Iterator[list[Records]]:
         """The one record."""
         rows = np.zeros(1, ROW)
-        rows["position"], rows["kind"] = self.position, self.kind
-        rows["ordinal"], rows["part"] = self.ordinal, self.part
+        put_place(rows, self.position)
+        rows["kind"], rows["ordinal"], rows["part"] = self.kind, self.ordinal, self.part
         rows["operation"] = ord("h")  # anything but a tombstone's; nothing shows it
         table = RowTable(rows, np.zeros(1, TRANSACTION))
         yield group_by_shape(table, {0: heartbeat(self.topic, self.server)})
+
+
+def heartbeat_slice(end: Offset[Any], topic: str) -> HeartbeatSlice:
+    """The heartbeat before `end`, behind the last row (numbers: headrace.offsets.ordinals). A
+    message outside of a transaction has the ordinal 0 at its position, so no heartbeat has its
+    place."""
+    inserts = 0 if end.signals is None else end.signals.ordinal
+    place = (end.position.committed, 1, ordinals_used(end.heartbeat, inserts), 0)
+    if end.position.transaction is not None:
+        part = heartbeat_part(end.heartbeat)
+        place = (end.position.transaction, 2, end.position.messages, part)
+    return HeartbeatSlice(topic, end.server, end.sequences, *place)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,19 @@ class LagMetrics:
         return max(self._least, min(self._largest, round(float(bound))))
 
 
+@dataclass(frozen=True)
+class StreamState:
+    """An open stream: whether it is connected, how many row changes made no record, how many bytes
+    of log were received and not delivered, how many may be, and the commit time (microseconds since
+    1970) of the oldest change that the database was not told to forget; None: there is none."""
+
+    connected: bool
+    filtered: int
+    queued_bytes: int
+    largest_queue_bytes: int
+    oldest_unacknowledged_us: int | None
+
+
 class StreamingMetrics:
     """Of the streamed log, as its ranges are planned."""
 
@@ -109,7 +123,7 @@ class StreamingMetrics:
         mine = transactions[int(rows["transaction"][0]) : int(last["transaction"]) + 1]
         within = mine[mine["xid"] != NULL]
         if len(within):
-            self._transactions += len(np.unique(within["final_lsn"])) - int(ends_inside)
+            self._transactions += int((np.diff(within["xid"]) != 0).sum()) + 1 - int(ends_inside)
             self._last_transaction = str(within["xid"][-1])
         self._last_position = self._position(last)
         self.lag.add(int(self._last_time * 1000) - mine["commit_ms"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.config.properties.common import ConnectorConfig
 from headrace.config.regex import compile_java_regex
-from headrace.debezium.names import NameAdjustment
-from headrace.debezium.topics import KeyField, Replacement, TopicNames
+from headrace.debezium.naming.names import NameAdjustment
+from headrace.debezium.naming.topics import KeyField, Replacement, TopicNames
 
 
 def topic_names(config: ConnectorConfig) -> TopicNames:

@@ -54,7 +54,7 @@ AFTER_TEXT, AFTER_LENGTH = 64, 72  # of TRANSACTION_INT: behind a number, not be
     NOTHING,
     ROW_INT,
     ROW_CHARACTER,
-    TRANSACTION_INT,  # B: bytes to take back where it is null, or TO_MARK; C: the next one then, or 0
+    TRANSACTION_INT,  # B: bytes to take back where it is null, or TO_MARK; C: where to go on
     CHOICE,
     CLOCK,
     CELL,
@@ -171,7 +171,7 @@ _ROW_SIZE = ROW.itemsize
 _TRANSACTION_SIZE = TRANSACTION.itemsize
 _OLD, _NEW = offset_in_row("old"), offset_in_row("new")
 _COUNTERPART, _EXTRA = offset_in_row("counterpart"), offset_in_row("extra")
-_POSITION, _POSITION_LOW = offset_in_row("position"), offset_in_row("position_low")
+_POSITION, _POSITION_HIGH = offset_in_row("position"), offset_in_row("position_high")
 _ORDINAL = offset_in_row("ordinal")
 _PART = offset_in_row("part")
 _SIZE = offset_in_row("size")
@@ -204,14 +204,14 @@ def _hexadecimal(value, size, out):
 def _put_sequence(row, epoch, length, out):
     """Epoch(4), position(32, or 16 in the short form), kind(1), ordinal(12), part(8)."""
     out = _hexadecimal(epoch, 2, out)
-    out = _hexadecimal(load64(row + _POSITION), 8, out)
-    low = load64(row + _POSITION_LOW)
-    if length != SHORT_SEQUENCE_LENGTH and low == 0:  # as it is where 8 bytes are enough
+    high = load64(row + _POSITION_HIGH)
+    if length != SHORT_SEQUENCE_LENGTH and high == 0:  # as it is where 8 bytes are enough
         store64(out, DIGIT_ZEROS)
         store64(out + 8, DIGIT_ZEROS)
         out += 16
     elif length != SHORT_SEQUENCE_LENGTH:
-        out = _hexadecimal(low, 8, out)
+        out = _hexadecimal(high, 8, out)
+    out = _hexadecimal(load64(row + _POSITION), 8, out)
     store8(out, 48 + load8(row + _KIND))
     out = _hexadecimal(load64(row + _ORDINAL), 6, out + 1)
     _hexadecimal(load64(row + _PART), 4, out)
@@ -248,15 +248,15 @@ def _patch(state, address, length, instruction, out):
     different ways; returns the new end, or -1 and the miss is noted."""
     table = load64(state + 8 * PATCH_TABLE)
     mask = load64(state + 8 * PATCH_MASK)
-    slot = patch_slot(address, instruction) & mask
+    bucket = patch_slot(address, instruction) & mask
     while True:
-        patch = table + 32 * slot
+        patch = table + 32 * bucket
         cell = load64(patch)
         if cell == 0:
             break
         if cell == address and load64(patch + 8) == instruction:
             return copy(load64(patch + 16), load64(patch + 24), out)
-        slot = (slot + 1) & mask
+        bucket = (bucket + 1) & mask
     count = load64(state + 8 * MISS_COUNT)
     if count < load64(state + 8 * MOST_MISSES):
         miss = load64(state + 8 * MISSES) + 32 * count

@@ -38,11 +38,11 @@ def _insert(entries, count, table, mask):
         entry = entries + 32 * i
         address = load64(entry)
         instruction = load64(entry + 8)
-        slot = code.patch_slot(address, instruction) & mask
-        while load64(table + 32 * slot):
-            slot = (slot + 1) & mask
+        bucket = code.patch_slot(address, instruction) & mask
+        while load64(table + 32 * bucket):
+            bucket = (bucket + 1) & mask
         for word in range(4):
-            store64(table + 32 * slot + 8 * word, load64(entry + 8 * word))
+            store64(table + 32 * bucket + 8 * word, load64(entry + 8 * word))
 
 
 class Patches:

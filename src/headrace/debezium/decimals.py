@@ -42,7 +42,7 @@ def unscaled(value: Decimal) -> int:
     """The integer value · 10^scale of a finite decimal.
 
     Goes through `Decimal`, because Python refuses to parse integers of more than 4,300 digits
-    and PostgreSQL's reach 147,455.
+    and numbers of a database reach 147,455.
     """
     sign, digits, _exponent = value.as_tuple()
     return int(Decimal((sign, digits, 0)))

@@ -36,7 +36,7 @@ class EventFormat:
     precise_times: bool
     """ts_us and ts_ns in the source block."""
     origins: bool
-    """origin and origin_lsn in PostgreSQL's source block."""
+    """Source blocks tell which server a replicated change came from, where the log does."""
     counts_messages: bool
     """Logical messages have a transaction block and count in their transaction."""
     context_headers: bool

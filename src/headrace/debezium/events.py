@@ -28,7 +28,7 @@ from headrace.debezium.envelope import (
     value_schema,
 )
 from headrace.debezium.event_format import EventFormat
-from headrace.debezium.names import AS_NAMED, NameAdjustment
+from headrace.debezium.naming.names import AS_NAMED, NameAdjustment
 from headrace.errors import HeadraceError
 
 CONTEXT_HEADER_PREFIX = "__debezium.context."

@@ -28,7 +28,7 @@ def snapshot_schema(event_format: EventFormat) -> Schema:
 def source_schema(name: str, own: tuple[Field, ...], event_format: EventFormat) -> Schema:
     """A connector's Source schema: the fields shared by all connectors, then its own.
 
-    `name` is the schema's full name, e.g. `io.debezium.connector.postgresql.Source`. `ts_ms` is
+    `name` is the schema's full name, `io.debezium.connector.DATABASE.Source`. `ts_ms` is
     required; `ts_us` and `ts_ns`, younger, stand after `sequence`.
     """
     precise = (Field("ts_us", _OPTIONAL_INT64), Field("ts_ns", _OPTIONAL_INT64))

@@ -12,14 +12,14 @@ MICROS_PER_DAY = 86_400_000_000
 
 POSITIVE_INFINITY = "infinity"
 NEGATIVE_INFINITY = "-infinity"
-# What Debezium emits for PostgreSQL's infinite values. The micros are those of its JDBC driver's
-# instants; the days are what remains of them in a 32-bit day number, on the streaming path.
+# What Debezium emits for infinite values. The micros are those of the JDBC driver's instants; the
+# days are what remains of them in a 32-bit day number, on the streaming path.
 POSITIVE_INFINITY_MICROS = 9_223_372_036_825_200_000
 NEGATIVE_INFINITY_MICROS = -9_223_372_036_832_400_000
 POSITIVE_INFINITY_DAYS = -2_147_472_692
 NEGATIVE_INFINITY_DAYS = -2_147_472_691
 
-# What PostgreSQL's timestamps can be: from 4714-11-24 BC to the year 294277, by rounding.
+# The widest range that a database has: from 4714-11-24 BC to the year 294277, by rounding.
 LEAST_MICROS = -210_866_803_200_000_000
 LARGEST_MICROS = 9_224_318_016_000_000_000
 

@@ -103,12 +103,3 @@ def border(topic: str, identifier: Node, *, begins: bool) -> Shape:
         ),
     )
     return Shape(topic, Struct(KEY, (identifier,)), value)
-
-
-def java_hash(text: str) -> int:
-    """The hash by which java.util.HashMap places a string, spread as it does."""
-    value = 0
-    raw = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(raw), 2):
-        value = (31 * value + (raw[at] << 8 | raw[at + 1])) & 0xFFFFFFFF
-    return value ^ (value >> 16)

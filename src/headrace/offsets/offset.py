@@ -147,7 +147,7 @@ class Offset(Generic[P]):
 
     def after_snapshot(self) -> Offset[P]:
         """The same position without its snapshot, whose last chunk was handed out. The ordinals
-        that a blocking one gave to its chunks count as used (see `places`)."""
+        that a blocking one gave to its chunks count as used (see headrace.offsets.ordinals)."""
         snapshot, signals = self.snapshot, self.signals
         if snapshot is not None and snapshot.blocking and snapshot.after is not None:
             signals = signals or SignalProgress()

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 class Position(Protocol):
     """A position in a log; immutable, and equal to another one when all of its members are.
 
-    Places are numbers of up to 128 bits that grow with the log (an LSN; an SCN and what parts its
-    ties): `position` of the row table holds them.
+    Places are numbers of up to 128 bits that grow with the log (a sequence number; a time and what
+    parts its ties): `position` of the row table holds them.
     """
 
     @property

@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 import sqlglot
 from sqlglot import TokenType, exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 _ALLOWED: tuple[type[exp.Expression], ...] = (
@@ -84,53 +85,57 @@ _BEFORE_GROUPS = frozenset(
 )
 
 
-def checked_filter(text: str, table: str, columns: Collection[str]) -> str:
-    """`text` as SQL that is safe to add to a query of `table` (schema.table).
+def checked_filter(text: str, table: str, columns: Collection[str], *, dialect: str) -> str:
+    """`text` as SQL that is safe to add to a query of `table` (schema.table). `dialect` is what
+    sqlglot calls the database's SQL.
 
     Raises ValueError with a sentence that says what is refused.
     """
     try:
-        return _checked_filter(text, table, columns)
+        return _checked_filter(text, table, columns, dialect)
     except (SqlglotError, RecursionError) as error:
         raise ValueError(f"the filter is not an SQL expression: {_first_line(error)}") from None
 
 
-def _checked_filter(text: str, table: str, columns: Collection[str]) -> str:
+def _checked_filter(text: str, table: str, columns: Collection[str], dialect: str) -> str:
     """As `checked_filter`; parsing, walking and writing a deep tree may each be too deep."""
-    found = _parse(text)
-    tree = found[0] if len(found) == 1 else None
+    trees = _parse(text, dialect)
+    tree = trees[0] if len(trees) == 1 else None
     if tree is None:
         raise ValueError("the filter is not one SQL expression")
     for node in tree.walk():
         if not isinstance(node, _ALLOWED):
             raise ValueError(f"{node.key} is not allowed in a filter")
-        _check(node, table)
+        _check(node, table, dialect)
     if not isinstance(tree, exp.Condition):
         raise ValueError("the filter is not a condition")
     for column in list(tree.find_all(exp.Column)):
-        column.replace(exp.column(exp.to_identifier(_name(column, columns), quoted=True)))
+        name = exp.to_identifier(_name(column, columns, dialect), quoted=True)
+        column.replace(exp.column(name))
         if column is tree:
-            tree = exp.column(exp.to_identifier(_name(column, columns), quoted=True))
-    return tree.sql(dialect="postgres", comments=False)
+            tree = exp.column(name)
+    return tree.sql(dialect=dialect, comments=False)
 
 
-def selected_filter(text: str, table: str, columns: Collection[str]) -> str:
+def selected_filter(text: str, table: str, columns: Collection[str], *, dialect: str) -> str:
     """The condition in `SELECT * FROM table WHERE …`, as blocking snapshots have their filters, or
     a condition alone; checked as by `checked_filter`. ORDER BY is left out: chunks come in an order
     of their own."""
     if not text.lstrip().lower().startswith("select"):
-        return checked_filter(text, table, columns)
+        return checked_filter(text, table, columns, dialect=dialect)
     try:
-        condition = _condition_of(text, table)
+        condition = _condition_of(text, table, dialect)
     except (SqlglotError, RecursionError) as error:
         raise ValueError(f"the filter is not SQL: {_first_line(error)}") from None
-    return "TRUE" if condition is None else checked_filter(condition, table, columns)
+    if condition is None:
+        return "TRUE"
+    return checked_filter(condition, table, columns, dialect=dialect)
 
 
-def _condition_of(text: str, table: str) -> str | None:
+def _condition_of(text: str, table: str, dialect: str) -> str | None:
     """What stands behind the WHERE of a SELECT of all of `table`; None: there is no WHERE."""
-    found = _parse(text)
-    tree = found[0] if len(found) == 1 else None
+    trees = _parse(text, dialect)
+    tree = trees[0] if len(trees) == 1 else None
     if not isinstance(tree, exp.Select):
         raise ValueError("the filter is not one SELECT")
     parts = {name for name, value in tree.args.items() if value}
@@ -146,10 +151,10 @@ def _condition_of(text: str, table: str) -> str | None:
         or source.alias_column_names
     ):
         raise ValueError(f"the filter is not SELECT * FROM {table} with a WHERE")
-    return None if where is None else str(where.this.sql(dialect="postgres", comments=False))
+    return None if where is None else str(where.this.sql(dialect=dialect, comments=False))
 
 
-def _parse(text: str) -> list[exp.Expr | None]:
+def _parse(text: str, dialect: str) -> list[exp.Expr | None]:
     """Raises ValueError for what would take long: the parser tries a call as a type, too, and so
     doubles its time with every call inside of a call; a cast of a cast is a level of the tree."""
     if len(text) > _LONGEST:
@@ -157,7 +162,7 @@ def _parse(text: str) -> list[exp.Expr | None]:
     calls: list[bool] = []
     casts = 0
     before = None
-    for token in sqlglot.tokenize(text, read="postgres"):
+    for token in sqlglot.tokenize(text, read=dialect):
         kind = token.token_type
         if kind == TokenType.L_BRACKET:
             raise ValueError("[ is not allowed in a filter")
@@ -174,28 +179,28 @@ def _parse(text: str) -> list[exp.Expr | None]:
             calls.pop()
         before = token
     try:
-        return sqlglot.parse(text, read="postgres")
-    except (AttributeError, LookupError, TypeError):  # the parser takes a part for there, as in {:}
+        return sqlglot.parse(text, read=dialect)
+    except (AttributeError, LookupError, TypeError):  # it takes a part to be there, as in {:}
         raise ParseError("the parser cannot read it") from None
 
 
-def _check(node: exp.Expression, table: str) -> None:
+def _check(node: exp.Expression, table: str, dialect: str) -> None:
     if isinstance(node, exp.In) and (node.args.get("query") or node.args.get("unnest")):
         raise ValueError("a sub-query is not allowed in a filter")
     if isinstance(node, exp.DataType) and (node.this not in _TYPES or node.args.get("kind")):
-        raise ValueError(f"the type {node.sql(dialect='postgres')} is not allowed in a filter")
+        raise ValueError(f"the type {node.sql(dialect=dialect)} is not allowed in a filter")
     if isinstance(node, exp.Column):
         qualifier = ".".join(part.name for part in node.parts[:-1])
         if qualifier and qualifier not in (table, table.partition(".")[2]):
-            raise ValueError(f"{node.sql(dialect='postgres')} is not a column of {table}")
+            raise ValueError(f"{node.sql(dialect=dialect)} is not a column of {table}")
 
 
-def _name(column: exp.Column, columns: Collection[str]) -> str:
+def _name(column: exp.Column, columns: Collection[str], dialect: str) -> str:
     identifier = column.this
     if not isinstance(identifier, exp.Identifier):
         raise ValueError("a filter names its columns")
-    # PostgreSQL folds names that are not quoted.
-    name = identifier.name if identifier.quoted else identifier.name.lower()
+    # Databases fold names that are not quoted, each in its way.
+    name = Dialect.get_or_raise(dialect).normalize_identifier(identifier.copy()).name
     if name not in columns:
         raise ValueError(f"there is no column {name}")
     return name

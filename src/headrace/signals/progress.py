@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 Key = tuple[str | None, ...]
-"""Values of a table's chunking columns, as PostgreSQL writes them."""
+"""Values of a table's chunking columns, as its database writes them."""
+
+
+def key_text(key: Key | None) -> str:
+    """A key for people; empty when there is none."""
+    return ",".join("null" if value is None else value for value in key or ())
 
 
 @dataclass(frozen=True)

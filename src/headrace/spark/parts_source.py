@@ -117,7 +117,7 @@ class PartsReader(HeadraceReader):
 
 @cache
 def _load_kernels() -> None:
-    """Once, while the connector connects and waits for its slot."""
+    """Once, while the connector connects and waits for its place in the log."""
 
     def run() -> None:
         import headrace.spark.task  # noqa: F401

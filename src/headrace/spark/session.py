@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.spark.class_archive import archive_options
-from headrace.spark.java import find_java
-from headrace.spark.sockets import socket_folder
+from headrace.spark.jvm.class_archive import archive_options
+from headrace.spark.jvm.java import find_java
+from headrace.spark.jvm.sockets import socket_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOGGING = Path(__file__).with_name("log4j2.properties")
+_LOGGING = Path(__file__).with_name("jvm") / "log4j2.properties"
 _FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
@@ -80,7 +80,7 @@ def build_session(
     """
     from pyspark.sql import SparkSession
 
-    from headrace.spark.home import spark_home
+    from headrace.spark.jvm.home import spark_home
 
     os.environ.setdefault("SPARK_HOME", str(spark_home()))
     java_home = find_java()

@@ -56,8 +56,8 @@ class SourceSession:
         return self._connector.poll(start, LONG_POLL)
 
     def report(self) -> OffsetObject:
-        """The head of the log as last heard."""
-        return self._connector.latest()
+        """The head of the log as last heard, and the metrics: Spark's progress carries both."""
+        return {**self._connector.latest(), "metrics": self._connector.metrics()}
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> Sequence[Slice]:
         """The slices of a range."""
@@ -94,7 +94,7 @@ class Orphaned:
 
 def end_with_driver(orphaned: Callable[[], bool]) -> threading.Thread:
     """End this process when its driver is gone. It is Spark's, made for one query; whatever it
-    waits for then would never come. The slot is freed with the process's sockets."""
+    waits for then would never come. The database frees its place with the process's sockets."""
 
     def watch() -> None:
         while not orphaned():

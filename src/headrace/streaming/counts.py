@@ -28,7 +28,7 @@ from headrace.connect.kernels.memory import (
 from headrace.connect.kernels.text import put_int
 from headrace.connect.rows import BEGIN, ENDING, ORDER, ROW, offset_in_row
 from headrace.converters.json.values import quote
-from headrace.debezium.transactions import java_hash
+from headrace.debezium.java_collections import java_hash
 from headrace.spool.index import SegmentIndex
 
 _ROW_SIZE = ROW.itemsize

@@ -18,7 +18,7 @@ from headrace.connect.sized_cache import SizedCache
 from headrace.debezium import transactions
 from headrace.debezium.event_format import CURRENT, EventFormat
 from headrace.debezium.events import context_headers
-from headrace.debezium.names import AS_NAMED, NameAdjustment
+from headrace.debezium.naming.names import AS_NAMED, NameAdjustment
 from headrace.debezium.notifications import NOTIFICATION_KEY, NOTIFICATION_VALUE
 
 _TASK = "0"

@@ -94,8 +94,8 @@ _POINT, _ZERO = ord("."), ord("0")
 _ROW_SIZE = ROW.itemsize
 _R = {name: offset_in_row(name) for name in ROW.names or ()}
 _OLD, _NEW, _COUNTERPART, _EXTRA = _R["old"], _R["new"], _R["counterpart"], _R["extra"]
-_POSITION, _POSITION_LOW = _R["position"], _R["position_low"]
-_LSN, _ORDINAL, _PART = _R["lsn"], _R["ordinal"], _R["part"]
+_POSITION, _POSITION_HIGH = _R["position"], _R["position_high"]
+_PLACE, _ORDINAL, _PART = _R["lsn"], _R["ordinal"], _R["part"]
 _HASH, _SIZE, _TRANSACTION, _RELATION = _R["hash"], _R["size"], _R["transaction"], _R["relation"]
 _OPERATION, _KIND, _MARKER, _FLAGS = _R["operation"], _R["kind"], _R["marker"], _R["flags"]
 _FILLER = _R["filler"]
@@ -181,7 +181,7 @@ def open_transaction(transactions, state):
     store64(entry + _T_NS, commit * 1000)
     store64(entry + _T_LAST, load64(state + 8 * LAST_COMMIT))
     store64(entry + _T_ORIGIN, load64(state + 8 * ORIGIN_POSITION))
-    store64(entry + _T_FINAL, load64(state + 8 * POSITION_HIGH))
+    store64(entry + _T_FINAL, load64(state + 8 * POSITION_LOW))
     store64(entry + _T_IMAGE, load64(state + 8 * TRANSACTION_IMAGE))
     store64(entry + _T_IMAGE_SIZE, load64(state + 8 * TRANSACTION_IMAGE_SIZE))
     store64(state + 8 * TRANSACTION_ROW, index)
@@ -190,7 +190,7 @@ def open_transaction(transactions, state):
 
 @inlined_kernel
 def add_row(
-    rows, state, old, new, counterpart, lsn, part, hash_value, size, relation, operation, flags
+    rows, state, old, new, counterpart, place, part, hash_value, size, relation, operation, flags
 ):
     """One row of the open transaction, which is in the segment's table."""
     row = rows + _ROW_SIZE * load64(state + 8 * ROWS)
@@ -198,9 +198,9 @@ def add_row(
     store64(row + _NEW, new)
     store64(row + _COUNTERPART, counterpart)
     store64(row + _EXTRA, load64(state + 8 * EXTRA))
-    store64(row + _POSITION, load64(state + 8 * POSITION_HIGH))
-    store64(row + _POSITION_LOW, load64(state + 8 * POSITION_LOW))
-    store64(row + _LSN, lsn)
+    store64(row + _POSITION_HIGH, load64(state + 8 * POSITION_HIGH))
+    store64(row + _POSITION, load64(state + 8 * POSITION_LOW))
+    store64(row + _PLACE, place)
     store64(row + _ORDINAL, load64(state + 8 * ORDINAL))
     store64(row + _PART, part)
     store64(row + _HASH, hash_value)
@@ -216,47 +216,49 @@ def add_row(
 
 
 @inlined_kernel
-def add_deletion(rows, state, old, counterpart, lsn, hash_value, size, relation, flags, tombstone):
+def add_deletion(
+    rows, state, old, counterpart, place, hash_value, size, relation, flags, tombstone
+):
     """The row of a delete, and that of its tombstone."""
     add_row(
-        rows, state, old, 0, counterpart, lsn, _DELETE_PART, hash_value, size, relation, DELETE,
+        rows, state, old, 0, counterpart, place, _DELETE_PART, hash_value, size, relation, DELETE,
         flags,
     )  # fmt: skip
     if tombstone:
         add_row(
-            rows, state, old, 0, counterpart, lsn, _TOMBSTONE_PART, hash_value, size, relation, 0,
+            rows, state, old, 0, counterpart, place, _TOMBSTONE_PART, hash_value, size, relation, 0,
             flags,
         )  # fmt: skip
 
 
 @inlined_kernel
 def add_value(
-    rows, state, old, new, counterpart, lsn, hash_value, size, relation, operation, flags
+    rows, state, old, new, counterpart, place, hash_value, size, relation, operation, flags
 ):
     """The row of a create or an update."""
     add_row(
-        rows, state, old, new, counterpart, lsn, _VALUE_PART, hash_value, size, relation,
+        rows, state, old, new, counterpart, place, _VALUE_PART, hash_value, size, relation,
         operation, flags,
     )  # fmt: skip
 
 
 @kernel
-def add_begin(rows, transactions, state, lsn, size):
+def add_begin(rows, transactions, state, place, size):
     """The border record of a transaction that begins, where there are such."""
     borders = load64(state + 8 * BEGINS)
     if borders:
         open_transaction(transactions, state)
         store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
-        add_row(rows, state, 0, 0, 0, lsn, 0, 0, size, borders - 1, BEGIN, 0)
+        add_row(rows, state, 0, 0, 0, place, 0, 0, size, borders - 1, BEGIN, 0)
 
 
 @kernel
-def add_ending(rows, transactions, state, lsn, size):
+def add_ending(rows, transactions, state, place, size):
     """The border record of a transaction that ends, where there are such."""
     borders = load64(state + 8 * ENDINGS)
     if borders:
         open_transaction(transactions, state)
-        add_row(rows, state, 0, 0, 0, lsn, 0, 0, size, borders - 1, ENDING, 0)
+        add_row(rows, state, 0, 0, 0, place, 0, 0, size, borders - 1, ENDING, 0)
 
 
 @inlined_kernel
@@ -284,7 +286,7 @@ def add_change(
     is_full,
     old_cells,
     new_cells,
-    lsn,
+    place,
     size,
     options,
     scratch,
@@ -336,12 +338,12 @@ def add_change(
     flags = _FULL_OLD if is_full else 0
     tombstone = options & TOMBSTONES
     if operation == DELETE:
-        add_deletion(rows, state, old, 0, lsn, old_hash, size, version, flags, tombstone)
+        add_deletion(rows, state, old, 0, place, old_hash, size, version, flags, tombstone)
     elif key_changed:
         flags |= _KEY_CHANGE
-        add_deletion(rows, state, old, new, lsn, old_hash, size, version, flags, tombstone)
+        add_deletion(rows, state, old, new, place, old_hash, size, version, flags, tombstone)
         # The old image is the counterpart only, so `before` is null.
-        add_value(rows, state, 0, new, old, lsn, new_hash, size, version, CREATE, flags)
+        add_value(rows, state, 0, new, old, place, new_hash, size, version, CREATE, flags)
     else:
-        add_value(rows, state, old, new, 0, lsn, new_hash, size, version, operation, flags)
+        add_value(rows, state, old, new, 0, place, new_hash, size, version, operation, flags)
     return ADDED

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Self
 
 import psycopg
 
 from tests.connectors.harness import PATIENCE_SECONDS, ConnectorReader, wait_for
+from tests.servers.postgresql import Database
 
-__all__ = ["Reader", "log_end_of", "wait_for"]
+__all__ = ["Reader", "log_end_of", "properties_with", "wait_for"]
 
-_CHANNEL_SECONDS = 0.7  # how long signals of files and topics are given to arrive
 _LOG_END = """
 SELECT CASE WHEN at % segment = 40 THEN at - 40 WHEN at % 8192 = 24 THEN at - 24 ELSE at END
 FROM (
@@ -53,24 +55,25 @@ class Reader(ConnectorReader):
         """Position up to which the log was received; 0: the connector does not stream."""
         return int(self.open().latest().get("lsn_commit", 0))
 
-    def drain(self, quiet: float | None = None, most: int = 100_000) -> Self:
-        """Micro-batches until everything in the log is delivered, incremental snapshots are over
-        or paused, and nothing came for `quiet` seconds. Fails when an incremental snapshot brings
-        nothing for PATIENCE_SECONDS."""
-        if quiet is None:
-            channels = set(self.config.signal_enabled_channels)
-            quiet = 0.0 if channels.isdisjoint({"file", "kafka"}) else _CHANNEL_SECONDS
+    def drain(self, most: int = 100_000) -> Self:
+        """Micro-batches, at most `most` calls, until everything in the log and in the signal file
+        is delivered, and incremental snapshots are over or paused. Fails when there is something
+        left, and nothing comes for PATIENCE_SECONDS."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         for _ in range(most):
-            if self.step(quiet):
+            waits = self.has_signals()
+            if self.step(0.0):
                 deadline = time.monotonic() + PATIENCE_SECONDS
-            elif not self.reads_chunks():
+            elif not waits and not self.reads_chunks():
                 break
             else:
-                assert time.monotonic() <= deadline, (
-                    f"the incremental snapshot stands still at {self.offsets[-1]['signals']}"
-                )
+                assert time.monotonic() <= deadline, f"it stands still at {self.offsets[-1]}"
         return self
+
+    def has_signals(self) -> bool:
+        """Whether the signal file has lines that nobody took."""
+        file = Path(self.config.signal_file)
+        return "file" in self.config.signal_enabled_channels and file.exists()
 
     def reads_chunks(self) -> bool:
         """Whether an incremental snapshot goes on."""
@@ -95,6 +98,17 @@ class Reader(ConnectorReader):
                     for name, value in event["after"].items()
                 }
         return rows
+
+
+def properties_with(own: Mapping[str, str]) -> Callable[..., dict[str, str]]:
+    """A module's function from a database, and further properties with `__` for `.`, to a
+    configuration: what reaches the database, the module's `own` and the further ones."""
+
+    def properties(database: Database, **more: str) -> dict[str, str]:
+        further = {name.replace("__", "."): value for name, value in more.items()}
+        return database.properties() | dict(own) | further
+
+    return properties
 
 
 def log_end_of(config: Any) -> int:

@@ -15,8 +15,8 @@ from headrace.connectors.postgresql.replica_identity_rules import (
     IdentityRule,
     parse_identity_rules,
 )
-from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.errors import HeadraceError
+from headrace.streaming import row_kernel
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
 
@@ -77,7 +77,7 @@ def test_numbers_are_compared_without_zeros_at_the_end_of_the_fraction(
 ) -> None:
     def length(text: str) -> int:
         raw = np.frombuffer(text.encode() + bytes(PADDING), np.uint8)
-        return int(decoder._without_zeros(address_of(raw), len(text)))
+        return int(row_kernel._without_zeros(address_of(raw), len(text)))
 
     text = f"{number:f}" if not isinstance(number, int) else str(number)
     if "." not in text:
@@ -178,7 +178,7 @@ def test_a_value_that_cannot_be_converted_stops_the_stream_when_asked_to(
     insert = "INSERT INTO n VALUES (1, 1), (2, 'NaN'), (3, 3)"
     with pytest.raises(HeadraceError, match="cannot hold") as raised:
         streamed(database, insert, **mode)
-    assert raised.value.code == "postgresql.value_not_representable"
+    assert raised.value.code == "relational.value_not_representable"
 
 
 @pytest.mark.postgres

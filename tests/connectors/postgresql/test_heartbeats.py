@@ -7,29 +7,26 @@ import time
 import pytest
 
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.harness import Reader, wait_for
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
 TOPIC = "__debezium-heartbeat.headrace"
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY);"
-        "CREATE TABLE beats (id int PRIMARY KEY, at timestamptz)"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY);"
+    "CREATE TABLE beats (id int PRIMARY KEY, at timestamptz)"
+)
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "table.include.list": "public\\.t",
         "snapshot.mode": "no_data",
         "heartbeat.interval.ms": "100",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 def heartbeats(reader: Reader) -> list[dict]:
@@ -102,7 +99,7 @@ def test_a_bounded_run_ends_whatever_the_interval(tables: Database) -> None:
     reader.step()
     tables.execute("INSERT INTO t VALUES (1)")
     reader.restart()
-    reader.drain(quiet=0.0, most=50)
+    reader.drain(most=50)
     assert len(reader.offsets) < 50
     reader.stop()
     assert sum(record["topic"] != TOPIC for record in reader.records) == 1

@@ -12,7 +12,7 @@ from headrace.connectors.postgresql.checks import check
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
 from headrace.testing.embedded import PostgresServer
-from tests.connectors.postgresql.harness import Reader
+from tests.connectors.postgresql.harness import Reader, wait_for
 from tests.servers.postgresql import Database
 from tests.servers.standby import caught_up, running_transactions_told, standby_of
 
@@ -100,12 +100,14 @@ def test_chunks_are_read_at_once_of_a_standby(
         reader.step()
         send = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
         file.write_text(json.dumps(send) + "\n")
-        for number in range(100):
+
+        def all_read() -> bool:
             # The log moves, so that windows close.
-            database.execute(f"UPDATE t SET v = 'v{number}' WHERE id = 1")
-            reader.step(0.3)
-            if len(reader.fold("t")) == 203:
-                break
+            database.execute("UPDATE t SET v = v || '.' WHERE id = 1")
+            reader.step()
+            return len(reader.fold("t")) == 203
+
+        wait_for(all_read)
     reader.stop()
     wanted = [row[0] for row in database.execute("SELECT id FROM t ORDER BY id")]
     read = [e["after"]["id"] for e in reader.events() if e["op"] == "r"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.connectors.postgresql.harness import Reader
+from tests.connectors.postgresql.harness import Reader, properties_with
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -20,24 +20,21 @@ WORKLOAD = (
 )
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY);"
-        "CREATE TABLE skipped (id int PRIMARY KEY)"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY);"
+    "CREATE TABLE skipped (id int PRIMARY KEY)"
+)
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "table.include.list": "public\\.(a|b)",
         "publication.autocreate.mode": "all_tables",
         "snapshot.mode": "no_data",
         "provide.transaction.metadata": "true",
         "skipped.operations": "none",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 def metadata(reader: Reader) -> list[tuple]:

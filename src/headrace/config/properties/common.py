@@ -23,7 +23,7 @@ from headrace.config.properties.snapshots import SnapshotConfig
 from headrace.config.properties.topics import TopicConfig
 from headrace.config.properties.worker import WorkerConfig
 from headrace.config.property import REQUIRED, Family, Group, Property, not_needed, refused
-from headrace.debezium.names import NameAdjustmentMode
+from headrace.debezium.naming.names import NameAdjustmentMode
 
 _JAVA = refused("Java classes cannot be loaded here")
 _MICRO_BATCHES = not_needed(

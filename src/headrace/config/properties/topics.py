@@ -10,7 +10,7 @@ from headrace.config.finding import Finding
 from headrace.config.kinds import BOOLEAN, JAVA_CLASS, REGEX, TEXT, choice, integer, milliseconds
 from headrace.config.property import Group, Property, not_needed, refused
 from headrace.config.regex import compile_java_regex
-from headrace.debezium.topics import TOPIC_NAMING_CLASSES, TopicNamingStrategy
+from headrace.debezium.naming.topics import TOPIC_NAMING_CLASSES, TopicNamingStrategy
 
 _JAVA = refused("Java classes cannot be loaded here")
 

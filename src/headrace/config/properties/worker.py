@@ -25,7 +25,7 @@ class WorkerConfig(Configuration):
         TEXT,
         None,
         Group.CONNECT,
-        "The connector: Debezium's class name or a short name such as `postgresql`.",
+        "The connector: Debezium's class name, or a short name (`headrace describe --help`).",
     )
     tasks_max = Property(
         "tasks.max",

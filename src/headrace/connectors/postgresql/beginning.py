@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -14,6 +13,7 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.readiness import Readiness
 from headrace.connectors.postgresql.reading.keeper import Keeper
@@ -30,6 +30,7 @@ from headrace.connectors.postgresql.replication.slot import (
     wait_until_free,
 )
 from headrace.connectors.postgresql.snapshot import Snapshot
+from headrace.connectors.waiting import Waiting
 
 log = logging.getLogger(__name__)
 
@@ -53,17 +54,25 @@ class Beginning:
         catalog: Catalog,
         plan: Plan,
         readiness: Readiness,
-        check: Callable[[], None],
-        pause: Callable[[float], None],
+        settings: PostgresSettings,
+        waiting: Waiting,
     ) -> None:
         self._config, self._capture, self._catalog, self._plan = config, capture, catalog, plan
         self._readiness = readiness
         self._rule = readiness.rule
-        self._check, self._pause = check, pause
+        self._settings, self._waiting = settings, waiting
 
     def snapshot(self, keeper: Keeper | None = None) -> Snapshot:
         """A snapshot to begin or to go on with."""
-        return Snapshot(self._config, self._capture, self._catalog, self._plan, keeper, self._check)
+        return Snapshot(
+            self._config,
+            self._capture,
+            self._catalog,
+            self._plan,
+            keeper,
+            self._waiting.check,
+            self._settings,
+        )
 
     def begin(self, epoch: int = 1) -> tuple[PostgresOffset, Snapshot | None]:
         """Makes or finds the slot. What it makes is undone if it fails."""
@@ -72,7 +81,7 @@ class Beginning:
         snapshot = self.snapshot() if self._rule.at_first else None
         try:
             if snapshot is not None:
-                self._pause(self._config.snapshot_delay_ms / 1000)
+                self._waiting.pause(self._config.snapshot_delay_ms / 1000)
                 snapshot.lock()
             if self._rule.streams:
                 start, keeper = self._slot(connection, tables, made, epoch)
@@ -95,7 +104,7 @@ class Beginning:
         """A snapshot at a stored position: its rows come before the changes since then."""
         snapshot = self.snapshot()
         try:
-            self._pause(self._config.snapshot_delay_ms / 1000)
+            self._waiting.pause(self._config.snapshot_delay_ms / 1000)
             start = replace(after, epoch=after.epoch + 1, order=self._plan.order)
             if start.position.transaction is None:
                 # As Debezium: `sequence` knows no commit before the snapshot.

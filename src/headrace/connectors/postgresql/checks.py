@@ -5,24 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.config.filters import NameFilter
-from headrace.connectors.postgresql.capture import Capture, too_many_tables
+from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
+    CatalogColumn,
     CatalogReading,
     CatalogTable,
-    message_of,
 )
-from headrace.connectors.postgresql.catalog.type_facts import Column
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.findings import Finding, Rights
 from headrace.connectors.postgresql.log_checks import LogChecks
-from headrace.connectors.postgresql.reading.overrides import Overrides
+from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.connectors.postgresql.replica_identity_rules import rules_for
 from headrace.connectors.postgresql.replication.publication import named
-from headrace.connectors.postgresql.types.resolve import resolve
-from headrace.debezium.name_clashes import name_clashes
+from headrace.connectors.postgresql.source import CONNECTOR
+from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
+from headrace.relational.checks import too_many_tables
+from headrace.relational.overrides import Overrides
+from headrace.relational.types.column_type import ColumnName
 
 OLDEST = 120000  # pg_attribute.attgenerated
 
@@ -112,7 +114,7 @@ class _Checks(LogChecks):
                 "Check table.include.list and schema.include.list (schema.table, regular "
                 "expressions that match the whole name).",
             )
-        error = too_many_tables(self._config, len(self._tables))
+        error = too_many_tables(CONNECTOR, self._config, len(self._tables))
         if error is not None:
             fails = self._config.guardrail_collections_limit_action == "fail"
             self._add(error.code, "error" if fails else "warning", error.message, error.remedy)
@@ -165,16 +167,17 @@ class _Checks(LogChecks):
             known = len(self.findings)
             for column in table.columns:
                 if self._capture.takes_column(f"{table.name}.{column.name}"):
-                    self._type(table, column.name, column.type_oid, column.typmod)
+                    self._type(table, column)
             if len(self.findings) == known:
                 self._guarded(lambda table=table: self._relation(table))  # type: ignore[misc]
         if described and len(self.findings) == before:
             self._add("postgresql.types", "ok", "Every captured column has a supported type")
 
-    def _type(self, table: CatalogTable, name: str, oid: int, typmod: int) -> None:
-        facts = self._reading.type_facts(oid)
-        place = Column(table.name, name)
-        if resolve(facts, typmod, options=self._capture.types, column=place) is None:
+    def _type(self, table: CatalogTable, column: CatalogColumn) -> None:
+        place = ColumnName(table.name, column.name)
+        shown = column.type.resolve(self._capture.types, optional=True, default=None, column=place)
+        if shown is None:
+            facts = column.type.facts
             self._add(
                 "postgresql.type_left_out",
                 "warning",
@@ -184,7 +187,7 @@ class _Checks(LogChecks):
 
     def _relation(self, table: CatalogTable) -> None:
         """What the connector itself will refuse: columns that differ by case, unknown keys."""
-        self._capture.relation(message_of(table), self._reading)
+        self._capture.relation(table, table)
 
     def _names(self) -> None:
         names = [(table.schema, table.table) for table in self._tables]
@@ -259,7 +262,7 @@ class _Checks(LogChecks):
         return f"Add a primary key, or ALTER TABLE {name} REPLICA IDENTITY FULL;"
 
     def _snapshot(self) -> None:
-        Overrides.of(self._config).check(self._config)
+        check_overrides(self._config)
         names = [table.name for table in self._tables]
         for expression in self._config.snapshot_include_collection_list:
             matches = NameFilter((expression,))

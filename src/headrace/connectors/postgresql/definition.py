@@ -33,12 +33,10 @@ class PostgresDefinition:
             "index_frames",
             "open_transaction",
         ),
-        "headrace.connectors.postgresql.key_hashes": ("_hash_rows",),
-        "headrace.connectors.postgresql.reading.row_lookup": ("_wanting",),
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.postgresql.reading.chunk_slices",
-        "headrace.connectors.postgresql.slices",
+        "headrace.streaming.slices",
     )
     verbs: Mapping[str, str] = {}
 

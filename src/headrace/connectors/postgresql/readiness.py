@@ -6,23 +6,25 @@ import logging
 
 import psycopg
 
-from headrace.connectors.postgresql.capture import Capture, too_many_tables
+from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
     CatalogReading,
     CatalogTable,
-    message_of,
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.position import PostgresOffset
-from headrace.connectors.postgresql.reading.overrides import Overrides
+from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.connectors.postgresql.replication.publication import check_published
 from headrace.connectors.postgresql.replication.replica_identity import set_identities
 from headrace.connectors.postgresql.replication.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.signal_table import check_signal_table
-from headrace.debezium.name_clashes import name_clashes
+from headrace.connectors.postgresql.source import CONNECTOR
+from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
+from headrace.relational.checks import too_many_tables
+from headrace.relational.overrides import Overrides
 from headrace.signals.kafka import check_settings
 from headrace.snapshots.modes import SnapshotRule
 
@@ -100,7 +102,7 @@ class Readiness:
 
     def _check_number(self, tables: list[CatalogTable]) -> None:
         """guardrail.collections.max"""
-        error = too_many_tables(self._config, len(tables))
+        error = too_many_tables(CONNECTOR, self._config, len(tables))
         if error is None:
             return
         if self._config.guardrail_collections_limit_action == "fail":
@@ -118,7 +120,7 @@ class Readiness:
             log.warning(
                 "snapshot.select.statement.overrides.%s is missing: all rows are read", name
             )
-        overrides.check(self._config)
+        check_overrides(self._config)
 
     def _check_privileges(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
         rows = connection.execute(
@@ -143,7 +145,7 @@ class Readiness:
             log.warning("%s. %s", clash, clash.remedy)
 
     def _check_types(self, table: CatalogTable) -> None:
-        self._capture.relation(message_of(table), self.reading_now())
+        self._capture.relation(table, table)
 
     def check_published(
         self, connection: psycopg.Connection, tables: list[CatalogTable], *, first: bool

@@ -10,11 +10,11 @@ from headrace.connect.slices import Plan, Slice
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.places import ordinals_used
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkSlice
 from headrace.connectors.postgresql.reading.keeper import Keeper
 from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshotSource
+from headrace.offsets.ordinals import ordinals_used
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
 from headrace.signals.progress import Pending
@@ -39,8 +39,10 @@ class Snapshot:
         plan: Plan,
         keeper: Keeper | None,
         check: Callable[[], None],
+        settings: EventSettings,
     ) -> None:
         self._config, self._plan = config, _limited(plan, config)
+        self._settings = settings
         self._source = PostgresSnapshotSource(config, capture, catalog, keeper, check)
         self._streams = SnapshotRule.of(config).streams
         self._notifier = Notifier(config)
@@ -111,9 +113,7 @@ class Snapshot:
         """Where to go on after the snapshot was lost. Raises AttemptOver."""
         return self._planner.resumed(progress)
 
-    def slices(
-        self, start: PostgresOffset, end: PostgresOffset, settings: EventSettings
-    ) -> list[Slice]:
+    def slices(self, start: PostgresOffset, end: PostgresOffset) -> list[Slice]:
         """Slices of the chunks that `end` carries, in order."""
         progress = end.snapshot
         assert progress is not None
@@ -138,7 +138,7 @@ class Snapshot:
                 progress.taken_us,
                 progress.transaction,
                 end.sequences,
-                replace(settings, counted=False),
+                replace(self._settings, counted=False),
                 self._config,
                 end.position.last_commit,
                 1 if progress.blocking else 0,

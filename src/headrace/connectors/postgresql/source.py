@@ -1,13 +1,26 @@
-"""PostgreSQL's source block: its schema, and the fields that are made of others."""
+"""PostgreSQL's source block: its schema, and the nodes of its fields."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
-from headrace.connect.records import Concat, Part, RowField, TransactionField
+from headrace.connect.records import (
+    Concat,
+    Constant,
+    Node,
+    Part,
+    RowField,
+    Struct,
+    TransactionField,
+)
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.event_format import EventFormat
-from headrace.debezium.source_info import source_schema
+from headrace.debezium.source_info import snapshot_marker, source_schema
+from headrace.relational.events import RelationFacts, RelationKind
+from headrace.streaming.facts import EventSettings
+
+CONNECTOR = "postgresql"
 
 _STRING = Schema(Type.STRING)
 _INT64 = Schema(Type.INT64)
@@ -49,3 +62,64 @@ def transaction_identifier() -> Concat:
     """The transaction's number and the row's LSN, as in `771:23803690`; null without number."""
     xid = TransactionField(_OPTIONAL_INT64, "xid")
     return Concat(_STRING, (Part(xid), Part(RowField(_INT64, "lsn"), ":")))
+
+
+@dataclass(frozen=True)
+class PostgresSource:
+    """The source block of a database; `xmin`: the rows of the log know the slot's xmin."""
+
+    database: str
+    xmin: bool = False
+    connector: str = CONNECTOR
+
+    def transaction_id(self) -> Node:
+        """The transaction's number and the row's LSN."""
+        return transaction_identifier()
+
+    def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
+        """The source block of a table's events."""
+        schema = postgresql_source(settings.format)
+        by_name: dict[str, Node] = {}
+        for described in schema.fields:
+            if facts.kind is RelationKind.INCREMENTAL and described.name in ("lsn", "txId"):
+                by_name[described.name] = Constant(described.schema, None)
+                continue
+            by_name[described.name] = _source_node(
+                described.name, described.schema, facts, settings, self
+            )
+        return Struct(schema, tuple(by_name.values()))
+
+
+def _source_node(
+    name: str, schema: Schema, facts: RelationFacts, settings: EventSettings, source: PostgresSource
+) -> Node:
+    match name:
+        case "version":
+            return Constant(schema, settings.format.release)
+        case "connector":
+            return Constant(schema, CONNECTOR)
+        case "name":
+            return Constant(schema, settings.server)
+        case "db":
+            return Constant(schema, source.database)
+        case "schema":
+            return Constant(schema, facts.schema)
+        case "table":
+            return Constant(schema, facts.table)
+        case "snapshot":
+            return snapshot_marker(schema)
+        case "sequence":
+            return lsn_pair(schema)
+        case "txId":
+            return TransactionField(schema, "xid")
+        case "lsn":
+            return RowField(schema, "lsn")
+        case "ts_ms" | "ts_us" | "ts_ns":
+            return TransactionField(schema, "commit_" + name[3:])
+        case "xmin" if source.xmin and facts.kind is not RelationKind.INCREMENTAL:
+            return TransactionField(schema, "xmin")
+        case "origin":
+            return Constant(schema, facts.origin)
+        case "origin_lsn" if facts.origin is not None:
+            return TransactionField(schema, "origin_lsn")
+    return Constant(schema, None)

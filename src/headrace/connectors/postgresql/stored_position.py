@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import psycopg
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.position import PostgresOffset
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
@@ -18,6 +17,7 @@ from headrace.connectors.postgresql.replication.slot import (
     find_slot,
     lost_position,
 )
+from headrace.connectors.source import OpenSnapshot
 from headrace.errors import HeadraceError
 
 _BACKWARD = ("trust_offset", "trust_greater_lsn")
@@ -25,28 +25,36 @@ _FORWARD = ("trust_slot", "trust_greater_lsn")
 
 
 class StoredPosition:
-    """Asked once per process (`known`), and again when the log turns out to be gone."""
+    """Asked once per process (`is_known`), and again when the log turns out to be gone."""
 
     def __init__(self, config: PostgresConfig, readiness: Readiness) -> None:
         self._config, self._readiness = config, readiness
-        self.known = False
+        self.is_known = False
         self.system = ""
 
-    def check(self, stored: PostgresOffset, go_on: Callable[[], object]) -> HeadraceError | None:
+    def believe(self, offset: PostgresOffset) -> None:
+        """The position was made, or found, in this process."""
+        self.is_known, self.system = True, offset.system
+
+    def check(
+        self, stored: PostgresOffset, snapshot: OpenSnapshot[PostgresPosition] | None
+    ) -> HeadraceError | None:
         """Server, slot and publication still fit. Returns why the log is gone, when snapshot.mode
         or offset.mismatch.strategy has an answer to that.
 
-        `go_on` is called for an unfinished snapshot, before its slot is asked for: the next
-        attempt may have dropped it already.
+        An unfinished `snapshot` is asked whether it can go on before its slot is asked for: the
+        next attempt may have dropped it already. Raises AttemptOver.
         """
-        if self.known:
+        if self.is_known:
             return None
         connection, tables = self._readiness.prepare()
         try:
             self.system = self._readiness.cluster(connection)
             check_system(stored, self.system)
-            if stored.snapshot is not None:
-                go_on()
+            if stored.snapshot is not None and snapshot is not None:
+                if not stored.snapshot.blocking:
+                    self._check_mode()
+                snapshot.resumed(stored.snapshot)
             if self._readiness.rule.streams:
                 lost = self.lost(connection, stored)
                 if lost is not None:
@@ -58,7 +66,7 @@ class StoredPosition:
                 self._readiness.set_identities(connection, tables)
                 ensure_publication(connection, self._config, names)
                 self._readiness.check_published(connection, tables, first=False)
-            self.known = True
+            self.is_known = True
             return None
         finally:
             connection.close()
@@ -91,7 +99,7 @@ class StoredPosition:
         if lost is not None and not self.follows(lost, start):
             raise lost
 
-    def check_mode(self) -> None:
+    def _check_mode(self) -> None:
         """Refuses an unfinished snapshot where snapshot.mode takes none."""
         if not self._readiness.rule.at_first:
             raise HeadraceError(

@@ -1,10 +1,10 @@
-"""Compiled cell encoders: the text PostgreSQL sends for a value becomes JSON text.
+"""Compiled cell encoders: a value's canonical text becomes JSON text.
 
 `encode` writes one non-null cell and is what the converters call; the `put_*` kernels write the
 other parts of an event. Everything works on addresses (see `headrace.connect.kernels.memory`): the
 input needs `PADDING` readable bytes behind it, the output `6 * length + 64` writable bytes. Any
-bytes are safe: text that does not have the form PostgreSQL gives it is answered with -1, never read
-or written out of bounds. The answer -1 also stands for values outside the common case, which
+bytes are safe: text that does not have its canonical form is answered with -1, never read or
+written out of bounds. The answer -1 also stands for values outside the common case, which
 `headrace.converters.json.values.render_cell` renders exactly.
 
 JSON is written as Kafka Connect's JsonConverter (Jackson) writes it.

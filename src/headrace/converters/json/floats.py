@@ -1,7 +1,7 @@
-"""Compiled encoders for floating point numbers, from PostgreSQL's text to Java's.
+"""Compiled encoders for floating point numbers, from their canonical text to Java's.
 
-Part of `headrace.converters.json.cells`, whose rules on memory hold here too. PostgreSQL sends the
-shortest text that reads back as the number; Java prints the same digits in another notation
+Part of `headrace.converters.json.cells`, whose rules on memory hold here too. A canonical text is
+the shortest one that reads back as the number; Java prints the same digits in another notation
 (`Double.toString`), but for a few numbers, which are left to Python.
 """
 
@@ -57,9 +57,9 @@ def _put_special(address, length, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def _has_shorter_midpoint(value, power, count, exponent):  # type: ignore[no-untyped-def]
-    """Whether Java prints fewer digits than PostgreSQL for the `real` nearest to this number.
+    """Whether Java prints fewer digits than the canonical text for the `real` nearest to this.
 
-    PostgreSQL never prints a number midway between two floats; Java does when that is shorter and
+    A canonical text is never a number midway between two floats; Java does when that is shorter and
     reads back as this float. It takes a float above 2**24 with an even last bit.
     """
     # Above that, a midpoint (25 bits times a power of two) has nine digits or more.
@@ -85,7 +85,7 @@ def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
 
     `digits` is 17 for a double, 9 for a real and 15 for a numeric that becomes a double: that
     many decimal digits always survive the way through a double. -1 where Java's shortest text may
-    have other digits than PostgreSQL's: the numbers nearest to zero (Java has at least two
+    have other digits than the canonical one: the numbers nearest to zero (Java has at least two
     digits), and large ones that lie beside a shorter midpoint of two floats.
     """
     position = address

@@ -1,4 +1,4 @@
-"""Compiled encoders for integers and decimals, from PostgreSQL's text.
+"""Compiled encoders for integers and decimals, from their canonical texts.
 
 Part of `headrace.converters.json.cells`, whose rules on memory hold here too. Eight digits are
 handled at once in a 64-bit integer, first character in the lowest byte.

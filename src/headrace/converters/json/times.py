@@ -1,4 +1,4 @@
-"""Compiled encoders for dates and times, from PostgreSQL's ISO text in a session at UTC.
+"""Compiled encoders for dates and times, from their canonical texts (ISO, at UTC).
 
 Part of `headrace.converters.json.cells`, whose rules on memory hold here too. BC dates, years of
 five digits and infinity have another form and are answered with `NO_TIME`.

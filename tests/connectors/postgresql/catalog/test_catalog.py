@@ -55,9 +55,12 @@ def test_columns_come_with_what_their_schema_needs(database: Database, catalog: 
     table = described(database, catalog)
     assert [c.name for c in table.columns] == ["a", "b", "c", "d", "e"]
     assert table.not_null == {"a", "c", "e"}
-    assert table.defaults == {"b": "1.5", "c": "nextval('public.t_c_seq'::regclass)"}
+    assert {c.name: c.default for c in table.columns if c.default} == {
+        "b": "1.5",
+        "c": "nextval('public.t_c_seq'::regclass)",
+    }
     assert [c.name for c in table.columns if c.generated] == ["d"]
-    assert table.columns[1].typmod == ((5 << 16) | 2) + 4
+    assert table.columns[1].type.typmod == ((5 << 16) | 2) + 4
 
 
 @pytest.mark.parametrize(
@@ -96,9 +99,9 @@ def test_the_partitions_that_hold_rows_are_the_leaves(database: Database, catalo
     )
     root = described(database, catalog, "p")
     assert root.partitioned
-    assert [(leaf[2], leaf[4]) for leaf in root.leaves] == [("a1", 11), ("b1", 5)]
+    assert [(leaf.name, leaf.rows) for leaf in root.leaves] == [("a1", 11), ("b1", 5)]
     inner = described(database, catalog, "b1")
-    assert [leaf[2] for leaf in inner.leaves] == ["b1"]
+    assert [leaf.name for leaf in inner.leaves] == ["b1"]
     roots = catalog.partition_roots()
     assert roots[inner.oid] == roots[described(database, catalog, "b").oid] == root.oid
 
@@ -110,7 +113,7 @@ def test_the_text_of_a_type_follows_domains_arrays_and_enums(
         "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN d1 AS numeric(6, 2);"
         "CREATE DOMAIN d2 AS d1; CREATE TABLE t (a mood, b mood[], c d2, d int[], e int2vector)"
     )
-    facts = [catalog.type_facts(c.type_oid) for c in described(database, catalog).columns]
+    facts = [c.type.facts for c in described(database, catalog).columns]
     mood, moods, domain, numbers, vector = facts
     assert (mood.kind, mood.labels, mood.schema) == ("e", ("sad", "ok"), "public")
     assert moods.element == mood

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -15,20 +15,20 @@ from hypothesis import strategies as st
 from headrace.connect.kernels.memory import PADDING
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.events import (
-    ColumnFacts,
-    PostgresSettings,
-    PostgresSource,
-    RelationFacts,
-)
-from headrace.connectors.postgresql.key_columns import KeyColumns, KeyRendering
-from headrace.connectors.postgresql.key_hashes import key_hashes
+from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.types.options import PostgresTypeOptions as TypeOptions
+from headrace.connectors.postgresql.types.resolve import PostgresType
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError
+from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.streaming.facts import shape_of
+from headrace.streaming.key_columns import KeyColumns, KeyRendering
+from headrace.streaming.key_hashes import key_hashes
+from tests.connectors.postgresql.facts import KEYS
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,
@@ -158,7 +158,7 @@ def shown(value: Value) -> bytes:
 
 def relation(*columns: tuple[Kind, bool]) -> RelationFacts:
     facts = [
-        ColumnFacts(f"k{number}", kind.type, kind.typmod, nullable, kind.default)
+        ColumnFacts(f"k{number}", PostgresType(kind.type, kind.typmod), nullable, kind.default)
         for number, (kind, nullable) in enumerate(columns)
     ]
     return RelationFacts("public", "t", "s.public.t", tuple(facts), tuple(c.name for c in facts))
@@ -194,7 +194,7 @@ def check(
     facts: RelationFacts, options: JsonOptions, mode: TypeOptions, rows: Sequence[Row]
 ) -> None:
     """Every row as an insert, in a chunk, and every update of one to another."""
-    rendering = KeyRendering(mode, options)
+    rendering = KeyRendering(replace(SETTINGS[mode], converting="skip"), options)
     keys = KeyColumns(facts, rendering)
     width = [len(facts.columns)]
     images = [image(*map(shown, row)) for row in rows]
@@ -279,6 +279,9 @@ def test_numbers_are_one_key_exactly_when_they_render_the_same(
 def test_two_tables_with_one_topic_share_the_hashes_of_equal_keys() -> None:
     hashes = set()
     for kind in (of("int4"), of("int8"), of("oid")):
-        keys = KeyColumns(relation((kind, False)), KeyRendering())
+        keys = KeyColumns(
+            relation((kind, False)),
+            KEYS,
+        )
         hashes |= set(Index(begin(9) + insert(0, image(cell(b"7"))), [1], keys=keys).rows["hash"])
     assert len(hashes) == 1

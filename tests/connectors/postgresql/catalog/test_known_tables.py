@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogReading, CatalogTable
-from headrace.connectors.postgresql.catalog.known_tables import KnownTables, sees
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
+from headrace.connectors.postgresql.catalog.known_tables import KnownTables
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
     RelationColumn,
     RelationMessage,
     relations_ahead,
 )
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
+from headrace.connectors.postgresql.visibility import VisibleTransactions
 
 MESSAGE = RelationMessage(7, "public", "t", "d", (RelationColumn("id", 23, -1, True),))
 
@@ -30,11 +31,11 @@ def test_ids_of_the_log_are_compared_across_wrap_arounds(
     xid = end + distance
     ids = sorted(end - back for back in running if end - back > 0)
     snapshot = f"{min([end, *ids])}:{end}:{','.join(map(str, ids))}"
-    assert sees(snapshot, xid & 0xFFFFFFFF) == (xid < end and xid not in ids)
+    assert VisibleTransactions(snapshot).sees(xid & 0xFFFFFFFF) == (xid < end and xid not in ids)
 
 
 def reading(snapshot: str) -> CatalogReading:
-    table = CatalogTable(7, "public", "t", False, "d", (), ("id",))
+    table = CatalogTable("public", "t", (), ("id",), oid=7)
     return CatalogReading(snapshot, {7: table}, {23: TypeFacts(23, "int4")})
 
 

@@ -20,13 +20,10 @@ WRITES = (
 )
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, code text NOT NULL, v text);"
-        "INSERT INTO t VALUES (1, 'c1', 'old'), (2, 'c2', 'old')"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, code text NOT NULL, v text);"
+    "INSERT INTO t VALUES (1, 'c1', 'old'), (2, 'c2', 'old')"
+)
 
 
 def write(database: Database, number: int) -> None:

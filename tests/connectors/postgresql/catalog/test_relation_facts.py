@@ -73,8 +73,7 @@ def asked_by_start_and_stream(
     with queries(monkeypatch) as asked:
         reader.step()
         insert_everywhere(database, tables)
-        while len(reader.records) < len(tables):
-            reader.step(5)
+        reader.step_until(lambda: len(reader.records) >= len(tables))
         reader.stop()
     return len(asked)
 
@@ -96,8 +95,7 @@ def test_a_transaction_over_new_tables_is_described_in_few_queries(
     reader = Reader(database.properties() | NO_ROWS)
     reader.step()
     insert_everywhere(database, range(1))
-    while not reader.records:
-        reader.step(5)
+    reader.step_until(lambda: reader.records)
     with queries(monkeypatch) as asked:
         database.execute("CREATE SCHEMA s")
         make_tables(database, range(1, 101))
@@ -105,8 +103,7 @@ def test_a_transaction_over_new_tables_is_described_in_few_queries(
             "BEGIN; " + "".join(f"INSERT INTO t{n} VALUES (2);" for n in range(1, 101)) + "COMMIT"
         )
         count = len(asked)
-        while len(reader.records) < 101:
-            reader.step(5)
+        reader.step_until(lambda: len(reader.records) >= 101)
         described = [q for q in asked[count:] if "pg_attribute" in q]
     reader.stop()
     assert len(described) <= 10
@@ -170,24 +167,22 @@ def test_the_server_is_answered_while_the_catalogue_is_locked(database: Database
     reader = Reader(database.properties(status_update_interval_ms="100") | NO_ROWS)
     reader.step()
     insert_everywhere(database, range(1))
-    while not reader.records:
-        reader.step(5)
+    reader.step_until(lambda: reader.records)
     make_tables(database, range(1, 2))
     blocker = database.connect()
     blocker.execute("BEGIN; LOCK TABLE pg_catalog.pg_description IN ACCESS EXCLUSIVE MODE")
     insert_everywhere(database, range(1, 2))
     thread = in_thread(lambda: reader.step(60))
     try:
-        wait_for(lambda: waits_for_the_catalogue(database), 60)
+        wait_for(lambda: waits_for_the_catalogue(database))
         for _ in range(3):
             before = reply_time(database)
-            wait_for(lambda before=before: reply_time(database) > before, 20)
+            wait_for(lambda before=before: reply_time(database) > before)
         assert waits_for_the_catalogue(database)
     finally:
         blocker.close()
     thread.join(60)
-    while len(reader.records) < 2:
-        reader.step(5)
+    reader.step_until(lambda: len(reader.records) >= 2)
     reader.stop()
     assert [key for key, *_ in keys(reader.records)] == ['{"id":1}', '{"id":1}']
 
@@ -197,18 +192,17 @@ def test_closing_does_not_wait_for_a_locked_catalogue(database: Database) -> Non
     reader = Reader(database.properties() | NO_ROWS)
     reader.step()
     insert_everywhere(database, range(1))
-    while not reader.records:
-        reader.step(5)
+    reader.step_until(lambda: reader.records)
     make_tables(database, range(1, 2))
     blocker = database.connect()
     blocker.execute("BEGIN; LOCK TABLE pg_catalog.pg_description IN ACCESS EXCLUSIVE MODE")
     insert_everywhere(database, range(1, 2))
     try:
         reader.open().poll(reader.offsets[-1], timedelta(milliseconds=10))
-        wait_for(lambda: waits_for_the_catalogue(database), 60)
+        wait_for(lambda: waits_for_the_catalogue(database))
         stopped = in_thread(reader.stop)
-        wait_for(lambda: not stopped.is_alive(), 60)
-        wait_for(lambda: not sessions(database), 60)
+        wait_for(lambda: not stopped.is_alive())
+        wait_for(lambda: not sessions(database))
     finally:
         blocker.close()
 
@@ -221,11 +215,10 @@ def test_no_session_is_left_when_the_connector_closes(database: Database) -> Non
         reader.step()
         make_tables(database, range(2, 3))
         insert_everywhere(database, range(3))
-        while len(reader.records) < 3:
-            reader.step(5)
-        kept = vars(reader.open())["_streaming"]  # as something in a cycle would
+        reader.step_until(lambda: len(reader.records) >= 3)
+        kept = vars(reader.open())["_stream"]  # as something in a cycle would
         reader.stop()
-        wait_for(lambda: not sessions(database), 30)
+        wait_for(lambda: not sessions(database))
         del kept
     finally:
         gc.enable()
@@ -298,8 +291,7 @@ def test_what_the_log_does_not_tell_is_asked_for_again_after_a_change(database: 
         if change:
             database.execute(change)
         database.execute(f"INSERT INTO t VALUES ({number}, 1)")
-        while len(reader.records) <= number:
-            reader.step(5)
+        reader.step_until(lambda number=number: len(reader.records) > number)
     reader.stop()
     ordered = sorted(reader.records, key=lambda record: record["sequence"])
     fields = []

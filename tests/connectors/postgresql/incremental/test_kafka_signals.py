@@ -22,13 +22,10 @@ pytestmark = pytest.mark.postgres
 READ_T = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, v text);"
-        "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, v text);"
+    "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i"
+)
 
 
 @pytest.fixture
@@ -115,9 +112,10 @@ def test_a_signal_is_heeded_once_whenever_the_process_dies(
     wait_for(lambda: reader.plan() != reader.offsets[-1])
     reader.restart()
     until(reader, lambda: len(read_ids(reader)) == 30)
+    reader.drain().restart()
+    send(kafka, topic, note("behind it"))
+    until(reader, lambda: place(reader) == [[topic, 0, 2]])
     reader.drain()
-    reader.restart()
-    reader.drain(1.5)
     assert read_ids(reader) == list(range(1, 31))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import headrace
-from tests.connectors.postgresql.harness import Reader, wait_for
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.kafka import KafkaServer
 from tests.servers.postgresql import Database
 
@@ -68,14 +68,14 @@ def tables(database: Database) -> Iterator[Database]:
     database.execute("DROP SCHEMA schema1, schema2, myschema CASCADE")
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "topic.prefix": "test_connector",
         "schema.include.list": "public,schema1,schema2",
         "snapshot.mode": "no_data",
         "signal.data.collection": "myschema.debezium_signal",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def until_passed(reader: Reader, database: Database) -> None:
         waits = "tables" in signals or "blocking" in signals or "snapshot" in reader.offsets[-1]
         return not waits and any(e.get("op") == "c" for e in reader.events())
 
-    wait_for(done, 60)
+    wait_for(done)
 
 
 INSERT = "INSERT INTO myschema.debezium_signal (id, type, data) "
@@ -291,7 +291,7 @@ def test_examples_that_pause_and_resume_an_incremental_snapshot(
 ) -> None:
     reader = opened(properties(tables, incremental__snapshot__chunk__size="1"))
     tables.execute(f"BEGIN; {STARTS}; {INSERT} VALUES ('d139b9b7', 'pause-snapshot', NULL); COMMIT")
-    wait_for(lambda: (reader.step(0.1), read(reader) == OPEN)[1], 60)
+    wait_for(lambda: (reader.step(0.1), read(reader) == OPEN)[1])
     reader.drain()
     assert read(reader) == OPEN
     tables.execute(f"{INSERT} VALUES ('d139b9b8', 'resume-snapshot', NULL)")
@@ -383,7 +383,7 @@ def test_every_example_of_a_kafka_message(
     )
     for number, (message, rows) in enumerate(MESSAGES, 1):
         kafka.send(topic, ("test_connector", message))
-        wait_for(lambda: heeded(reader, topic) == number, 60)  # noqa: B023
+        wait_for(lambda: heeded(reader, topic) == number)  # noqa: B023
         until_passed(reader, tables)
         assert read(reader) == rows, message
         reader.records.clear()
@@ -417,11 +417,11 @@ def test_the_single_condition_comes_by_the_file_and_from_here_too(
     }
     expected = rows_of(schema1__products=[1, 3, 5], schema1__table1=[2])
     file.write_text(json.dumps({"type": "execute-snapshot", "data": data}) + "\n")
-    wait_for(lambda: (reader.step(), read(reader) == expected)[1], 30)
+    wait_for(lambda: (reader.step(), read(reader) == expected)[1])
     until_passed(reader, tables)
     reader.records.clear()
     headrace.signal(given, "execute-snapshot", data)
-    wait_for(lambda: (reader.step(), read(reader) == expected)[1], 30)
+    wait_for(lambda: (reader.step(), read(reader) == expected)[1])
 
 
 def test_a_member_that_nobody_reads_is_named(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.connectors.postgresql.harness import Reader, wait_for
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -21,35 +21,24 @@ SLOW = "(([a-z_.]+)+)+!"
 DEEP = "[" * 100_000
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE u (id int PRIMARY KEY);"
-        f"CREATE TABLE {LONG_NAME} (id int PRIMARY KEY);"
-        "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
-        "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i;"
-        "INSERT INTO u SELECT generate_series(1, 3)"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE u (id int PRIMARY KEY);"
+    f"CREATE TABLE {LONG_NAME} (id int PRIMARY KEY);"
+    "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
+    "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i;"
+    "INSERT INTO u SELECT generate_series(1, 3)"
+)
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "table.include.list": f"public\\.(t|u|{LONG_NAME})",
         "snapshot.mode": "no_data",
         "signal.data.collection": "public.signals",
         "notification.enabled.channels": "sink",
         "notification.sink.topic.name": "notifications",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
-
-
-@pytest.fixture
-def reader(tables: Database) -> Iterator[Reader]:
-    found = Reader(properties(tables))
-    found.step()
-    yield found
-    found.stop()
+)
 
 
 def ask(database: Database, kind: str, data: Any) -> None:
@@ -108,10 +97,10 @@ def test_a_signal_that_cannot_be_understood_is_logged_and_passed_over(
 ) -> None:
     ask(tables, kind, data)
     tables.execute("INSERT INTO t VALUES (100, 'behind the signal')")
-    wait_for(lambda: reader.step() and created(reader) == [100], 60)
+    wait_for(lambda: reader.step() and created(reader) == [100])
     reader.restart()
     tables.execute("INSERT INTO t VALUES (101, 'behind the restart')")
-    wait_for(lambda: reader.step() and created(reader) == [100, 101], 60)
+    wait_for(lambda: reader.step() and created(reader) == [100, 101])
     assert "is ignored" in caplog.text
     assert reason in caplog.text
     assert read(reader) == []
@@ -127,7 +116,7 @@ def test_a_wrong_stop_leaves_the_snapshot_alone_that_is_being_read(
             (json.dumps(execute()),),
         )
         connection.commit()
-    wait_for(lambda: reader.step() and len(read(reader)) == 30, 60)
+    wait_for(lambda: reader.step() and len(read(reader)) == 30)
     assert "signal 2 is ignored" in caplog.text
 
 
@@ -141,7 +130,7 @@ def test_a_wrong_stop_in_a_stored_offset_is_passed_over(
     pending = [["public.t", "1", None, None]]
     stored["signals"] = {"tables": pending, "after": None, "maximum": None, "scanned": 0}
     stored["signals"]["stops"] = [["("], ["public.u"], ["(?=x)"]]
-    wait_for(lambda: reader.step() and len(read(reader)) == 30, 60)
+    wait_for(lambda: reader.step() and len(read(reader)) == 30)
     assert "'(' is not a regular expression" in caplog.text
 
 
@@ -155,7 +144,7 @@ def test_a_row_of_a_signal_table_that_lost_columns_is_passed_over(
     rest = "'1'" if "type" in columns else "'1', 'log'"
     tables.execute(f"INSERT INTO signals VALUES ({rest})")
     tables.execute("INSERT INTO t VALUES (100, 'behind the signal')")
-    wait_for(lambda: reader.step() and created(reader) == [100], 60)
+    wait_for(lambda: reader.step() and created(reader) == [100])
     assert "signal 1 is ignored" in caplog.text
 
 
@@ -190,11 +179,11 @@ def test_a_filter_that_the_server_cannot_run_ends_its_table_only(
         },
     )
     tables.execute("INSERT INTO t VALUES (100, 'behind the signal')")
-    wait_for(lambda: reader.step() and created(reader) == [100], 60)
-    wait_for(lambda: (reader.step(), read(reader, "u") == [1, 2, 3])[1], 60)
+    wait_for(lambda: reader.step() and created(reader) == [100])
+    wait_for(lambda: (reader.step(), read(reader, "u") == [1, 2, 3])[1])
     reader.restart()
     tables.execute("INSERT INTO t VALUES (101, 'behind the restart')")
-    wait_for(lambda: reader.step() and created(reader) == [100, 101], 60)
+    wait_for(lambda: reader.step() and created(reader) == [100, 101])
     if condition != "id > 0 -- and nothing":
         assert "public.t is not read" in caplog.text
         assert set(read(reader)) <= {1, 2}
@@ -209,10 +198,10 @@ def test_an_error_that_nobody_thought_of_is_logged_and_the_signal_passed_over(
     def fails(*_: object) -> None:
         raise KeyError("nobody thought of it")
 
-    monkeypatch.setattr("headrace.connectors.postgresql.signals.parse_action", fails)
+    monkeypatch.setattr("headrace.signals.heeding.parse_action", fails)
     ask(tables, "execute-snapshot", execute())
     tables.execute("INSERT INTO t VALUES (100, 'behind the signal')")
-    wait_for(lambda: reader.step() and created(reader) == [100], 60)
+    wait_for(lambda: reader.step() and created(reader) == [100])
     assert "nobody thought of it" in caplog.text
     assert read(reader) == []
 
@@ -256,7 +245,7 @@ def test_an_expression_that_backtracks_does_not_hold_the_stream(
         connection.execute("INSERT INTO t VALUES (100, 'behind the signal')")
         connection.commit()
     with at_most(60):
-        wait_for(lambda: reader.step() and created(reader) == [100], 60)
+        wait_for(lambda: reader.step() and created(reader) == [100])
 
 
 def test_a_line_of_the_signal_file_is_no_line_feed_of_another_alphabet(

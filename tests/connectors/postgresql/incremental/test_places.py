@@ -16,14 +16,11 @@ HEARTBEATS = "__debezium-heartbeat.headrace"
 NOTIFICATIONS = "notifications"
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, v text);"
-        "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
-        "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, v text);"
+    "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
+    "INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 30) i"
+)
 
 
 @pytest.fixture

@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 
 from headrace.connect.images import make_image
-from headrace.connect.rows import ROW
-from headrace.connectors.postgresql import window as windows
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import ColumnFacts, RelationFacts
-from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.window import Chunk, Snapshot8, Window
+from headrace.connect.rows import ROW, TRANSACTION
+from headrace.connectors.postgresql import key_columns
+from headrace.connectors.postgresql.visibility import VisibleTransactions
+from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
+from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
+from headrace.snapshots.incremental.window import Window
+from tests.connectors.postgresql.facts import KEYS, column
 
 COLUMNS = 100
 
 
 def facts() -> RelationFacts:
     names = [f"c{number}" for number in range(COLUMNS)]
-    columns = tuple(ColumnFacts(n, TypeFacts(25, "text"), -1, True, None) for n in names)
+    columns = tuple(column(n, "text", 25) for n in names)
     return RelationFacts("public", "t", "s.public.t", columns, ("c0",))
 
 
@@ -37,19 +38,24 @@ def test_facts_are_not_hashed_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
         np.frombuffer(b"".join(images), np.uint8),
         np.cumsum([0, *map(len, images)], dtype=np.int64),
         np.array(keys, np.uint64),
+        KEYS,
     )
-    window = Window(Chunk(Pending("public.t", "s1"), rows, Snapshot8("10:10:"), 0), rows)
+    window = Window(
+        ReadChunk(Pending("public.t", "s1"), rows, VisibleTransactions("10:10:"), 0), rows
+    )
     events = np.zeros(len(images), ROW)
     events["hash"] = list(keys)
     events["new"] = list(keys)
+    transactions = np.zeros(1, TRANSACTION)
+    transactions["xid"] = 20
     version = facts()
     hashed = mock.Mock(side_effect=lambda _: 0)
     monkeypatch.setattr(RelationFacts, "__hash__", lambda self: hashed(self))
-    with mock.patch.object(windows, "KeyColumns", wraps=windows.KeyColumns) as made:
+    with mock.patch.object(key_columns, "KeyColumns", wraps=key_columns.KeyColumns) as made:
         for row in events:
             window.events(
                 row.reshape(1),
-                np.array([20]),
+                transactions,
                 lambda _: version,
                 lambda address: memoryview(images[address - 1]),
                 opened=True,

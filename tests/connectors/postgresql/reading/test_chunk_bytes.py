@@ -7,26 +7,22 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.postgresql import lanes
-from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.reading import key_ranges
-from tests.connectors.postgresql.harness import Reader, wait_for
+from headrace.connectors.postgresql.reading import chunk_source, key_ranges
+from headrace.snapshots.incremental.rows import ChunkRows
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
 WIDE = 250_000
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE wide (id int PRIMARY KEY, v text);"
-        "ALTER TABLE wide ALTER v SET STORAGE EXTERNAL;"
-        "CREATE TABLE behind (id int PRIMARY KEY);"
-        "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
-        "INSERT INTO behind SELECT generate_series(1, 5)"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE wide (id int PRIMARY KEY, v text);"
+    "ALTER TABLE wide ALTER v SET STORAGE EXTERNAL;"
+    "CREATE TABLE behind (id int PRIMARY KEY);"
+    "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
+    "INSERT INTO behind SELECT generate_series(1, 5)"
+)
 
 
 @pytest.fixture
@@ -39,18 +35,18 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[ChunkRows]:
         found.append(original(*given))
         return found[-1]
 
-    monkeypatch.setattr(lanes, "read_range", watched)
+    monkeypatch.setattr(chunk_source, "read_range", watched)
     return found
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "table.include.list": "public\\.(wide|behind)",
         "snapshot.mode": "no_data",
         "signal.data.collection": "public.signals",
         "headrace.range.max.bytes": "16MB",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 def fill(database: Database, first: int, last: int, size: int) -> None:
@@ -74,7 +70,7 @@ def read_all(given: dict[str, str], database: Database) -> list[int]:
         ]
 
     try:
-        wait_for(lambda: (reader.step(), len(read("behind")) == 5)[1], 120)
+        wait_for(lambda: (reader.step(), len(read("behind")) == 5)[1])
     finally:
         reader.stop()
     sizes = dict(database.execute("SELECT id, length(v) FROM wide"))
@@ -158,14 +154,14 @@ def test_a_chunk_that_was_cut_is_read_again_after_a_restart(
     def inserts() -> list[dict[str, Any]]:
         return reader.offsets[-1].get("signals", {}).get("inserts", [])
 
-    wait_for(lambda: (reader.step(), inserts())[1], 60)
+    wait_for(lambda: (reader.step(), inserts())[1])
     first = keys()
     end = reader.offsets.pop()
     reader.restart()
     again = reader.read(end)
     assert [json.loads(r["key"])["id"] for r in again if '"op":"r"' in r["value"]] == first
     reader.offsets.append(end)
-    wait_for(lambda: (reader.restart().step(), len(keys()) >= 60)[1], 120)
+    wait_for(lambda: (reader.restart().step(), len(keys()) >= 60)[1])
     reader.stop()
     assert keys() == list(range(1, 61))
     assert any(rows.cut for rows in chunks)

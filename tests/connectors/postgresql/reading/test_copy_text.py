@@ -13,31 +13,13 @@ from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.postgresql.reading.copy_text import Status, transcode, transcode_rows
+from tests.connectors.postgresql.reading.copy_rows import Row, copy_row, image
 
 CANARY = 0xA5
-ESCAPES = {8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 92: b"\\"}
 
-Row = list[bytes | None]
 cells = st.none() | st.binary(max_size=40).map(lambda data: data.replace(b"\0", b""))
 special_cells = st.none() | st.text("\t\n\\Nab\r\v\f\b", max_size=40).map(str.encode)
 rows_of_cells = st.lists(cells | special_cells, min_size=1, max_size=40)
-
-
-def copy_row(row: Row) -> bytes:
-    """A row as the server writes it."""
-    texts = (
-        b"\\N"
-        if cell is None
-        else b"".join(b"\\" + ESCAPES[byte] if byte in ESCAPES else bytes([byte]) for byte in cell)
-        for cell in row
-    )
-    return b"\t".join(texts) + b"\n"
-
-
-def image(row: Row) -> bytes:
-    parts = [struct.pack("!h", len(row))]
-    parts += [b"n" if cell is None else b"t" + struct.pack("!i", len(cell)) + cell for cell in row]
-    return b"".join(parts)
 
 
 def transcoded(text: bytes, columns: int, room: int | None = None) -> bytes | Status:

@@ -129,7 +129,7 @@ def test_a_row_that_is_gone_is_an_error_when_asked_for(table: Database) -> None:
             "TRUNCATE t",
             **{"again.reselect.error.handling.mode": "fail"},
         )
-    assert raised.value.code == "postgresql.reselect_failed"
+    assert raised.value.code == "relational.reselect_failed"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace.connectors.postgresql.key_columns import KeyScratch
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
@@ -15,6 +14,7 @@ from headrace.connectors.postgresql.replication.pgoutput_reader import (
     ReaderOptions,
 )
 from headrace.spool.spool import Spool
+from headrace.streaming.key_columns import KeyScratch
 from headrace.streaming.reader import LogReader, Received
 from headrace.streaming.receiver import Receiver
 from tests.connectors.postgresql.harness import wait_for

@@ -19,10 +19,7 @@ from tests.servers.postgresql import Database
 pytestmark = pytest.mark.postgres
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
-    return database
+TABLES = "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)"
 
 
 def properties(database: Database, interval: str) -> dict[str, str]:

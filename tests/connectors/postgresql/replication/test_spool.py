@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from headrace.connectors.postgresql.streaming import Streaming
 from headrace.spool import backpressure
-from tests.connectors.postgresql.harness import Reader, wait_for
+from headrace.streaming.streaming import Streaming
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -19,22 +19,19 @@ GENEROUS = 240.0
 """Seconds after which something that should end is called hanging."""
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE other (id int, v text);"
-        "CREATE TABLE documents (id int PRIMARY KEY, content bytea);"
-        "CREATE TABLE narrow (id int PRIMARY KEY)"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE other (id int, v text);"
+    "CREATE TABLE documents (id int PRIMARY KEY, content bytea);"
+    "CREATE TABLE narrow (id int PRIMARY KEY)"
+)
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "table.include.list": "public\\.(t|documents|narrow)",
         "snapshot.mode": "no_data",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 def write_filtered(database: Database, megabytes: int, transactions: int = 1) -> None:
@@ -177,7 +174,7 @@ def test_a_row_that_is_larger_than_the_spool_passes(
             "INSERT INTO documents VALUES (%s, convert_to(repeat('x', %s), 'UTF8'))",
             (number, size << 19),
         )
-    wait_for(lambda: reader.step() and len(reader.records) == len(sizes), 60)
+    wait_for(lambda: reader.step() and len(reader.records) == len(sizes))
     reader.stop()
     assert [event["after"]["id"] for event in reader.events()] == list(range(len(sizes)))
 
@@ -195,7 +192,7 @@ def test_a_receiver_that_waits_for_the_sink_says_so(
         reader.plan()  # and it is not delivered
         return any("headrace.spool.max.bytes" in record.message for record in caplog.records)
 
-    wait_for(warned, 60)
+    wait_for(warned)
     reader.stop()
 
 
@@ -209,7 +206,7 @@ def test_limits_and_barriers_hold_behind_segments_without_rows(tables: Database)
     write_filtered(tables, 80)
     head = int(tables.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")[0][0])
     receiver = streaming_of(reader).receiver
-    wait_for(lambda: receiver.received.complete >= head, 60)
+    wait_for(lambda: receiver.received.complete >= head)
     sizes, operations = [], []
     while reader.step():
         sizes.append(len(reader.records))
@@ -245,7 +242,7 @@ def test_the_spool_counts_its_index(tables: Database) -> None:
     tables.execute("DELETE FROM narrow")
     reader.plan(30.0)
     streaming = streaming_of(reader)
-    wait_for(lambda: streaming.receiver.blocked, 60)
+    wait_for(lambda: streaming.receiver.blocked)
     resident = sum(
         piece.segment.size
         + sum(table.nbytes for table in (piece.index.rows_now(), piece.index.ends_now()))

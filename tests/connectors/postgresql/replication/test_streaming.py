@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from headrace.connectors.postgresql.position import parse_lsn
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.harness import Reader, wait_for
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -25,23 +24,20 @@ WORKLOAD = (
 )
 
 
-@pytest.fixture
-def tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, v text, w int);"
-        "ALTER TABLE t ALTER v SET STORAGE EXTERNAL;"
-        "CREATE TABLE other (id int PRIMARY KEY);"
-        "CREATE TABLE keyless (a int); ALTER TABLE keyless REPLICA IDENTITY FULL"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, v text, w int);"
+    "ALTER TABLE t ALTER v SET STORAGE EXTERNAL;"
+    "CREATE TABLE other (id int PRIMARY KEY);"
+    "CREATE TABLE keyless (a int); ALTER TABLE keyless REPLICA IDENTITY FULL"
+)
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "table.include.list": "public\\.(t|keyless)",
         "snapshot.mode": "no_data",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 def run_workload(database: Database) -> None:
@@ -56,14 +52,6 @@ def run_workload(database: Database) -> None:
                     copy.write_row((number, f"copied {number}"))
         else:
             database.execute(statement)
-
-
-@pytest.fixture
-def reader(tables: Database) -> Iterator[Reader]:
-    found = Reader(properties(tables))
-    found.step()  # the slot
-    yield found
-    found.stop()
 
 
 def without_clock(record: dict) -> tuple:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.postgresql.reading.keeper import covers, parse_xids
+from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.harness import Reader
+from tests.connectors.postgresql.harness import Reader, properties_with
 from tests.servers.postgresql import Database
 
 KEYED = (
@@ -18,12 +18,12 @@ KEYED = (
 )
 
 
-def properties(database: Database, **more: str) -> dict[str, str]:
-    return database.properties() | {
+properties = properties_with(
+    {
         "headrace.snapshot.chunk.bytes": "40kB",
         "headrace.slices": "1",
-        **{name.replace("__", "."): value for name, value in more.items()},
     }
+)
 
 
 def table(database: Database, name: str = "t") -> dict[str, dict]:
@@ -260,8 +260,8 @@ def test_a_snapshot_covers_another_when_it_misses_nothing_that_the_other_sees(
         inside = sorted(x for x in running if x < end)
         return f"{min(inside, default=end)}:{end}:{','.join(map(str, inside))}"
 
-    old, new = text(old_end, old_running), text(31, new_running)
-    _, _, waiting = parse_xids(old)
-    seen_by_old = {x for x in range(1, old_end) if x not in waiting}
+    old = VisibleTransactions(text(old_end, old_running))
+    new = VisibleTransactions(text(31, new_running))
+    seen_by_old = {x for x in range(1, old_end) if x not in old.running}
     missed_by_new = set(new_running)
-    assert covers(old, new) == (not (seen_by_old & missed_by_new))
+    assert new.covers(old) == (not (seen_by_old & missed_by_new))

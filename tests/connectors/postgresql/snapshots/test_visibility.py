@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.rows import NULL
-from headrace.connectors.postgresql.reading import delivered
-from headrace.connectors.postgresql.reading.delivered import Delivered
-from headrace.connectors.postgresql.window import Snapshot8
+from headrace.connectors.postgresql import visibility
+from headrace.connectors.postgresql.visibility import DeliveredTransactions, VisibleTransactions
 
 WRAP = 1 << 32
 # Ids near the places where the 32-bit counter begins anew, and where its sign would change.
@@ -20,17 +19,17 @@ around = st.one_of(
 
 
 @st.composite
-def snapshots(draw: st.DrawFn) -> tuple[Snapshot8, frozenset[int]]:
+def snapshots(draw: st.DrawFn) -> tuple[VisibleTransactions, frozenset[int]]:
     xmax = draw(around)
     running = frozenset(draw(st.lists(st.integers(max(3, xmax - 40), xmax - 1), max_size=5)))
     xmin = min(running, default=xmax)
     text = f"{xmin}:{xmax}:{','.join(map(str, sorted(running)))}"
-    return Snapshot8(text), running
+    return VisibleTransactions(text), running
 
 
 @given(snapshots(), st.lists(st.integers(-(1 << 31) + 1, (1 << 31) - 1), min_size=1))
 def test_ids_of_the_log_are_the_nearest_64_bit_ids(
-    made: tuple[Snapshot8, frozenset[int]], distances: list[int]
+    made: tuple[VisibleTransactions, frozenset[int]], distances: list[int]
 ) -> None:
     snapshot, _ = made
     wide = np.array([snapshot.xmax + distance for distance in distances])
@@ -42,12 +41,12 @@ def test_ids_of_the_log_are_the_nearest_64_bit_ids(
 
 @given(snapshots(), st.lists(st.integers(-60, 60), min_size=1))
 def test_a_snapshot_hides_what_runs_or_begins_later(
-    made: tuple[Snapshot8, frozenset[int]], distances: list[int]
+    made: tuple[VisibleTransactions, frozenset[int]], distances: list[int]
 ) -> None:
     snapshot, running = made
     wide = [snapshot.xmax + distance for distance in distances]
     expected = [xid >= snapshot.xmax or xid in running for xid in wide]
-    assert snapshot.hides(np.array(wide) & (WRAP - 1)).tolist() == expected
+    assert snapshot.hides_ids(np.array(wide) & (WRAP - 1)).tolist() == expected
 
 
 class Server:
@@ -61,14 +60,16 @@ class Server:
         self.next += 1
         return self.next - 1
 
-    # What `Delivered` asks of a ChunkReader.
+    # What `DeliveredTransactions` asks.
 
     def next_xid(self) -> int:
         return self.next
 
-    def visible(self) -> Snapshot8:
+    def visible(self) -> VisibleTransactions:
         running = sorted(self.running)
-        return Snapshot8(f"{min([*running, self.next])}:{self.next}:{','.join(map(str, running))}")
+        return VisibleTransactions(
+            f"{min([*running, self.next])}:{self.next}:{','.join(map(str, running))}"
+        )
 
 
 @given(st.integers(WRAP - 20, WRAP + 5), st.data())
@@ -77,8 +78,8 @@ def test_delivered_transactions_are_visible_when_every_one_of_them_is(
 ) -> None:
     server = Server(first)
     earlier = {server.begin() for _ in range(data.draw(st.integers(0, 3)))}
-    known = Delivered(server)  # type: ignore[arg-type]
-    known.begin()
+    delivered = DeliveredTransactions(server)
+    delivered.begin()
     in_log: set[int] = set()
     for _ in range(data.draw(st.integers(1, 15))):
         match data.draw(st.sampled_from(["begin", "deliver", "end", "ask"])):
@@ -88,37 +89,37 @@ def test_delivered_transactions_are_visible_when_every_one_of_them_is(
                 # In the log, and no snapshot sees it yet.
                 xid = data.draw(st.sampled_from(sorted(server.running)))
                 in_log.add(xid)
-                known.add(np.array([xid & (WRAP - 1), NULL]))
+                delivered.add_ids(np.array([xid & (WRAP - 1), NULL]))
             case "end" if server.running:
                 server.running.discard(data.draw(st.sampled_from(sorted(server.running))))
             case "ask":
                 # What an earlier process delivered may be any transaction begun before.
                 expected = not server.running & (in_log | earlier)
-                assert known.are_visible() is expected
+                assert delivered.are_visible() is expected
                 if expected:
                     earlier.clear()
 
 
 def test_what_somebody_else_delivered_must_have_ended() -> None:
     server = Server(100)
-    known = Delivered(server)  # type: ignore[arg-type]
-    known.begin()
-    assert known.are_visible()
+    delivered = DeliveredTransactions(server)
+    delivered.begin()
+    assert delivered.are_visible()
     open_before = server.begin()
-    known.forget()
-    assert not known.are_visible()
+    delivered.forget()
+    assert not delivered.are_visible()
     server.running.discard(open_before)
     server.begin()
-    assert known.are_visible()
+    assert delivered.are_visible()
 
 
 def test_ids_that_are_settled_are_forgotten() -> None:
     server = Server(100)
-    known = Delivered(server)  # type: ignore[arg-type]
-    known.begin()
-    server.next += 3 * delivered._MOST
+    delivered = DeliveredTransactions(server)
+    delivered.begin()
+    server.next += 3 * visibility._SETTLES_AT
     for start in range(100, server.next, 1000):
-        known.add(np.arange(start, min(start + 1000, server.next)))
-        assert len(known._xids) <= delivered._MOST + 1000
-    assert known.are_visible()
-    assert len(known._xids) == 0
+        delivered.add_ids(np.arange(start, min(start + 1000, server.next)))
+        assert len(delivered._xids) <= visibility._SETTLES_AT + 1000
+    assert delivered.are_visible()
+    assert len(delivered._xids) == 0

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
-from headrace.connectors.postgresql.types.resolve import ColumnType, resolve
+from headrace.connectors.postgresql.types.options import PostgresTypeOptions as TypeOptions
+from headrace.connectors.postgresql.types.resolve import resolve
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
+from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.types.test_types import render_cell
+from headrace.relational.types.column_type import ColumnType
 
 STRUCTURED = TypeOptions(time_precision_mode="structured")
 NAMES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")

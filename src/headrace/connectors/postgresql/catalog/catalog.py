@@ -10,78 +10,34 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from headrace.connectors.postgresql.catalog.type_facts import NO_TYPMOD, TypeFacts
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
-from headrace.connectors.postgresql.replication.pgoutput_messages import (
-    RelationColumn,
-    RelationMessage,
-)
+from headrace.connectors.postgresql.types.resolve import PostgresType
+from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
+from headrace.relational.table import Column, Table
+from headrace.snapshots.tables import Leaf
 
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
-class CatalogColumn:
-    """A column as it is now; `default` is pg_get_expr, None for generated columns."""
+class CatalogColumn(Column):
+    """A column as it is now; `default` is pg_get_expr."""
 
-    name: str
-    number: int
-    type_oid: int
-    typmod: int
-    not_null: bool
-    default: str | None
-    generated: bool
-    comment: str | None = None
+    type: PostgresType
+    generated: bool = False
 
 
 @dataclass(frozen=True)
-class CatalogTable:
-    """An ordinary or partitioned table. `key` is the primary key in key order, else the columns
-    of a unique index without expressions, else empty; `leaves` are the partitions with rows
-    (the table itself when it is not partitioned) as (oid, schema, name, pages, rows)."""
+class CatalogTable(Table):
+    """An ordinary or partitioned table. `identity` is pg_class.relreplident; `leaves` are the
+    partitions with rows, or the table itself when it is not partitioned."""
 
-    oid: int
-    schema: str
-    table: str
-    partitioned: bool
-    identity: str
-    columns: tuple[CatalogColumn, ...]
-    key: tuple[str, ...]
-    leaves: tuple[tuple[int, str, str, int, int], ...] = ()
-
-    @property
-    def name(self) -> str:
-        """schema.table"""
-        return f"{self.schema}.{self.table}"
-
-    @cached_property
-    def column_names(self) -> frozenset[str]:
-        """Names of the columns."""
-        return frozenset(c.name for c in self.columns)
-
-    @cached_property
-    def not_null(self) -> frozenset[str]:
-        """Names of the columns that accept no null."""
-        return frozenset(c.name for c in self.columns if c.not_null)
-
-    @cached_property
-    def defaults(self) -> dict[str, str]:
-        """Default expressions by column."""
-        return {c.name: c.default for c in self.columns if c.default is not None}
-
-    @cached_property
-    def comments(self) -> dict[str, str]:
-        """Comments by column."""
-        return {c.name: c.comment for c in self.columns if c.comment is not None}
-
-
-def message_of(table: CatalogTable) -> RelationMessage:
-    """What the log would say of a table."""
-    columns = tuple(
-        RelationColumn(c.name, c.type_oid, c.typmod, c.name in table.key) for c in table.columns
-    )
-    return RelationMessage(table.oid, table.schema, table.table, "d", columns)
+    columns: tuple[CatalogColumn, ...] = ()
+    oid: int = 0
+    partitioned: bool = False
+    identity: str = "d"
+    leaves: tuple[Leaf, ...] = ()
 
 
 _TABLES = """
@@ -94,7 +50,7 @@ _CHOSEN = """ AND (c.oid = ANY (%s::oid[])
   OR (n.nspname, c.relname) IN (SELECT * FROM unnest(%s::name[], %s::name[])))
 """
 _COLUMNS = """
-SELECT a.attrelid, a.attname, a.attnum, a.atttypid, a.atttypmod,
+SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod,
        a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
        CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END,
        a.attgenerated <> '', col_description(a.attrelid, a.attnum)
@@ -226,7 +182,7 @@ class Catalog:
     def tables(self) -> list[CatalogTable]:
         """Every table of the database (without columns; see `describe`), partitions included."""
         return [
-            CatalogTable(oid, schema, table, partitioned, identity, (), ())
+            CatalogTable(schema, table, oid=oid, partitioned=partitioned, identity=identity)
             for oid, schema, table, partitioned, identity in self._rows(_TABLES)
         ]
 
@@ -308,29 +264,42 @@ def _read(
             schemas, tables = [name[0] for name in names], [name[1] for name in names]
             listed = _ask(connection, _TABLES + _CHOSEN, (oids, schemas, tables))
         present = [row[0] for row in listed]
-        columns: dict[int, list[CatalogColumn]] = {oid: [] for oid in present}
+        columns: dict[int, list[tuple[Any, ...]]] = {oid: [] for oid in present}
         keys: dict[int, tuple[str, ...]] = {}
-        leaves: dict[int, list[tuple[int, str, str, int, int]]] = {oid: [] for oid in present}
+        leaves: dict[int, list[Leaf]] = {oid: [] for oid in present}
         if present:
             for oid, *column in _ask(connection, _COLUMNS, (present,)):
-                columns[oid].append(CatalogColumn(*column))
+                columns[oid].append(tuple(column))
             keys = {oid: tuple(key or ()) for oid, key in _ask(connection, _KEYS, (present,))}
             chosen = {"oids": present, "sizes": sizes}
             for root, oid, schema, name, pages, rows, real in _ask(connection, _LEAVES, chosen):
-                leaf = oid, schema, name, max(pages, real), _rows_now(rows, pages, real)
+                leaf = Leaf(oid, schema, name, max(pages, real), _rows_now(rows, pages, real))
                 leaves[root].append(leaf)
-        needed = {column.type_oid for some in columns.values() for column in some}
+        needed = {int(column[1]) for some in columns.values() for column in some}
         known = _types(_ask(connection, _TYPES, (sorted(needed.union(types)),)))
     described = {
         oid: CatalogTable(
-            oid, schema, table, partitioned, identity,
-            tuple(columns[oid]), keys.get(oid, ()), tuple(leaves[oid]),
+            schema,
+            table,
+            tuple(_column(column, known) for column in columns[oid]),
+            keys.get(oid, ()),
+            oid,
+            partitioned,
+            identity,
+            tuple(leaves[oid]),
         )
         for oid, schema, table, partitioned, identity in listed
-    }  # fmt: skip
+    }
     return CatalogReading(
         snapshot, described, {oid: _no_type(oid) for oid in types if oid not in known} | known
     )
+
+
+def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColumn:
+    """A column from a row of `_COLUMNS` without its table."""
+    name, type_oid, typmod, not_null, default, generated, comment = row
+    declared = PostgresType(types.get(type_oid) or _no_type(type_oid), typmod)
+    return CatalogColumn(name, declared, not_null, default, comment, generated)
 
 
 def _types(rows: list[tuple[Any, ...]]) -> dict[int, TypeFacts]:

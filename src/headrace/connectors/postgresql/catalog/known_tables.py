@@ -13,21 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading
-from headrace.connectors.postgresql.reading.keeper import parse_xids
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
+from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.errors import HeadraceError
 
 VISIBLE_SECONDS = 1.0
 """How long a transaction's own changes of the catalogue are waited for. The log shows a commit
 before other sessions see it, and long before when it waits for a synchronous standby."""
 _CLOSING_SECONDS = 5
-
-
-def sees(snapshot: str, xid: int) -> bool:
-    """Whether a `txid_current_snapshot()` sees the transaction with this 32-bit id of the log."""
-    _, end, running = parse_xids(snapshot)
-    nearest = end + (xid - end + (1 << 31)) % (1 << 32) - (1 << 31)
-    return nearest < end and nearest not in running
 
 
 @dataclass(frozen=True)
@@ -38,7 +31,7 @@ class _Known:
     xid: int | None = None
 
     def holds_for(self, xid: int) -> bool:
-        return xid == self.xid or sees(self.reading.snapshot, xid)
+        return xid == self.xid or VisibleTransactions(self.reading.snapshot).sees(xid)
 
 
 class KnownTables:
@@ -116,7 +109,8 @@ class KnownTables:
                 types=[column.type_oid for message in asked for column in message.columns],
             )
             late = time.monotonic() > deadline
-            if late or self._closing or sees(reading.snapshot, xid):
+            visible = VisibleTransactions(reading.snapshot).sees(xid)
+            if late or self._closing or visible:
                 return _Known(reading, xid)
             time.sleep(0.01)
 

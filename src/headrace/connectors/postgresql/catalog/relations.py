@@ -2,67 +2,23 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts
-from headrace.connectors.postgresql.events import (
-    ColumnFacts,
-    MessageFacts,
-    RelationFacts,
-)
-from headrace.connectors.postgresql.key_columns import KeyColumns, KeyScratch
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog.known_tables import KnownTables
+from headrace.connectors.postgresql.catalog.logged_table import logged_table
+from headrace.connectors.postgresql.messages import MessageFacts
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
-from headrace.connectors.postgresql.unchanged import compared_columns
-from headrace.debezium.column_rules import NO_RULES, ColumnRules
-from headrace.debezium.keys import KeyRules
-from headrace.debezium.topics import TopicNames
-from headrace.errors import HeadraceError
+from headrace.debezium.naming.topics import topic_hash
+from headrace.relational.events import RelationFacts
 from headrace.streaming.facts import BorderFacts, EventSettings, Facts
-
-if TYPE_CHECKING:
-    from headrace.connectors.postgresql.capture import Capture
-    from headrace.connectors.postgresql.catalog.known_tables import KnownTables
-
-_BY_KEY = ("d", "i")
-"""Replica identities whose columns are NOT NULL and name one row."""
-
-
-class TableCatalog(Protocol):
-    """The part of the catalogue that a relation needs."""
-
-    def describe(self, oid: int) -> TableDescription | None:
-        """A table as it is now; None when it was dropped."""
-        ...
-
-    def named(self, schema: str, table: str) -> TableDescription | None:
-        """The table that has a name now."""
-        ...
-
-    def type_facts(self, oid: int) -> TypeFacts:
-        """A type as it is now."""
-        ...
-
-
-class TableDescription(Protocol):
-    """A table's columns by name, and its key."""
-
-    @property
-    def column_names(self) -> frozenset[str]: ...
-    @property
-    def not_null(self) -> frozenset[str]: ...
-    @property
-    def defaults(self) -> dict[str, str]: ...
-    @property
-    def comments(self) -> dict[str, str]: ...
-    @property
-    def key(self) -> tuple[str, ...]: ...
+from headrace.streaming.key_columns import KeyColumns, KeyScratch
+from headrace.streaming.unchanged import compared_columns
 
 
 class Relations:
@@ -109,7 +65,8 @@ class Relations:
             reading = self._tables.known(message, xid)
             if reading is None:
                 return None
-            facts = self._capture.relation(message, reading)
+            table = logged_table(message, reading)
+            facts = self._capture.relation(table, reading.describe(message.oid))
         else:
             facts = RelationFacts(message.schema, message.table, "", (), ())
         same = known is not None and self._seen[message.oid] == message
@@ -220,102 +177,3 @@ class Relations:
         while self.oids[2 * slot] not in (-1, oid):
             slot = (slot + 1) & mask
         self.oids[2 * slot : 2 * slot + 2] = (oid, index)
-
-
-def topic_hash(topic: str) -> int:
-    """What the hash of every key of a topic begins with."""
-    raw = topic.encode()
-    return (zlib.crc32(raw) << 31) ^ zlib.adler32(raw)
-
-
-def relation_facts(
-    message: RelationMessage,
-    description: TableDescription | None,
-    types: TableCatalog,
-    topics: TopicNames,
-    keys: KeyRules,
-    takes_column: ColumnFilter,
-    rules: ColumnRules = NO_RULES,
-    *,
-    comments: bool = False,
-) -> RelationFacts:
-    """Facts of a relation message and of the catalogue at this moment, which may be newer: what
-    the catalogue no longer knows is as the message says. `comments`: include.schema.comments."""
-    _refuse_case_twins(message)
-    names = [column.name for column in message.columns]
-    table = f"{message.schema}.{message.table}"
-    primary = key_of(message, description, types)
-    columns = []
-    for column in message.columns:
-        if description is None or column.name not in description.column_names:
-            filled = column.in_identity and message.identity in _BY_KEY
-        else:
-            filled = column.name in description.not_null
-        default = None if description is None else description.defaults.get(column.name)
-        named = f"{table}.{column.name}"
-        facts = types.type_facts(column.type_oid)
-        columns.append(
-            ColumnFacts(
-                column.name,
-                facts,
-                column.type_modifier,
-                nullable=not filled,
-                default=default,
-                captured=takes_column(named),
-                rule=rules.rule_for(named, f"{table}.{facts.name}"),
-                comment=description.comments.get(column.name)
-                if comments and description is not None
-                else None,
-            )
-        )
-    return RelationFacts(
-        message.schema,
-        message.table,
-        topics.data(message.schema, message.table),
-        tuple(columns),
-        keys.key_columns(table, names, primary),
-        key_fields=topics.key_fields(message.schema, message.table),
-    )
-
-
-def key_of(
-    message: RelationMessage, description: TableDescription | None, types: TableCatalog
-) -> tuple[str, ...]:
-    """The key of the rows behind `message`, in its order.
-
-    The catalogue may be newer, and the table may be gone. By default the replica identity is the
-    primary key, so the log tells which columns it had; their order, and keys that are no identity,
-    only the catalogue does: for a table that is gone, by the one that bears its name now.
-    """
-    names = {column.name for column in message.columns}
-    if description is None:
-        description = types.named(message.schema, message.table)
-        now = () if description is None else description.key
-        now = now if names.issuperset(now) else ()
-        trusts_log = message.identity in _BY_KEY
-    else:
-        now = description.key
-        trusts_log = message.identity == "d" or not names.issuperset(now)
-    then = tuple(column.name for column in message.columns if column.in_identity)
-    if trusts_log and message.identity in _BY_KEY and then and set(then) != set(now):
-        return then
-    return tuple(name for name in now if name in names)
-
-
-class ColumnFilter(Protocol):
-    """Whether a column (schema.table.column) is captured."""
-
-    def __call__(self, name: str, /) -> bool: ...
-
-
-def _refuse_case_twins(message: RelationMessage) -> None:
-    seen: dict[str, str] = {}
-    for column in message.columns:
-        twin = seen.setdefault(column.name.lower(), column.name)
-        if twin != column.name:
-            raise HeadraceError(
-                "postgresql.case_twins",
-                f"{message.schema}.{message.table} has the columns {twin} and {column.name}, "
-                "which differ by case only",
-                "Rename one of them, or exclude the table.",
-            )

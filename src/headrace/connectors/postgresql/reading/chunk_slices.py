@@ -12,7 +12,6 @@ import psycopg
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowTable, Sequences
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     connect,
@@ -20,12 +19,14 @@ from headrace.connectors.postgresql.connection import (
     settings_of_users,
     translate,
 )
-from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.filtered_rows import read_rows
-from headrace.connectors.postgresql.inserts import notification_block, transaction_of
+from headrace.connectors.postgresql.events import types_of
+from headrace.connectors.postgresql.reading.filtered_rows import read_rows
 from headrace.connectors.postgresql.reading.keeper import lost_snapshot
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
+from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Insert
 from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.incremental.inserts import notification_block, transaction_of
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.streaming.facts import EventSettings, shape_of
 
@@ -84,7 +85,7 @@ class ChunkSlice:
                 raise found or translate(error, self.config, "Reading a chunk") from None
             found_in: set[str] = set()
             for query in self.queries:
-                schemas = operator_schemas(query.facts.types)
+                schemas = operator_schemas(types_of(query.facts))
                 if query.chunk.kind is Cut.WHOLE:
                     with settings_of_users(connection):
                         yield from self._chunk(connection, query)

@@ -11,6 +11,7 @@ import psycopg
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.position import parse_lsn
+from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.errors import HeadraceError
 
 
@@ -89,34 +90,15 @@ def _transaction_id(config: PostgresConfig) -> int | None:
     return None if row is None or row[0] is None else int(row[0])
 
 
-def parse_xids(text: str) -> tuple[int, int, frozenset[int]]:
-    """xmin, xmax and the running transactions of a `txid_current_snapshot()`."""
-    low, high, running = text.split(":")
-    return int(low), int(high), frozenset(int(x) for x in running.split(",") if x)
-
-
-def covers(old: str, new: str) -> bool:
-    """Whether snapshot `new` sees every transaction that `old` sees.
-
-    What `old` sees committed before its log position and is not streamed; what `new` misses of it
-    would be lost. WAL order is not visibility order, so a later snapshot can miss some.
-    """
-    if not old:
-        return True
-    _, old_end, old_running = parse_xids(old)
-    _, new_end, new_running = parse_xids(new)
-    if new_end < old_end:
-        return False
-    return all(x >= old_end or x in old_running for x in new_running)
-
-
 def everything_before(keeper: Keeper) -> str:
     """A snapshot that sees every transaction that had an id when `keeper` was opened.
 
     A snapshot's own end does not tell: it is one past the last transaction that *ended*, so the
     newest ones, still running, are at or beyond it. An id taken afterwards is beyond them all.
     """
-    end = parse_xids(keeper.visible)[1] if keeper.transaction is None else keeper.transaction
+    end = VisibleTransactions(keeper.visible).xmax
+    if keeper.transaction is not None:
+        end = keeper.transaction
     return f"{end}:{end}:"
 
 
@@ -138,7 +120,7 @@ def renew(
             keeper = Keeper(config)
             if old is None:
                 old = everything_before(keeper)
-            if covers(old, keeper.visible):
+            if not old or VisibleTransactions(keeper.visible).covers(VisibleTransactions(old)):
                 return keeper
             keeper.close()
         check()

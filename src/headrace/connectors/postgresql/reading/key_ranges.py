@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import psycopg
 from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, translate
-from headrace.connectors.postgresql.events import RelationFacts
-from headrace.connectors.postgresql.inserts import ChunkRows
-from headrace.connectors.postgresql.key_columns import KeyRendering
-from headrace.connectors.postgresql.key_hashes import key_hashes
+from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.reading.chunk_query import (
     bounds_statement,
     chunk_statement,
@@ -26,22 +22,29 @@ from headrace.connectors.postgresql.reading.chunk_query import (
     maximum_statement,
 )
 from headrace.connectors.postgresql.reading.copy_limit import read_blocks
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
+from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Key
+from headrace.snapshots.incremental.rows import ChunkRows
+from headrace.snapshots.incremental.source import KeyRange, Skipped
+from headrace.streaming.key_columns import KeyRendering
+from headrace.streaming.key_hashes import key_hashes
 
 _TIME_IS_OVER = "57014"
 
 
 @dataclass(frozen=True)
-class Target:
-    """A table that can be read in chunks: by which columns, and under which condition."""
+class TableTarget:
+    """A table that can be read in chunks: by which columns, and under which condition. See
+    `snapshots.incremental.source.Target`."""
 
     table: CatalogTable
     facts: RelationFacts
     key: tuple[str, ...]
     nullable: tuple[bool, ...]
     condition: str | None
-    rendering: KeyRendering = field(default_factory=KeyRendering)
+    rendering: KeyRendering
 
     @property
     def name(self) -> tuple[str, str]:
@@ -49,29 +52,9 @@ class Target:
         return self.table.schema, self.table.table
 
     @property
-    def oids(self) -> frozenset[int]:
-        """The table and its partitions."""
-        return frozenset((self.table.oid, *(leaf[0] for leaf in self.table.leaves)))
-
-
-class Skipped(Exception):
-    """A table that is not read; `status` is Debezium's word for it."""
-
-    def __init__(self, status: str, why: str) -> None:
-        super().__init__(why)
-        self.status = status
-
-
-@dataclass(frozen=True)
-class KeyRange:
-    """(lower, upper], `limit` rows at most, `max_bytes` of images unless one row has more; None is
-    open."""
-
-    target: Target
-    lower: Key | None
-    upper: Key | None
-    limit: int | None = None
-    max_bytes: int | None = None
+    def parts(self) -> frozenset[int]:
+        """The oids of the table and its partitions."""
+        return frozenset((self.table.oid, *(leaf.id for leaf in self.table.leaves)))
 
 
 @contextmanager
@@ -97,14 +80,14 @@ def problems(config: PostgresConfig, connection: psycopg.Connection) -> Iterator
         raise Skipped("SQL_EXCEPTION", error.message) from None
 
 
-def limit_time(connection: psycopg.Connection, config: PostgresConfig, target: Target) -> None:
+def limit_time(connection: psycopg.Connection, config: PostgresConfig, target: TableTarget) -> None:
     """What others wrote may take as long as a query of ours, and no longer."""
     timeout = 0 if target.condition is None else config.database_query_timeout_ms
     connection.execute(f"SET LOCAL statement_timeout = {timeout}".encode())
-    find_operators_in(connection, operator_schemas(target.facts.types))
+    find_operators_in(connection, operator_schemas(types_of(target.facts)))
 
 
-def largest_key(connection: psycopg.Connection, target: Target) -> Key | None:
+def largest_key(connection: psycopg.Connection, target: TableTarget) -> Key | None:
     """None: no row is there."""
     statement = maximum_statement(
         target.name, target.key, _condition(target), only=not target.table.partitioned
@@ -113,10 +96,12 @@ def largest_key(connection: psycopg.Connection, target: Target) -> Key | None:
     return None if row is None else tuple(row)
 
 
-def split(connection: psycopg.Connection, whole: KeyRange, size: int, count: int) -> list[KeyRange]:
+def split(
+    connection: psycopg.Connection, whole: KeyRange[TableTarget], size: int, count: int
+) -> list[KeyRange[TableTarget]]:
     """The first ranges of `whole`, `count` at most, each of `size` rows."""
     target = whole.target
-    found: list[Key] = []
+    bounds: list[Key] = []
     if count > 1:
         statement = bounds_statement(
             target.name,
@@ -126,33 +111,33 @@ def split(connection: psycopg.Connection, whole: KeyRange, size: int, count: int
             size=size,
             count=count - 1,
         )
-        found = [tuple(row) for row in connection.execute(statement)]
-    lowers = [whole.lower, *found]
-    most = whole.max_bytes
-    inner = [KeyRange(target, *pair, None, most) for pair in zip(lowers, found, strict=False)]
-    return [*inner, KeyRange(target, lowers[-1], whole.upper, size, most)]
+        bounds = [tuple(row) for row in connection.execute(statement)]
+    lowers = [whole.lower, *bounds]
+    limit = whole.max_bytes
+    inner = [KeyRange(target, *pair, None, limit) for pair in zip(lowers, bounds, strict=False)]
+    return [*inner, KeyRange(target, lowers[-1], whole.upper, size, limit)]
 
 
-def read_range(connection: psycopg.Connection, wanted: KeyRange) -> ChunkRows:
+def read_range(connection: psycopg.Connection, keys: KeyRange[TableTarget]) -> ChunkRows:
     """The rows in the order of the key; in a savepoint that `problems` made."""
-    target = wanted.target
+    target = keys.target
     statement = chunk_statement(
         target.name,
         [column.name for column in target.facts.columns],
         target.key,
-        [*_bounds(wanted), *_condition(target)],
+        [*_bounds(keys), *_condition(target)],
         only=not target.table.partitioned,
-        limit=wanted.limit,
+        limit=keys.limit,
     ).as_string(connection)
-    blocks, cut = read_blocks(connection, statement, wanted.max_bytes)
+    blocks, cut = read_blocks(connection, statement, keys.max_bytes)
     offsets = [np.zeros(1, np.int64)]
     at = 0
     for block, ends in blocks:
         offsets.append(ends[1:] + at)
         at += len(block)
     all_offsets = np.concatenate(offsets)
-    if cut and wanted.max_bytes is not None:
-        fitting = int(np.searchsorted(all_offsets, wanted.max_bytes, side="right"))
+    if cut and keys.max_bytes is not None:
+        fitting = int(np.searchsorted(all_offsets, keys.max_bytes, side="right"))
         all_offsets = all_offsets[: max(fitting, 2)]
         at = int(all_offsets[-1])
     joined = np.concatenate([*(images for images, _ in blocks), np.zeros(64, np.uint8)])
@@ -160,20 +145,20 @@ def read_range(connection: psycopg.Connection, wanted: KeyRange) -> ChunkRows:
     return ChunkRows(target.facts, joined[:at], all_offsets, hashes, target.rendering, cut)
 
 
-def _condition(target: Target) -> list[sql.Composable]:
+def _condition(target: TableTarget) -> list[sql.Composable]:
     if target.condition is None:
         return []
     checked = sql.SQL(target.condition)  # as checked_filter wrote it
     return [sql.SQL("({})").format(checked)]
 
 
-def _bounds(wanted: KeyRange) -> list[sql.Composable]:
-    key, nullable = wanted.target.key, wanted.target.nullable
+def _bounds(keys: KeyRange[TableTarget]) -> list[sql.Composable]:
+    key, nullable = keys.target.key, keys.target.nullable
     bounds: list[sql.Composable] = []
-    if wanted.lower is not None:
-        bounds.append(is_after(key, nullable, wanted.lower))
-    if wanted.upper is not None:
-        bounds.append(is_upto(key, nullable, wanted.upper))
+    if keys.lower is not None:
+        bounds.append(is_after(key, nullable, keys.lower))
+    if keys.upper is not None:
+        bounds.append(is_upto(key, nullable, keys.upper))
     return bounds
 
 

@@ -1,9 +1,8 @@
-"""Statements of their own by which the snapshot reads some tables."""
+"""What a table's own statement gives, and the COPY of its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import psycopg
 from psycopg import sql
@@ -12,36 +11,16 @@ from headrace.connectors.postgresql.catalog.catalog import CatalogColumn
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.errors import HeadraceError
+from headrace.relational.overrides import PROPERTY, Overrides
 
-_PREFIX = "snapshot.select.statement.overrides"
 
-
-@dataclass(frozen=True)
-class Overrides:
-    """Statements by `schema.table`; `without`: tables that are listed but have none."""
-
-    statements: Mapping[str, str]
-    without: tuple[str, ...] = ()
-
-    @staticmethod
-    def of(config: PostgresConfig) -> Overrides:
-        """The overrides of a configuration."""
-        given = {
-            member.variables[0]: member.value.strip().rstrip(";")
-            for member in config.snapshot_select_statement_overrides_options
-        }
-        listed = config.snapshot_select_statement_overrides
-        return Overrides(
-            {name: given[name] for name in listed if name in given},
-            tuple(name for name in listed if name not in given),
-        )
-
-    def check(self, config: PostgresConfig) -> None:
-        """Asks what each statement gives. Raises HeadraceError("postgresql.override")."""
-        if self.statements:
-            with connect(config, limited=True, users_sql=True) as connection:
-                for name, statement in self.statements.items():
-                    result_columns(connection, name, statement)
+def check_overrides(config: PostgresConfig) -> None:
+    """Asks what each statement gives. Raises HeadraceError("postgresql.override")."""
+    statements = Overrides.of(config).statements
+    if statements:
+        with connect(config, limited=True, users_sql=True) as connection:
+            for name, statement in statements.items():
+                result_columns(connection, name, statement)
 
 
 def result_columns(
@@ -64,7 +43,7 @@ def result_columns(
 def _refused(table: str, why: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.override",
-        f"{_PREFIX}.{table}: {why}",
+        f"{PROPERTY}.{table}: {why}",
         "Give one SELECT whose columns have the names of the table's.",
     )
 
@@ -85,7 +64,7 @@ def copy_override(
     found = result_columns(connection, table, statement)
     parts: list[sql.Composable] = []
     for column in columns:
-        wanted = column.type_oid, column.typmod
+        wanted = column.type.facts.oid, column.type.typmod
         given = found.get(column.name)
         name = sql.Identifier("t", column.name)
         if given is None:

@@ -14,12 +14,10 @@ from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
     CatalogReading,
     CatalogTable,
-    message_of,
 )
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, settings_of_users
-from headrace.connectors.postgresql.events import RelationFacts
+from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.reading.chunk_slices import ChunkQuery
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
@@ -28,10 +26,14 @@ from headrace.connectors.postgresql.reading.chunks import (
     next_bound,
     number_of_rows,
 )
+from headrace.connectors.postgresql.reading.filtered_rows import DIALECT
 from headrace.connectors.postgresql.reading.keeper import Keeper, position_of, renew
 from headrace.connectors.postgresql.reading.locks import TableLocks
-from headrace.connectors.postgresql.reading.overrides import Overrides, copy_override
+from headrace.connectors.postgresql.reading.overrides import copy_override
 from headrace.connectors.postgresql.reading.snapshot_tables import TableList, snapshot_tables
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
+from headrace.relational.events import RelationFacts
+from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.tables import Leaf, SnapshotTable
@@ -140,17 +142,15 @@ class PostgresSnapshotSource:
 
     def has_key(self, table: SnapshotTable) -> bool:
         """See the protocol."""
-        reading = self._reading_of(table.id)
-        described = reading.describe(table.id)
-        return described is not None and bool(self._facts(described, reading).key)
+        described = self._reading_of(table.id).describe(table.id)
+        return described is not None and bool(self._facts(described).key)
 
     def _describe(self, table: SnapshotTable) -> tuple[CatalogTable, RelationFacts] | None:
         """The table as it is now, and its facts; None when it is gone."""
         if table.id not in self._described:
-            reading = self._reading_of(table.id)
-            described = reading.describe(table.id)
+            described = self._reading_of(table.id).describe(table.id)
             self._described[table.id] = (
-                None if described is None else (described, self._facts(described, reading))
+                None if described is None else (described, self._facts(described))
             )
         return self._described[table.id]
 
@@ -166,8 +166,8 @@ class PostgresSnapshotSource:
             self._read([oid, *self._expected[number + 1 : number + _TABLES_AT_ONCE]])
         return self._readings[oid]
 
-    def _facts(self, table: CatalogTable, reading: CatalogReading) -> RelationFacts:
-        facts = self._capture.relation(message_of(table), reading)
+    def _facts(self, table: CatalogTable) -> RelationFacts:
+        facts = self._capture.relation(table, table)
         # Only what is needed is read, so images hold these columns only.
         return replace(
             facts, columns=tuple(c for c in facts.columns if c.captured or c.name in facts.key)
@@ -188,7 +188,7 @@ class PostgresSnapshotSource:
             return None
         key, facts = described[0].key, described[1]
         # Keys are compared by their types' operators.
-        operators = self._keeper, operator_schemas(facts.types)
+        operators = self._keeper, operator_schemas(types_of(facts))
         if operators != self._operators:
             find_operators_in(self._connection, operators[1])
             self._operators = operators
@@ -207,7 +207,9 @@ class PostgresSnapshotSource:
             from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
 
             columns = {c.name for c in described[0].columns}
-            condition = selected_filter(table.condition, described[0].name, columns)
+            condition = selected_filter(
+                table.condition, described[0].name, columns, dialect=DIALECT
+            )
         count = None
         counted = announcements is not None and announcements.behind
         if counted and not (chunk.first and len(table.leaves) == 1):

@@ -9,14 +9,12 @@ import psycopg
 
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading, CatalogTable
-from headrace.connectors.postgresql.catalog.type_facts import operator_schemas
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import (
     find_operators_in,
     settings_of_users,
     translate,
 )
-from headrace.connectors.postgresql.filtered_rows import check_filter
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
     cut_of,
@@ -24,7 +22,9 @@ from headrace.connectors.postgresql.reading.chunks import (
     query_is_empty,
     tables_with_rows,
 )
-from headrace.connectors.postgresql.reading.overrides import Overrides
+from headrace.connectors.postgresql.reading.filtered_rows import DIALECT, check_filter
+from headrace.connectors.postgresql.types.type_facts import operator_schemas
+from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Cut
 from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable
 
@@ -76,7 +76,7 @@ class TableList:
             names = sorted(named, key=self._capture.order)
         reading = self._read([oids[name] for name in names if name in oids])
         leaves_of = (table.leaves for table in reading.tables.values())
-        leaf_names = {(leaf[1], leaf[2]) for leaves in leaves_of for leaf in leaves}
+        leaf_names = {(leaf.schema, leaf.name) for leaves in leaves_of for leaf in leaves}
         self._filled = tables_with_rows(self._connection, sorted(leaf_names))
         tables = []
         number = -1
@@ -85,7 +85,7 @@ class TableList:
             if table is None:
                 continue
             condition = None if conditions is None else conditions[name]
-            if condition is not None and not self._accepts(condition, table, reading):
+            if condition is not None and not self._accepts(condition, table):
                 continue
             number += 1
             cut, leaves = self._leaves(table, condition)
@@ -103,13 +103,15 @@ class TableList:
         )
         return order.of(tables, lambda leaf: number_of_rows(self._connection, leaf), self._has_key)
 
-    def _accepts(self, condition: str, table: CatalogTable, reading: CatalogReading) -> bool:
+    def _accepts(self, condition: str, table: CatalogTable) -> bool:
         from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
 
-        types = [reading.type_facts(column.type_oid) for column in table.columns]
+        types = [column.type.facts for column in table.columns]
         find_operators_in(self._connection, operator_schemas(types))
         try:
-            checked = selected_filter(condition, table.name, {c.name for c in table.columns})
+            checked = selected_filter(
+                condition, table.name, {c.name for c in table.columns}, dialect=DIALECT
+            )
             check_filter(self._connection, (table.schema, table.table), checked)
         except ValueError as problem:
             log.warning("%s is not read: %s", table.name, problem)
@@ -118,9 +120,8 @@ class TableList:
 
     def _leaves(self, table: CatalogTable, condition: str | None) -> tuple[Cut, tuple[Leaf, ...]]:
         statement = self._overrides.statements.get(table.name)
-        leaves = [Leaf(*leaf) for leaf in table.leaves]
         if statement is None or condition is not None:
-            filled = [leaf for leaf in leaves if (leaf.schema, leaf.name) in self._filled]
+            filled = [leaf for leaf in table.leaves if (leaf.schema, leaf.name) in self._filled]
             return cut_of(table), tuple(filled)
         try:
             with settings_of_users(self._connection):
@@ -128,7 +129,7 @@ class TableList:
         except psycopg.Error as error:
             what = f"snapshot.select.statement.overrides.{table.name}"
             raise translate(error, self._config, what) from None
-        pages = sum(leaf.pages for leaf in leaves)
-        rows = sum(leaf.rows for leaf in leaves)
+        pages = sum(leaf.pages for leaf in table.leaves)
+        rows = sum(leaf.rows for leaf in table.leaves)
         whole = Leaf(table.oid, table.schema, table.table, pages, rows)
         return Cut.WHOLE, () if empty else (whole,)

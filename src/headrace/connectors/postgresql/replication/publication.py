@@ -170,7 +170,7 @@ def unpublished(
     in it when its partitions are, and a partition when its root is (`roots`)."""
     found = []
     for table in tables:
-        leaves = {leaf[0] for leaf in table.leaves}
+        leaves = {leaf.id for leaf in table.leaves}
         inside = table.partitioned and leaves <= published
         if not inside and not {table.oid, roots.get(table.oid)} & published:
             found.append(table)
@@ -197,7 +197,7 @@ def misnamed(
             and (published is None or roots[t.oid] in published)
         ]
     return [
-        t for t in tables if t.partitioned and any(leaf[0] not in captured for leaf in t.leaves)
+        t for t in tables if t.partitioned and any(leaf.id not in captured for leaf in t.leaves)
     ]
 
 

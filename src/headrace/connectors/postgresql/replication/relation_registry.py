@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.connectors.postgresql.key_columns import KeyScratch
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
+from headrace.streaming.key_columns import KeyScratch
 
 
 class RelationRegistry(Protocol):

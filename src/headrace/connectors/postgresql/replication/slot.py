@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import psycopg
 
+from headrace.connect.deadline import Deadline
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
 from headrace.connectors.postgresql.position import PostgresOffset, format_lsn, parse_lsn
@@ -133,24 +134,23 @@ def wait_until_free(
 ) -> None:
     """Wait while another connection uses the slot: slot.max.retries times
     slot.retry.delay.ms. Raises HeadraceError("postgresql.slot_in_use")."""
-    deadline = time.monotonic() + config.slot_max_retries * config.slot_retry_delay_ms / 1000
-    named = time.monotonic() + 3
+    deadline = Deadline(config.slot_max_retries * config.slot_retry_delay_ms / 1000)
+    silence = Deadline(3)
     while True:
         state = find()
         if state is None or state.active_pid is None:
             return
-        now = time.monotonic()
         text = f"The slot {config.slot_name} is active for PID {state.active_pid}"
-        if now >= deadline:
+        if deadline.is_over:
             raise HeadraceError(
                 "postgresql.slot_in_use",
                 text,
                 "Give every query its own slot.name, or stop the other consumer. One query can "
                 "feed several sinks with foreachBatch.",
             )
-        if now >= named:
+        if silence.is_over:
             report(text + "; waiting for it")
-            named = now + 30
+            silence.restart(30)
         time.sleep(0.1)
 
 
@@ -220,14 +220,14 @@ def is_standby(connection: psycopg.Connection) -> bool:
 def drop_when_free(connection: psycopg.Connection, name: str) -> bool:
     """Drop the slot at the end of its use; False when somebody else uses it, as after three tries
     a second apart."""
-    deadline = time.monotonic() + 3
+    deadline = Deadline(3)
     while True:
         state = find_slot(connection, name)
         if state is None:
             return True
         if state.active_pid is None:
             drop_slot(connection, name)
-        elif time.monotonic() > deadline:
+        elif deadline.is_over:
             return False
         time.sleep(0.05)
 

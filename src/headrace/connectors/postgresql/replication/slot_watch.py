@@ -75,7 +75,7 @@ def read_slot(connection: psycopg.Connection, name: str) -> SlotMetrics | None:
 
 
 class SlotWatch:
-    """Reads the slot every `seconds`, and warns when it begins to be in danger."""
+    """Reads the slot at an interval, and warns when it begins to be in danger."""
 
     def __init__(self, config: PostgresConfig, seconds: float) -> None:
         self._config, self._seconds = config, seconds
@@ -84,6 +84,17 @@ class SlotWatch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="headrace-slot-watch", daemon=True)
         self._thread.start()
+
+    @staticmethod
+    def of(config: PostgresConfig) -> SlotWatch | None:
+        """A watch as often as headrace.slot.watch.interval says; None: never."""
+        seconds = config.headrace_slot_watch_interval / 1000
+        return SlotWatch(config, seconds) if seconds else None
+
+    def to_json(self) -> dict[str, Any] | None:
+        """The slot as it was read last; None: not yet, or it does not exist."""
+        slot = self.slot
+        return None if slot is None else slot.to_json()
 
     def close(self) -> None:
         """Stop watching; never raises."""

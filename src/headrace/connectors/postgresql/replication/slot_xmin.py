@@ -6,11 +6,13 @@ import logging
 import time
 from dataclasses import replace
 
+import numpy as np
 import psycopg
 
+from headrace.connect.rows import NULL
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.position import PostgresOffset
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
@@ -61,3 +63,8 @@ class SlotXmin:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def write_xmin(transactions: np.ndarray, end: PostgresPosition) -> None:
+    """The transactions of the range that ends at `end` show the slot's xmin as it was then."""
+    transactions["xmin"] = NULL if end.xmin is None else end.xmin

@@ -8,22 +8,21 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import binary as binary_types
 from headrace.connectors.postgresql.types import extensions as extension_types
 from headrace.connectors.postgresql.types import geometry as geometry_types
 from headrace.connectors.postgresql.types import intervals, values
 from headrace.connectors.postgresql.types import numeric as numeric_types
 from headrace.connectors.postgresql.types import temporal as temporal_types
-from headrace.connectors.postgresql.types.declaration import (
+from headrace.connectors.postgresql.types.makers import Maker, fixed, textual
+from headrace.connectors.postgresql.types.options import PostgresTypeOptions
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
+from headrace.relational.types import texts
+from headrace.relational.types.declaration import (
     Declaration,
-    Maker,
-    fixed,
     no_placeholder,
     signed_bytes,
     text_declaration,
-    texts_of,
-    textual,
     uuids_of,
 )
 
@@ -34,9 +33,9 @@ _UNBOUNDED = 2**31 - 1
 def _integral(
     kind: Type, size: int, low: int, high: int, array: Callable[[bytes], object] = no_placeholder
 ) -> Maker:
-    decoder = partial(values.integer, low=low, high=high)
+    decoder = partial(texts.integer, low=low, high=high)
     return fixed(
-        Declaration(Schema(kind), Encoding.RAW, decoder, 0, parameter=size, toasted_array=array)
+        Declaration(Schema(kind), Encoding.RAW, decoder, 0, parameter=size, unavailable_array=array)
     )
 
 
@@ -44,12 +43,13 @@ def enum(facts: TypeFacts) -> Declaration:
     """An enum with its labels."""
     return text_declaration(
         "io.debezium.data.Enum",
+        decoder=values.string,
         array=no_placeholder,
         parameters=(("allowed", ",".join(facts.labels)),),
     )
 
 
-def _bits(_facts: TypeFacts, typmod: int, _options: TypeOptions) -> Declaration:
+def _bits(_facts: TypeFacts, typmod: int, _options: PostgresTypeOptions) -> Declaration:
     if typmod == 1:
         return Declaration(Schema(Type.BOOLEAN), Encoding.BIT1, values.bit, False)
     length = typmod if typmod > 0 else _UNBOUNDED
@@ -63,13 +63,13 @@ _LONE_TEXT = textual(array=no_placeholder)
 _JSON = textual("io.debezium.data.Json")
 
 BUILT_IN: Mapping[str, Maker] = {
-    "bool": fixed(Declaration(Schema(Type.BOOLEAN), Encoding.BOOLEAN, values.boolean, False)),
+    "bool": fixed(Declaration(Schema(Type.BOOLEAN), Encoding.BOOLEAN, texts.boolean, False)),
     "int2": _integral(Type.INT16, 2, -(2**15), 2**15 - 1),
     "int4": _integral(Type.INT32, 4, -(2**31), 2**31 - 1, array=signed_bytes),
     "int8": _integral(Type.INT64, 8, -(2**63), 2**63 - 1, array=signed_bytes),
     "oid": _integral(Type.INT64, -4, 0, 2**32 - 1),
-    "float4": fixed(Declaration(Schema(Type.FLOAT32), Encoding.FLOAT, values.single, 0.0)),
-    "float8": fixed(Declaration(Schema(Type.FLOAT64), Encoding.DOUBLE, values.double, 0.0)),
+    "float4": fixed(Declaration(Schema(Type.FLOAT32), Encoding.FLOAT, texts.single, 0.0)),
+    "float8": fixed(Declaration(Schema(Type.FLOAT64), Encoding.DOUBLE, texts.double, 0.0)),
     "numeric": numeric_types.numeric,
     "money": numeric_types.money,
     "char": _LONE_TEXT,
@@ -139,7 +139,7 @@ def array_of(element: Declaration, separator: bytes = b",") -> Declaration:
         Encoding.PYTHON,
         partial(values.array, element=element.decoder, separator=separator),
         [],
-        toasted=element.toasted_array,
+        unavailable=element.unavailable_array,
     )
 
 
@@ -150,25 +150,11 @@ def array_without_nulls(element: Declaration, separator: bytes) -> Declaration:
     return replace(made, schema=Schema(Type.ARRAY, values=element.schema), decoder=decoder)
 
 
-def unknown_array(options: TypeOptions, separator: bytes) -> Declaration:
+def unknown_array(options: PostgresTypeOptions, separator: bytes) -> Declaration:
     """The declaration of an array whose elements are of an unknown type."""
-    element = replace(binary_types.unknown(options), toasted_array=no_placeholder)
+    element = replace(binary_types.unknown(options), unavailable_array=no_placeholder)
     made = array_of(element, separator)
     if options.quirks:
         decoder = array_without_nulls(element, separator).decoder
         made = replace(made, decoder=decoder)
     return made
-
-
-__all__ = [
-    "BUILT_IN",
-    "EXTENSIONS",
-    "OMITTED_ARRAYS",
-    "SHAPES",
-    "Declaration",
-    "array_of",
-    "array_without_nulls",
-    "enum",
-    "texts_of",
-    "unknown_array",
-]

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable
-from typing import TypeVar
 
 import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Field, Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import values
-from headrace.connectors.postgresql.types.declaration import Declaration, text_of
-
-_Key = TypeVar("_Key", bound=Hashable)
+from headrace.connectors.postgresql.types.options import PostgresTypeOptions
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
+from headrace.debezium.java_collections import java_hash, java_order
+from headrace.relational.types.declaration import Declaration, text_of
+from headrace.relational.types.texts import refuse
 
 _JSON = Schema(Type.STRING, name="io.debezium.data.Json", version=1)
 _MAP = Schema(Type.MAP, keys=Schema(Type.STRING), values=Schema(Type.STRING, optional=True))
 
 
-def hstore(_facts: TypeFacts, _typmod: int, options: TypeOptions) -> Declaration:
+def hstore(_facts: TypeFacts, _typmod: int, options: PostgresTypeOptions) -> Declaration:
     """`hstore` as JSON text or as a map."""
     if options.hstore_handling_mode == "map":
-        return Declaration(_MAP, Encoding.PYTHON, hstore_map, {}, toasted=_placeholder_map)
-    return Declaration(_JSON, Encoding.PYTHON, hstore_json, "{}", toasted=_placeholder_json)
+        return Declaration(_MAP, Encoding.PYTHON, hstore_map, {}, unavailable=_placeholder_map)
+    return Declaration(_JSON, Encoding.PYTHON, hstore_json, "{}", unavailable=_placeholder_json)
 
 
 def _placeholder_map(placeholder: bytes) -> object:
@@ -51,7 +50,7 @@ def hstore_map(raw: bytes) -> dict[str, str | None]:
     while place < len(text):
         found = _PAIR.match(text, place)
         if found is None:
-            values.refuse("hstore")
+            refuse("hstore")
         value = found[2]
         pairs[_ESCAPE.sub(r"\1", found[1])] = None if value is None else _ESCAPE.sub(r"\1", value)
         place = found.end()
@@ -77,24 +76,6 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def java_hash(text: str) -> int:
-    """String.hashCode as HashMap spreads it."""
-    number = 0
-    units = text.encode("utf-16-le", "surrogatepass")
-    for low, high in zip(units[::2], units[1::2], strict=True):
-        number = (31 * number + (low | high << 8)) & 0xFFFFFFFF
-    return number ^ number >> 16
-
-
-def java_order(keys: Iterable[_Key], spread: Callable[[_Key], int], capacity: int) -> list[_Key]:
-    """The keys as java.util.HashMap iterates over them: by bucket, then as they came."""
-    found = list(keys)
-    for size in range(1, len(found) + 1):
-        if size > capacity * 3 // 4:
-            capacity *= 2
-    return sorted(found, key=lambda key: spread(key) & (capacity - 1))
-
-
 _DIMENSION = rb"-?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]{1,3})?"
 _VECTOR = re.compile(rb"\[(%s(?:,%s)*)?\]" % (_DIMENSION, _DIMENSION))
 _ENTRY = re.compile(rb"([0-9]{1,10}):(%s)" % _DIMENSION)
@@ -105,7 +86,7 @@ _SHORT_MAX = 2**15 - 1
 def _vector_numbers(text: bytes, type_name: str) -> list[bytes]:
     found = _VECTOR.fullmatch(text)
     if found is None:
-        values.refuse(type_name)
+        refuse(type_name)
     return found[1].split(b",") if found[1] else []
 
 
@@ -124,12 +105,12 @@ def sparsevec(text: bytes) -> dict[str, object] | None:
     """pgvector's `{1:1.5,3:-2}/5`; None beyond the 32,767 dimensions that the schema can count."""
     found = _SPARSE.fullmatch(text)
     if found is None:
-        values.refuse("sparsevec")
+        refuse("sparsevec")
     pairs: dict[int, float] = {}
     for entry in found[1].split(b",") if found[1] else ():
         parts = _ENTRY.fullmatch(entry)
         if parts is None:
-            values.refuse("sparsevec")
+            refuse("sparsevec")
         pairs[int(parts[1])] = float(parts[2])
     dimensions = int(found[2])
     if max(dimensions, *pairs, 0) > _SHORT_MAX:

@@ -1,4 +1,4 @@
-"""numeric and money: Connect's Decimal, doubles or text, as `decimal.handling.mode` says."""
+"""numeric and its modifiers, and money."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.catalog.type_facts import TypeFacts, TypeOptions
 from headrace.connectors.postgresql.types import values
-from headrace.connectors.postgresql.types.declaration import Declaration, text_of
+from headrace.connectors.postgresql.types.options import PostgresTypeOptions
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.debezium import decimals
+from headrace.relational.types import numeric as decimal_types
+from headrace.relational.types.declaration import Declaration, text_of
+from headrace.relational.types.texts import refuse
 
 _HEADER = 4  # PostgreSQL's VARHDRSZ, added to the modifiers of numeric and of the text types
 
@@ -27,43 +30,15 @@ def numeric_modifier(typmod: int) -> tuple[int, int] | None:
     return (bits >> 16) & 0xFFFF, ((bits & 0x7FF) ^ 0x400) - 0x400
 
 
-def numeric(_facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration:
+def numeric(_facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Declaration:
     """`numeric`, with or without precision and scale."""
-    modifier = numeric_modifier(typmod)
-    mode = options.decimal_handling_mode
-    if mode == "double":
-        return Declaration(
-            Schema(Type.FLOAT64), Encoding.NUMERIC_DOUBLE, values.numeric_double, 0.0
-        )
-    if mode == "string":
-        scale = None if modifier is None else max(modifier[1], 0)
-        return Declaration(
-            Schema(Type.STRING),
-            Encoding.DECIMAL_STRING,
-            partial(values.numeric_string, scale=scale),
-            values.numeric_string(b"0", scale=scale),
-            parameter=-1 if scale is None else scale,
-            toasted=text_of,
-        )
+    modifier, mode = numeric_modifier(typmod), options.decimal_handling_mode
     if modifier is None:
-        return Declaration(
-            decimals.VARIABLE_SCALE_DECIMAL,
-            Encoding.VARIABLE_DECIMAL,
-            values.variable_decimal,
-            decimals.variable_scale(Decimal(0)),
-        )
-    precision, scale = modifier
-    return Declaration(
-        decimals.decimal_schema(scale, precision),
-        # The kernel counts fraction digits, of which a negative scale has none.
-        Encoding.DECIMAL if scale >= 0 else Encoding.PYTHON,
-        partial(values.decimal, scale=scale),
-        Decimal((0, (0,), -scale)),
-        parameter=scale,
-    )
+        return decimal_types.decimal_of_any_scale(mode)
+    return decimal_types.decimal(mode, *modifier)
 
 
-def money(_facts: TypeFacts, _typmod: int, options: TypeOptions) -> Declaration:
+def money(_facts: TypeFacts, _typmod: int, options: PostgresTypeOptions) -> Declaration:
     """`money`, whose fraction digits are the server's locale's; the mode says what is shown."""
     digits = options.money_fraction_digits
     zero = Decimal((0, (0,), -digits))
@@ -76,7 +51,7 @@ def money(_facts: TypeFacts, _typmod: int, options: TypeOptions) -> Declaration:
             Encoding.PYTHON,
             money_string,
             decimals.plain_text(zero),
-            toasted=text_of,
+            unavailable=text_of,
         )
     return Declaration(
         decimals.decimal_schema(digits, None),
@@ -97,7 +72,7 @@ _MONEY = re.compile(
 def _money(text: bytes) -> Decimal:
     found = _MONEY.fullmatch(values.string(text))
     if found is None:
-        values.refuse(
+        refuse(
             "money",
             "Set lc_monetary to C or en_US for the connector's role (ALTER ROLE … SET lc_monetary)"
             ", or exclude the column.",

@@ -1,99 +1,63 @@
 """PostgreSQL's types as Debezium renders them: one declaration per type, for snapshot and stream.
 
-`resolve` turns what the catalogue says about a column into a `ColumnType`: its Connect schema,
-how a compiled encoder writes its cells, the exact decoder behind that encoder, and the values
-that stand in for what the log leaves out.
+`resolve` turns what the catalogue says about a column into a `ColumnType`; `PostgresType` is that
+for shared code.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from headrace.connect.encoding import Encoding
-from headrace.connect.schema import Schema
-from headrace.connectors.postgresql.catalog.defaults import default_value
-from headrace.connectors.postgresql.catalog.type_facts import (
-    DEFAULT_OPTIONS,
-    NO_COLUMN,
-    NO_TYPMOD,
-    SYSTEM_SCHEMA,
-    Column,
-    TypeFacts,
-    TypeOptions,
-)
 from headrace.connectors.postgresql.types import binary as binary_types
-from headrace.connectors.postgresql.types import declarations, values
-from headrace.connectors.postgresql.types.declaration import NO_PLACEHOLDER, Declaration
-from headrace.errors import HeadraceError
-
-__all__ = [
-    "NO_PLACEHOLDER",
-    "Column",
-    "ColumnType",
-    "TypeFacts",
-    "TypeOptions",
-    "losses",
-    "resolve",
-]
-
-log = logging.getLogger(__name__)
-
-losses: Counter[tuple[str, str]] = Counter()
-"""Values that were replaced by null because their schema cannot hold them, by table and column;
-for this process. `event.converting.failure.handling.mode=warn` in Debezium."""
+from headrace.connectors.postgresql.types import declarations
+from headrace.connectors.postgresql.types.defaults import default_value
+from headrace.connectors.postgresql.types.options import DEFAULT_OPTIONS, PostgresTypeOptions
+from headrace.connectors.postgresql.types.source_type import is_character, length_and_scale
+from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, SYSTEM_SCHEMA, TypeFacts
+from headrace.relational.types.column_type import NO_COLUMN, ColumnName, ColumnType
+from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.options import TypeOptions
 
 
 @dataclass(frozen=True)
-class ColumnType:
-    """How one column's values are rendered.
+class PostgresType:
+    """The type of a column and its type modifier: a DeclaredType."""
 
-    `encoding` and `parameter` choose the compiled encoder; `decoder` is the exact decoder behind
-    it. `fallback` is the value of a required column whose value the log leaves out (null for
-    optional ones), `unavailable` that of an unchanged TOAST value, or NO_PLACEHOLDER.
-    """
+    facts: TypeFacts
+    typmod: int = NO_TYPMOD
 
-    schema: Schema
-    encoding: Encoding
-    parameter: int
-    decoder: values.Decoder
-    fallback: object
-    unavailable: object
-    type_name: str
-    column: Column = NO_COLUMN
+    @property
+    def name(self) -> str:
+        """pg_type.typname."""
+        return self.facts.name
 
-    def decode(self, text: bytes) -> object:
-        """The Connect value of a non-null cell.
+    @property
+    def is_character(self) -> bool:
+        """Whether masks and hashes apply."""
+        return is_character(self.facts)
 
-        A value that the schema cannot hold (NaN in a Decimal, an array of arrays) is null in an
-        optional column, with one warning per column and a count in `losses`; in a required one
-        it raises HeadraceError `postgresql.value_not_representable`. Text that is no value of
-        the type raises `postgresql.value_not_understood`.
-        """
-        value = self.decoder(text)
-        if value is None:
-            self._report_loss()
-        return value
+    @property
+    def text_size(self) -> int:
+        """Characters of an enum's labels, also of the elements of an array."""
+        return sum(map(len, (self.facts.element or self.facts).labels))
 
-    def _report_loss(self) -> None:
-        if not self.schema.optional:
-            raise HeadraceError(
-                "postgresql.value_not_representable",
-                f"{self.column} ({self.type_name}, not null) has a value "
-                f"that {self.schema.name or self.schema.type.value} cannot hold",
-                "For NaN and infinite numerics set decimal.handling.mode=double or string; "
-                "otherwise exclude the column with column.exclude.list.",
-            )
-        place = (self.column.table, self.column.name)
-        losses[place] += 1
-        if losses[place] == 1:
-            log.warning(
-                "%s (%s) has values that %s cannot hold; they become null",
-                self.column,
-                self.type_name,
-                self.schema.name or self.schema.type.value,
-            )
+    def length_and_scale(self) -> tuple[int, int | None]:
+        """Length and scale; None: no scale."""
+        return length_and_scale(self.facts, self.typmod)
+
+    def resolve(
+        self, options: TypeOptions, *, optional: bool, default: str | None, column: ColumnName
+    ) -> ColumnType | None:
+        """How the column is rendered; None when events leave it out."""
+        assert isinstance(options, PostgresTypeOptions)
+        return resolve(
+            self.facts,
+            self.typmod,
+            optional=optional,
+            default=default,
+            options=options,
+            column=column,
+        )
 
 
 def resolve(
@@ -102,8 +66,8 @@ def resolve(
     *,
     optional: bool = True,
     default: str | None = None,
-    options: TypeOptions = DEFAULT_OPTIONS,
-    column: Column = NO_COLUMN,
+    options: PostgresTypeOptions = DEFAULT_OPTIONS,
+    column: ColumnName = NO_COLUMN,
 ) -> ColumnType | None:
     """The rendering of a column, or None when its type is left out of the events.
 
@@ -123,18 +87,7 @@ def resolve(
         if default is None or facts.kind == "d"
         else default_value(facts, typmod, made, default, options)
     )
-    schema = replace(made.schema, optional=optional or made.nullable, default=value)
-    unavailable = made.toasted(options.placeholder)
-    return ColumnType(
-        schema=schema,
-        encoding=made.encoding,
-        parameter=made.parameter,
-        decoder=made.decoder,
-        fallback=None if optional else _fallback(schema, made),
-        unavailable=unavailable,
-        type_name=facts.name,
-        column=column,
-    )
+    return ColumnType.of(made, facts.name, options, optional=optional, default=value, column=column)
 
 
 def _undomained(facts: TypeFacts, typmod: int) -> tuple[TypeFacts, int]:
@@ -145,11 +98,7 @@ def _undomained(facts: TypeFacts, typmod: int) -> tuple[TypeFacts, int]:
     return facts, typmod
 
 
-def _fallback(schema: Schema, made: Declaration) -> object:
-    return made.zero if schema.default is None else schema.default
-
-
-def _declaration(facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration | None:
+def _declaration(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Declaration | None:
     known = _known(facts, typmod, options)
     if known is not None or not options.include_unknown_datatypes:
         return known
@@ -160,7 +109,7 @@ def _declaration(facts: TypeFacts, typmod: int, options: TypeOptions) -> Declara
     return declarations.unknown_array(options, facts.element.delimiter.encode())
 
 
-def _known(facts: TypeFacts, typmod: int, options: TypeOptions) -> Declaration | None:
+def _known(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Declaration | None:
     if facts.element is not None:
         inner = facts.element
         if inner.kind == "d" or _is_vector(facts):

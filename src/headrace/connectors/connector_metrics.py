@@ -1,0 +1,88 @@
+"""The metrics of one connector, put together: Debezium's of its snapshots and its stream, and what
+the database says of its log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics, StreamState
+from headrace.offsets.offset import Offset
+from headrace.offsets.snapshot_progress import SnapshotProgress
+from headrace.snapshots.chunks import Chunk
+from headrace.snapshots.incremental.metrics import IncrementalMetrics
+from headrace.snapshots.tables import SnapshotTable
+
+
+class DatabaseWatch(Protocol):
+    """Asks the database from time to time what it says of its log and of this reader."""
+
+    def to_json(self) -> Mapping[str, Any] | None:
+        """What it said last; None: nothing yet."""
+        ...
+
+    def close(self) -> None:
+        """Ask no more; never raises."""
+        ...
+
+
+class ConnectorMetrics:
+    """`captured` gives the names of the captured tables, `open_watch` begins to ask the database
+    (None: never)."""
+
+    def __init__(
+        self,
+        streaming: StreamingMetrics,
+        captured: Callable[[], Sequence[str]],
+        open_watch: Callable[[], DatabaseWatch | None],
+    ) -> None:
+        self.streaming = streaming
+        self.snapshot, self.incremental = SnapshotMetrics(), IncrementalMetrics()
+        self._captured, self._open_watch = captured, open_watch
+        self._watch: DatabaseWatch | None = None
+
+    def watch(self) -> None:
+        """Begin to ask the database, if that was not begun."""
+        if self._watch is None:
+            self._watch = self._open_watch()
+
+    def planned(self, before: SnapshotProgress, end: Offset[Any]) -> None:
+        """A range of the snapshot from `before` to `end` is planned."""
+        if end.snapshot is None:
+            self.snapshot.completed()
+            return
+        if not self.snapshot.running:
+            self.snapshot.began([SnapshotTable.from_json(table).name for table in before.tables])
+        rows: dict[int, int] = {}
+        for chunk in map(Chunk.from_json, end.snapshot.chunks):
+            rows[chunk.table] = rows.get(chunk.table, 0) + chunk.rows
+        self.snapshot.planned(end.snapshot.table, rows)
+
+    def to_json(self, stream: StreamState | None) -> dict[str, Any]:
+        """`snapshot` and `streaming` by Debezium's names, `incremental` by those that its snapshots
+        have (None before the first). `database` is what the database says;
+        `oldest_unacknowledged_ms` the age of the oldest change that was not acknowledged (None:
+        all were). `stream` is the state of the open one."""
+        tables = {"CapturedTables": list(self._captured()), "NumberOfErroneousEvents": 0}
+        queue = {
+            "Connected": stream is not None and stream.connected,
+            "NumberOfEventsFiltered": 0 if stream is None else stream.filtered,
+            "CurrentQueueSizeInBytes": 0 if stream is None else stream.queued_bytes,
+            "MaxQueueSizeInBytes": 0 if stream is None else stream.largest_queue_bytes,
+        }
+        oldest_us = None if stream is None else stream.oldest_unacknowledged_us
+        age_ms = None if oldest_us is None else int(time.time() * 1000) - oldest_us // 1000
+        return {
+            "snapshot": self.snapshot.to_json() | tables,
+            "incremental": self.incremental.to_json(),
+            "streaming": self.streaming.to_json() | queue | tables,
+            "database": None if self._watch is None else self._watch.to_json(),
+            "oldest_unacknowledged_ms": None if age_ms is None else max(0, age_ms),
+        }
+
+    def close(self) -> None:
+        """Ask the database no more; never raises."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None

@@ -1,0 +1,369 @@
+"""The engine of a connector: its states, retries, heartbeats and bounded runs, whatever the
+database. docs/architecture.md shows states and transitions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from headrace.connect.deadline import Deadline
+from headrace.connect.slices import Slice
+from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice
+from headrace.connectors.source import Lost, OpenSnapshot, OpenStream, Source
+from headrace.connectors.states import TRANSITIONS, Event, State
+from headrace.connectors.waiting import DRIVER_GONE, Waiting
+from headrace.errors import HeadraceError
+from headrace.offsets.offset import Offset, OffsetObject, P
+from headrace.snapshots.snapshot import AttemptOver
+
+log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """`max_retries` in a row of errors that may be tried again (errors.max.retries; -1: any
+    number), `retry_seconds` before each (retriable.restart.connector.wait.ms).
+    `streaming_delay_seconds` between a snapshot and the log (streaming.delay.ms)."""
+
+    max_retries: int
+    retry_seconds: float
+    streaming_delay_seconds: float
+
+
+class Engine(Generic[P]):
+    """A connector over a source; see headrace.connectors.connector.Connector.
+
+    A step belongs to each state. It gives the end of the next range, or it changes the state and
+    leaves the rest to the next step.
+    """
+
+    def __init__(
+        self,
+        source: Source[P],
+        options: EngineOptions,
+        waiting: Waiting,
+        heartbeats: Heartbeats | None,
+    ) -> None:
+        self.state = State.STARTING
+        self._source, self._options = source, options
+        self._waiting, self._heartbeats = waiting, heartbeats
+        self._metrics = source.metrics
+        self._snapshot: OpenSnapshot[P] | None = None
+        self._stream: OpenStream[P] | None = None
+        self._delay = Deadline(0)
+        self._greets = True
+        self._retries = 0
+        self._bounded = False
+        self._target: int | None = None
+        self._steps: Mapping[State, Callable[[Offset[P], float], Offset[P] | None]] = {
+            State.STARTING: self._start,
+            State.SNAPSHOTTING: self._read_rows,
+            State.WAITING_TO_STREAM: self._wait_to_stream,
+            State.STREAMING: self._read_log,
+            State.BLOCKED: self._read_rows,
+            State.ENDED: lambda after, _seconds: after,
+        }
+
+    # -- the contract ---------------------------------------------------------------------------
+
+    def validate(self, stored: OffsetObject | None) -> None:
+        """See the contract."""
+        offset = None if stored is None else self._source.read_offset(stored)
+        try:
+            self._source.validate(offset)
+        except Exception as error:
+            translated = self._source.translate(error)
+            if translated is None:
+                raise
+            raise translated from None
+
+    def poll(self, after: OffsetObject, wait: timedelta) -> OffsetObject:
+        """The end of the next range; see the contract. An error that may be tried again is: then
+        it takes longer than `wait`."""
+        offset = self._source.read_offset(after)
+        end = self._retried(lambda: self._next(offset, wait.total_seconds()))
+        return after if end == offset else end.to_json()
+
+    def slices(self, start: OffsetObject, end: OffsetObject) -> list[Slice]:
+        """The slices of (start, end]; retries as `poll`."""
+        first, last = self._source.read_offset(start), self._source.read_offset(end)
+        return self._retried(lambda: self._slices(first, last))
+
+    def bounded(self) -> None:
+        """See the contract."""
+        self._bounded = True
+
+    def latest(self) -> OffsetObject:
+        """Where the log ended when the database last told; its beginning before streaming."""
+        return self._source.offset_at(self._stream.head() if self._stream else 0).to_json()
+
+    def acknowledge(self, offset: OffsetObject) -> None:
+        """The stream tells the database (Invariant 1)."""
+        done = self._source.read_offset(offset)
+        stream = self._stream
+        if stream is not None and not done.is_initial and done.epoch == stream.start.epoch:
+            stream.acknowledge(done.position.committed)
+
+    def metrics(self) -> Mapping[str, Any]:
+        """See the contract."""
+        return self._metrics.to_json(None if self._stream is None else self._stream.state())
+
+    def close(self) -> None:
+        """Close everything, in whatever state; never raises. Only an orderly stop gives up the
+        position in the log: after an error or a crash it is still needed."""
+        is_orderly = self.state not in (State.STARTING, State.ENDED)
+        self._take(Event.CLOSED)
+        self._close_snapshot()
+        self._source.close()
+        if is_orderly:
+            self._source.drop()
+
+    # -- states ---------------------------------------------------------------------------------
+
+    def _take(self, event: Event) -> None:
+        """Change the state; nothing else does. Raises KeyError for what cannot happen in it."""
+        self.state = TRANSITIONS[self.state][event]
+        if event in (Event.POSITION_UNKNOWN, Event.INTERRUPTED, Event.CLOSED):
+            self._close_stream()
+        if event is Event.POSITION_UNKNOWN:
+            self._source.forget_position()
+        if self.state is State.STREAMING:
+            self._metrics.snapshot.skipped()
+
+    def _next(self, after: Offset[P], seconds: float) -> Offset[P]:
+        self._waiting.check()
+        if after.is_initial:
+            self._take(Event.POSITION_UNKNOWN)
+            return self._begin(1)
+        if after.is_old:
+            self._close_stream()  # it acknowledges positions of its own epoch only
+            return after.upgraded()
+        if self.state is not State.STARTING:
+            self._go_back(after)
+        while True:
+            try:
+                end = self._steps[self.state](after, seconds)
+            except AttemptOver:
+                end = self._give_up(after)
+            if end is not None:
+                return end
+
+    def _go_back(self, after: Offset[P]) -> None:
+        """Asked once more for what follows an offset inside of a snapshot, go back to it."""
+        if after.snapshot is not None and self.state not in (State.SNAPSHOTTING, State.BLOCKED):
+            self._resume(after)
+
+    def _resume(self, after: Offset[P]) -> None:
+        assert after.snapshot is not None
+        blocks = after.snapshot.blocking
+        self._take(Event.BLOCKING_RESUMED if blocks else Event.SNAPSHOT_RESUMED)
+
+    def _start(self, after: Offset[P], _seconds: float = 0) -> Offset[P] | None:
+        """Once per process: goes on at `after`, or begins anew, when snapshot.mode asks for that at
+        every start, or when the log from `after` on is gone and the mode repairs that."""
+        source = self._source
+        lost = source.check(after, None if after.snapshot is None else self._opened_snapshot())
+        if lost is not None:
+            return self._repair(after, lost)
+        if after.snapshot is not None:
+            self._resume(after)
+            return None
+        if not source.snapshots_every_start:
+            self._take(Event.POSITION_FOUND if source.streams else Event.NOTHING_LEFT)
+            return None
+        self._close_stream()
+        if source.streams:
+            return self._begun(*source.begin_at(after))
+        return self._begin(after.epoch + 1)
+
+    def _repair(self, after: Offset[P], lost: Lost) -> Offset[P]:
+        """The log from `after` on is gone."""
+        self._close_stream()
+        if lost.is_followed:
+            log.warning("%s; it is followed (offset.mismatch.strategy)", lost.error.message)
+            return self._source.follow(after)
+        log.warning("%s; a new snapshot begins (snapshot.mode)", lost.error.message)
+        self._close_snapshot()
+        self._source.make_room(lost)
+        return self._begin(after.epoch + 1)
+
+    def _begin(self, epoch: int) -> Offset[P]:
+        return self._begun(*self._source.begin(epoch))
+
+    def _begun(self, start: Offset[P], snapshot: OpenSnapshot[P] | None) -> Offset[P]:
+        self._snapshot = snapshot
+        self._take(Event.POSITION_FOUND if snapshot is None else Event.SNAPSHOT_BEGUN)
+        return start
+
+    def _read_rows(self, after: Offset[P], _seconds: float) -> Offset[P] | None:
+        """The next chunks of a snapshot, blocking or not."""
+        if after.snapshot is not None:
+            self._metrics.watch()
+            end = self._opened_snapshot().poll(after)
+            self._metrics.planned(after.snapshot, end)
+            return end if end.snapshot is not None else self._beat(end)
+        self._close_snapshot()
+        if self.state is State.BLOCKED:
+            self._take(Event.BLOCKING_READ)
+        elif self._source.streams:
+            self._delay = Deadline(self._options.streaming_delay_seconds)
+            self._take(Event.SNAPSHOT_READ)
+        else:
+            self._take(Event.NOTHING_LEFT)
+        return None
+
+    def _give_up(self, after: Offset[P]) -> Offset[P]:
+        """The snapshot cannot go on."""
+        assert after.snapshot is not None
+        self._close_snapshot()
+        if after.snapshot.blocking:
+            log.warning("a table without key was being read: its blocking snapshot is over")
+            if self.state is State.BLOCKED:
+                self._take(Event.BLOCKING_READ)
+            return after.after_snapshot()
+        log.warning("the snapshot cannot go on with a later one: it starts again")
+        self._take(Event.ATTEMPT_OVER)
+        self._source.make_room(None)
+        return self._begin(after.epoch + 1)
+
+    def _wait_to_stream(self, after: Offset[P], seconds: float) -> Offset[P] | None:
+        """Waits for streaming.delay.ms, but no longer than a poll may."""
+        rest = self._delay.remaining()
+        self._waiting.pause(rest if self._bounded else min(rest, seconds))
+        if not self._delay.is_over:
+            return after
+        self._take(Event.DELAY_OVER)
+        return None
+
+    def _read_log(self, after: Offset[P], seconds: float) -> Offset[P]:
+        signals = after.signals
+        if signals is not None and signals.blocking and after.position.transaction is None:
+            log.info("the stream waits for a blocking snapshot")
+            begun = self._opened_snapshot().begin_blocking(after, signals.blocking)
+            self._take(Event.BLOCKING_ASKED)
+            return begun
+        self._metrics.watch()
+        try:
+            return self._next_range(after, seconds)
+        except HeadraceError as error:
+            if not self._source.is_lost(error):
+                raise
+            self._take(Event.POSITION_UNKNOWN)
+            repaired = self._start(after)
+            if repaired is None:
+                raise
+            return repaired
+
+    def _next_range(self, after: Offset[P], seconds: float) -> Offset[P]:
+        stream = self._opened_stream(after)
+        if self._bounded:
+            if self._target is None:
+                self._target = self._source.log_end()
+            end = stream.poll(after, seconds, self._target)
+            # Nothing new ends a bounded run: then no heartbeat may follow either.
+            return end if end == after or not self._beats() else self._beat(end)
+        due = float("inf") if self._heartbeats is None else self._heartbeats.remaining()
+        end = stream.poll(after, min(seconds, due), None, moves=due <= seconds)
+        return self._beat(end) if self._beats() else end
+
+    def _beats(self) -> bool:
+        return self._heartbeats is not None and self._heartbeats.remaining() == 0
+
+    def _beat(self, end: Offset[P]) -> Offset[P]:
+        return end if self._heartbeats is None else self._heartbeats.beat(end)
+
+    # -- snapshot and stream --------------------------------------------------------------------
+
+    def _opened_snapshot(self) -> OpenSnapshot[P]:
+        if self._snapshot is None:
+            self._snapshot = self._source.snapshot()
+        return self._snapshot
+
+    def _close_snapshot(self) -> None:
+        if self._snapshot is not None:
+            self._greets = False
+            self._source.forget_tables()  # the log goes on from long ago
+            snapshot, self._snapshot = self._snapshot, None
+            snapshot.close()
+
+    def _opened_stream(self, start: Offset[P]) -> OpenStream[P]:
+        if self._stream is None:
+            self._stream = self._source.stream(start, greets=self._greets)
+            self._greets = False
+        return self._stream
+
+    def _close_stream(self) -> None:
+        if self._stream is not None:
+            stream, self._stream = self._stream, None
+            stream.close()
+        self._source.forget_tables()
+
+    def _slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
+        """In any state: Spark plans a range again that was planned before a restart."""
+        if end.is_initial or start.is_initial or end.epoch != start.epoch:
+            return []
+        if end.snapshot is not None:
+            return [] if self._is_left_out(start) else self._opened_snapshot().slices(start, end)
+        slices: list[Slice] = []
+        unmoved = replace(end, snapshot=start.snapshot, consistent=start.consistent)
+        if not start.same_position(unmoved):
+            if self._is_left_out(start):
+                return []
+            slices += self._opened_stream(start).slices(start, end)
+        if end.heartbeat > start.heartbeat:
+            slices.append(heartbeat_slice(end, self._source.heartbeat_topic))
+        return slices
+
+    def _is_left_out(self, start: Offset[P]) -> bool:
+        """Whether a range that was planned before a restart cannot be read any more, and the next
+        one begins anew."""
+        lost = self._source.check(start, None)
+        if lost is None:
+            return False
+        if lost.is_followed:
+            log.warning("%s; what the database still holds is read", lost.error.message)
+            return False
+        self._source.keep_lost(lost)
+        log.warning("%s; what was planned last is left to the new snapshot", lost.error.message)
+        return True
+
+    # -- errors ---------------------------------------------------------------------------------
+
+    def _retried(self, action: Callable[[], _Result]) -> _Result:
+        """Runs `action`, and again after an error that may be tried again."""
+        pause = 0.0
+        while True:
+            try:
+                self._waiting.pause(pause)
+                result = action()
+            except Exception as error:
+                known = error if isinstance(error, HeadraceError) else self._source.translate(error)
+                if known is None:
+                    raise
+                pause = self._recovered(known)
+            else:
+                self._retries = 0
+                return result
+
+    def _recovered(self, error: HeadraceError) -> float:
+        """Makes ready for another try; seconds until then. Raises `error` when there is none."""
+        source, limit = self._source, self._options.max_retries
+        if not error.retriable or 0 <= limit <= self._retries:
+            self._metrics.snapshot.aborted()
+            self._take(Event.POSITION_UNKNOWN)
+            source.disconnect()
+            if error.code == DRIVER_GONE:
+                self.close()
+            raise error from None
+        self._retries += 1
+        log.warning("%s; trying again (%d)", error, self._retries)
+        self._take(Event.INTERRUPTED)
+        source.disconnect()
+        if source.ends_snapshot(error):
+            self._close_snapshot()
+        return self._options.retry_seconds

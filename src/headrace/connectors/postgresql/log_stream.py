@@ -1,0 +1,219 @@
+"""Opens the log: the slot is waited for, and receiver, relations and signals are put together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headrace.connect.slices import Plan, Slice
+from headrace.connectors.connector_metrics import ConnectorMetrics
+from headrace.connectors.metrics import StreamState
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog.catalog import Catalog
+from headrace.connectors.postgresql.catalog.known_tables import KnownTables
+from headrace.connectors.postgresql.catalog.relations import Relations
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.events import PostgresSettings
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition, format_lsn
+from headrace.connectors.postgresql.readiness import Readiness
+from headrace.connectors.postgresql.reading.chunk_source import PostgresChunkSource
+from headrace.connectors.postgresql.reading.row_queries import row_lookup
+from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.pgoutput_reader import (
+    PgoutputReader,
+    ReaderOptions,
+)
+from headrace.connectors.postgresql.replication.slot import find_slot, wait_until_free
+from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin, write_xmin
+from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
+from headrace.connectors.postgresql.signal_table import SignalTable
+from headrace.connectors.postgresql.stored_position import StoredPosition
+from headrace.debezium.transactions import MESSAGES
+from headrace.signals.channels import has_channels
+from headrace.signals.collection import Watermarks
+from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
+from headrace.streaming.counts import TransactionCounts
+from headrace.streaming.ranges import Limit
+from headrace.streaming.streaming import Streaming, StreamOptions
+
+log = logging.getLogger(__name__)
+
+_DEFAULT_SENDER_TIMEOUT_MS = 60_000
+
+
+class LogStream:
+    """The open log; see headrace.connectors.source.OpenStream."""
+
+    def __init__(
+        self,
+        streaming: Streaming[PostgresPosition],
+        tables: KnownTables,
+        xmin: SlotXmin,
+        settings: PostgresSettings,
+    ) -> None:
+        self.streaming = streaming
+        self._tables, self._xmin, self._settings = tables, xmin, settings
+
+    @property
+    def start(self) -> PostgresOffset:
+        """See OpenStream."""
+        return self.streaming.start
+
+    def poll(
+        self, after: PostgresOffset, seconds: float, target: int | None, *, moves: bool = False
+    ) -> PostgresOffset:
+        """See OpenStream; the end says which xmin its records show."""
+        end = self.streaming.poll(after, seconds, target, moves=moves)
+        return self._xmin.shown(after, end)
+
+    def slices(self, start: PostgresOffset, end: PostgresOffset) -> list[Slice]:
+        """See OpenStream."""
+        return self.streaming.slices(start, end, self._settings)
+
+    def acknowledge(self, place: int) -> None:
+        """See OpenStream."""
+        self.streaming.acknowledge(place)
+
+    def head(self) -> int:
+        """See OpenStream."""
+        return self.streaming.server_position()
+
+    def state(self) -> StreamState:
+        """See OpenStream."""
+        streaming = self.streaming
+        return StreamState(
+            streaming.receiver.connected(),
+            streaming.filtered(),
+            *streaming.queue_bytes(),
+            streaming.oldest_unacknowledged(),
+        )
+
+    def close(self) -> None:
+        """See OpenStream."""
+        self.streaming.close()
+        self._tables.close()
+
+
+@dataclass(frozen=True)
+class Log:
+    """What opens the log, again after each interruption. `inline`: slices carry their bytes;
+    `orphaned`: nobody reads on."""
+
+    config: PostgresConfig
+    capture: Capture
+    settings: PostgresSettings
+    readiness: Readiness
+    position: StoredPosition
+    plan: Plan
+    metrics: ConnectorMetrics
+    xmin: SlotXmin
+    orphaned: Callable[[], bool]
+    inline: bool
+
+    def open(self, start: PostgresOffset, *, greets: bool) -> LogStream:
+        """The log from `start` on, when nobody else uses the slot. Raises HeadraceError."""
+        config = self.config
+        decoder.load_kernel()
+        sender_timeout_ms = self._await_slot(start)
+        compared = self.settings if config.skip_messages_without_change else None
+        tables = KnownTables(Catalog(config), self.readiness.reading_now())
+        relations = Relations(self.capture, tables, config.topic_prefix, compared=compared)
+        counts, signals = self._counts(), self._signals(greets=greets)
+        reader = PgoutputReader(
+            lambda: self._connected(start),
+            relations,
+            start.position,
+            ReaderOptions(
+                _row_options(config),
+                skip_truncate="t" in config.skipped_operations,
+                status_seconds=self._status_seconds(sender_timeout_ms),
+                borders=counts is not None,
+                keeps_truncates=signals is not None,
+            ),
+        )
+        if signals is not None:
+            signals.truncates = reader.truncates
+        streaming = Streaming(
+            reader,
+            relations,
+            start,
+            self._stream_options(),
+            metrics=self.metrics.streaming,
+            inserter=signals,
+            counts=counts,
+            finish=write_xmin,
+        )
+        return LogStream(streaming, tables, self.xmin, self.settings)
+
+    def _await_slot(self, start: PostgresOffset) -> int:
+        """Waits for the slot, and looks at it once more; the server's wal_sender_timeout in ms."""
+        config = self.config
+        with connect(config, limited=True) as connection:
+            wait_until_free(lambda: find_slot(connection, config.slot_name), config, log.warning)
+            slot = find_slot(connection, config.slot_name)
+            if slot is not None:
+                self.position.check_slot(slot, start)
+            row = connection.execute(
+                "SELECT setting::int FROM pg_settings WHERE name = 'wal_sender_timeout'"
+            ).fetchone()
+        return int(row[0]) if row else _DEFAULT_SENDER_TIMEOUT_MS
+
+    def _status_seconds(self, sender_timeout_ms: int) -> float:
+        """Time between two status messages: a quarter of what the server bears at most."""
+        seconds = float(self.config.status_update_interval_ms / 1000)
+        return min(seconds, sender_timeout_ms / 4000) if sender_timeout_ms > 0 else seconds
+
+    def _connected(self, start: PostgresOffset) -> Stream:
+        config = self.config
+        replication = connect(config, replication=True, application="headrace")
+        options = {"messages": "true"} if replication.info.server_version >= 140000 else {}
+        options |= dict(config.slot_stream_params)
+        command = start_command(
+            config.slot_name, start.position.lsn_commit, config.publication_name, options
+        )
+        return open_stream(replication.pgconn, command)
+
+    def _stream_options(self) -> StreamOptions:
+        config = self.config
+        return StreamOptions(
+            Limit(config.headrace_range_max_bytes, config.headrace_range_max_rows),
+            self.plan,
+            spool_bytes=config.headrace_spool_max_bytes,
+            acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
+            orphaned=self.orphaned,
+            acknowledges=config.acknowledges(),
+            inline=self.inline,
+            lookup=row_lookup(config) if config.post_processors else None,
+        )
+
+    def _counts(self) -> TransactionCounts | None:
+        if not self.config.provide_transaction_metadata:
+            return None
+        left_out = () if self.settings.format.counts_messages else (MESSAGES,)
+        return TransactionCounts(left_out)
+
+    def _signals(self, *, greets: bool) -> IncrementalSnapshots[PostgresPosition] | None:
+        config, table = self.config, self.capture.signal_table
+        notifies = config.notification_enabled_channels
+        if table is None and not notifies and not has_channels(config):
+            return None
+        marks = None
+        if table is not None and not config.read_only:
+            marks = Watermarks(config, SignalTable(config, table))
+        stream = SignalStream[PostgresPosition](
+            table, marks, lambda position: position.last_commit, format_lsn, greets
+        )
+        source = PostgresChunkSource(config, self.capture)
+        return IncrementalSnapshots(config, source, stream, self.metrics.incremental)
+
+
+def _row_options(config: PostgresConfig) -> int:
+    skipped = config.skipped_operations
+    return (
+        (decoder.TOMBSTONES if config.tombstones_on_delete else 0)
+        | (decoder.SKIP_CREATE if "c" in skipped else 0)
+        | (decoder.SKIP_UPDATE if "u" in skipped else 0)
+        | (decoder.SKIP_DELETE if "d" in skipped else 0)
+    )

@@ -1,0 +1,51 @@
+"""Rows that a signal's filter selects. Whoever wrote a filter that fails gets a line in the log,
+and the rows of that table end there; the stream goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import numpy as np
+import psycopg
+from psycopg import sql
+
+from headrace.connectors.postgresql.reading.copy_reader import read_copy
+from headrace.errors import HeadraceError
+from headrace.relational.events import RelationFacts
+
+log = logging.getLogger(__name__)
+
+DIALECT = "postgres"
+"""What sqlglot calls the SQL of filters."""
+
+
+def check_filter(connection: psycopg.Connection, table: tuple[str, str], condition: str) -> None:
+    """Has the server plan a query with `condition`, which was checked before. Raises ValueError
+    with the server's words. The connection's transaction goes on."""
+    query = sql.SQL("EXPLAIN SELECT FROM {} WHERE {}").format(
+        sql.Identifier(*table), sql.SQL(condition)
+    )
+    try:
+        with connection.transaction():
+            connection.execute(query)
+    except (psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError) as error:
+        raise ValueError(f"its filter fails: {error.diag.message_primary or error}") from None
+
+
+def read_rows(
+    connection: psycopg.Connection, statement: str, facts: RelationFacts, *, filtered: bool
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """As `read_copy`, in a transaction of the connection. `filtered`: the statement has a signal's
+    filter; when it fails on a row, the rows end there."""
+    if not filtered:
+        yield from read_copy(connection.pgconn, statement)
+        return
+    connection.execute("SAVEPOINT headrace")
+    try:
+        yield from read_copy(connection.pgconn, statement)
+    except HeadraceError as error:
+        if error.code != "postgresql.copy_failed" or error.retriable:
+            raise
+        log.error("%s is not read to its end: its filter fails: %s", facts.name, error.message)
+        connection.execute("ROLLBACK TO headrace")

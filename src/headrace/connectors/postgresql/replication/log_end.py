@@ -1,0 +1,42 @@
+"""Where the server's log ends."""
+
+from __future__ import annotations
+
+import psycopg
+
+from headrace.connect.deadline import Deadline
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.position import parse_lsn
+
+_FLUSH_SECONDS = 2.0
+_LOOK_SECONDS = 0.05
+_QUERY = (
+    "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
+    " ELSE pg_current_wal_{}_lsn() END)::text"
+)
+
+
+def inserted_log_end(connection: psycopg.Connection) -> int:
+    """The LSN behind what was written last, on the disk or not; on a standby, behind what was
+    replayed."""
+    return _lsn(connection, "insert")
+
+
+def flushed_log_end(config: PostgresConfig) -> int:
+    """The LSN up to which the log can be sent. Commits that are not flushed yet
+    (synchronous_commit=off) count, so their flush is waited for, up to 2 s."""
+    with connect(config, limited=True) as connection:
+        inserted = _lsn(connection, "insert")
+        deadline = Deadline(_FLUSH_SECONDS)
+        while True:
+            flushed = _lsn(connection, "flush")
+            if flushed >= inserted or deadline.is_over:
+                return min(flushed, inserted)
+            deadline.pause(_LOOK_SECONDS)
+
+
+def _lsn(connection: psycopg.Connection, which: str) -> int:
+    row = connection.execute(_QUERY.format(which).encode()).fetchone()
+    assert row is not None
+    return parse_lsn(str(row[0]))

@@ -1,0 +1,35 @@
+"""How PostgreSQL's values are rendered, as the configuration says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.relational.types.options import TypeOptions
+
+
+@dataclass(frozen=True)
+class PostgresTypeOptions(TypeOptions):
+    """The properties that decide how values are rendered, those of PostgreSQL's own types too."""
+
+    include_unknown_datatypes: bool = False
+    hstore_handling_mode: str = "json"
+    money_fraction_digits: int = 2
+
+    @staticmethod
+    def of(config: PostgresConfig) -> PostgresTypeOptions:
+        """The options of a configuration."""
+        return PostgresTypeOptions(
+            decimal_handling_mode=str(config.decimal_handling_mode).lower(),
+            unavailable_value_placeholder=config.unavailable_value_placeholder,
+            time_precision_mode=str(config.time_precision_mode).lower(),
+            binary_handling_mode=str(config.binary_handling_mode).lower(),
+            interval_handling_mode=str(config.interval_handling_mode).lower(),
+            compatibility=str(config.headrace_compatibility),
+            include_unknown_datatypes=config.include_unknown_datatypes,
+            hstore_handling_mode=str(config.hstore_handling_mode).lower(),
+            money_fraction_digits=config.money_fraction_digits,
+        )
+
+
+DEFAULT_OPTIONS = PostgresTypeOptions()

@@ -1,0 +1,196 @@
+"""What the engine asks of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headrace.connect.slices import Slice
+from headrace.connectors.connector_metrics import ConnectorMetrics
+from headrace.connectors.metrics import StreamState
+from headrace.errors import HeadraceError
+from headrace.offsets.offset import Offset, OffsetObject, P
+from headrace.offsets.snapshot_progress import SnapshotProgress
+from headrace.signals.progress import Pending
+
+
+class OpenSnapshot(Protocol[P]):
+    """A snapshot that begins or goes on. Methods raise HeadraceError, and AttemptOver where it was
+    lost and cannot go on with another one."""
+
+    def poll(self, after: Offset[P]) -> Offset[P]:
+        """The end of the next range of chunks; behind the last one, `after` without snapshot."""
+        ...
+
+    def begin_blocking(self, start: Offset[P], tables: Sequence[Pending]) -> Offset[P]:
+        """The offset before the first chunk of `tables`, which signals asked for."""
+        ...
+
+    def resumed(self, progress: SnapshotProgress) -> object:
+        """Looks whether the snapshot can go on from `progress` in another process."""
+        ...
+
+    def slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
+        """The slices of the chunks that `end` carries."""
+        ...
+
+    def close(self) -> None:
+        """Let the snapshot go; never raises."""
+        ...
+
+
+class OpenStream(Protocol[P]):
+    """The log from one offset on. Methods raise HeadraceError."""
+
+    @property
+    def start(self) -> Offset[P]:
+        """Where it was opened."""
+        ...
+
+    def poll(
+        self, after: Offset[P], seconds: float, target: int | None, *, moves: bool = False
+    ) -> Offset[P]:
+        """The end of the next range, or `after` when nothing comes within `seconds`; then the
+        position is moved to where the log is, if it `moves`. With a `target` place, `after` only
+        comes when the stream has passed it."""
+        ...
+
+    def slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
+        """The slices of (start, end]; waits until all of it was received."""
+        ...
+
+    def acknowledge(self, place: int) -> None:
+        """The database may forget everything up to `place`."""
+        ...
+
+    def head(self) -> int:
+        """The place at which the log ended when the database last told; 0: it did not yet."""
+        ...
+
+    def state(self) -> StreamState:
+        """For metrics."""
+        ...
+
+    def close(self) -> None:
+        """Free the log for the next reader; never raises."""
+        ...
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The log from a stored position on is gone, and the configuration has an answer to that: the
+    database's position is believed (`is_followed`), or a new snapshot begins."""
+
+    error: HeadraceError
+    is_followed: bool
+
+
+class Source(Protocol[P]):
+    """The database's side of a connector. One thread calls it. Methods raise HeadraceError, or an
+    error of the driver that `translate` knows."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether the log is read behind a snapshot (snapshot.mode)."""
+        ...
+
+    @property
+    def snapshots_every_start(self) -> bool:
+        """Whether rows are read at every start (snapshot.mode)."""
+        ...
+
+    @property
+    def heartbeat_topic(self) -> str:
+        """Topic of the heartbeats."""
+        ...
+
+    @property
+    def metrics(self) -> ConnectorMetrics:
+        """What is measured of snapshots and streams."""
+        ...
+
+    def read_offset(self, data: OffsetObject) -> Offset[P]:
+        """An offset of this connector; see Offset.from_json."""
+        ...
+
+    def offset_at(self, place: int) -> Offset[P]:
+        """The offset between transactions at `place`, to compare others with."""
+        ...
+
+    def validate(self, stored: Offset[P] | None) -> None:
+        """See Connector.validate."""
+        ...
+
+    def begin(self, epoch: int) -> tuple[Offset[P], OpenSnapshot[P] | None]:
+        """Makes or finds the position in the log, and begins the snapshot that snapshot.mode asks
+        for. What it made is undone when it fails."""
+        ...
+
+    def begin_at(self, after: Offset[P]) -> tuple[Offset[P], OpenSnapshot[P]]:
+        """Begins a snapshot at a stored position, in the next epoch."""
+        ...
+
+    def check(self, stored: Offset[P], snapshot: OpenSnapshot[P] | None) -> Lost | None:
+        """Whether a stored offset still fits the database; asked once until `forget_position`. An
+        unfinished `snapshot` is asked, too, whether it can go on, and raises AttemptOver."""
+        ...
+
+    def follow(self, after: Offset[P]) -> Offset[P]:
+        """`after` moved to the database's position, in the next epoch."""
+        ...
+
+    def is_lost(self, error: HeadraceError) -> bool:
+        """Whether an error of the stream says that the log from its position on is gone."""
+        ...
+
+    def make_room(self, lost: Lost | None) -> None:
+        """Takes away what a new beginning cannot use of the position in the log; None: a snapshot
+        begins anew, and needs a position of its own."""
+        ...
+
+    def keep_lost(self, lost: Lost) -> None:
+        """A range before the gap is left out: the next `check` must still find the gap. Raises
+        HeadraceError when it might not."""
+        ...
+
+    def snapshot(self) -> OpenSnapshot[P]:
+        """A snapshot to go on with, or for a signal."""
+        ...
+
+    def stream(self, start: Offset[P], *, greets: bool) -> OpenStream[P]:
+        """Opens the log. `greets`: no snapshot came before it in this process, which is told."""
+        ...
+
+    def log_end(self) -> int:
+        """The place where the log ends now."""
+        ...
+
+    def ends_snapshot(self, error: HeadraceError) -> bool:
+        """Whether the snapshot must be let go before what failed is tried again."""
+        ...
+
+    def translate(self, error: Exception) -> HeadraceError | None:
+        """An error of the driver in our words; None: it is not the driver's."""
+        ...
+
+    def forget_position(self) -> None:
+        """`check` asks the database again."""
+        ...
+
+    def forget_tables(self) -> None:
+        """What was read of the catalogue may be old from now on."""
+        ...
+
+    def disconnect(self) -> None:
+        """Close connections that may be broken; they are opened again when needed. Never raises."""
+        ...
+
+    def close(self) -> None:
+        """Close everything but streams and snapshots; never raises."""
+        ...
+
+    def drop(self) -> None:
+        """At an orderly end: take away the position in the log, if the configuration says so. Never
+        raises."""
+        ...

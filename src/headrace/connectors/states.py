@@ -1,0 +1,80 @@
+"""What a connector is doing, and what leads from one state to another."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class State(Enum):
+    """What the next `poll` goes on with."""
+
+    STARTING = "starting"
+    """It is not known whether the stored position still fits the database."""
+    SNAPSHOTTING = "snapshotting"
+    """Existing rows are read; no log is."""
+    WAITING_TO_STREAM = "waiting to stream"
+    """The rows are read, and `streaming.delay.ms` is not over."""
+    STREAMING = "streaming"
+    """The log is read."""
+    BLOCKED = "blocked"
+    """The log waits for a snapshot that a signal asked for."""
+    ENDED = "ended"
+    """Nothing follows: the snapshot was all that was asked for, or the connector is closed."""
+
+
+class Event(Enum):
+    """What happened to the connector."""
+
+    POSITION_FOUND = "the position fits, or was made, and no rows are to be read before the log"
+    SNAPSHOT_BEGUN = "a snapshot begins, at first or anew"
+    SNAPSHOT_RESUMED = "the stored offset is inside of a snapshot"
+    BLOCKING_RESUMED = "the stored offset is inside of a blocking snapshot"
+    SNAPSHOT_READ = "the offset is behind the snapshot, and the log follows"
+    DELAY_OVER = "streaming.delay.ms is over"
+    BLOCKING_ASKED = "a signal asks for a blocking snapshot, and no transaction is open"
+    BLOCKING_READ = "the offset is behind the blocking snapshot, or it was given up"
+    NOTHING_LEFT = "the offset is behind the snapshot, and no log follows"
+    ATTEMPT_OVER = "the snapshot was lost, and cannot go on with another one"
+    INTERRUPTED = "an error that is tried again"
+    POSITION_UNKNOWN = "an error that is not, a position that was lost, a checkpoint that is empty"
+    CLOSED = "the connector is closed"
+
+
+_ANYWHERE = {Event.POSITION_UNKNOWN: State.STARTING, Event.CLOSED: State.ENDED}
+_SOMEWHERE = {
+    State.STARTING: {
+        Event.POSITION_FOUND: State.STREAMING,
+        Event.SNAPSHOT_BEGUN: State.SNAPSHOTTING,
+        Event.SNAPSHOT_RESUMED: State.SNAPSHOTTING,
+        Event.BLOCKING_RESUMED: State.BLOCKED,
+        Event.NOTHING_LEFT: State.ENDED,
+        Event.ATTEMPT_OVER: State.STARTING,
+    },
+    State.SNAPSHOTTING: {
+        Event.SNAPSHOT_READ: State.WAITING_TO_STREAM,
+        Event.NOTHING_LEFT: State.ENDED,
+        Event.ATTEMPT_OVER: State.STARTING,
+    },
+    State.WAITING_TO_STREAM: {
+        Event.DELAY_OVER: State.STREAMING,
+        Event.SNAPSHOT_RESUMED: State.SNAPSHOTTING,
+    },
+    State.STREAMING: {
+        Event.BLOCKING_ASKED: State.BLOCKED,
+        Event.SNAPSHOT_RESUMED: State.SNAPSHOTTING,
+        Event.BLOCKING_RESUMED: State.BLOCKED,
+    },
+    State.BLOCKED: {
+        Event.BLOCKING_READ: State.STREAMING,
+    },
+    State.ENDED: {
+        Event.SNAPSHOT_RESUMED: State.SNAPSHOTTING,
+    },
+}
+TRANSITIONS: dict[State, dict[Event, State]] = {
+    state: {**events, Event.INTERRUPTED: state, **_ANYWHERE} for state, events in _SOMEWHERE.items()
+}
+"""Where every event leads from every state; what is not here cannot happen.
+
+SNAPSHOT_RESUMED and BLOCKING_RESUMED behind a snapshot: `poll` is asked once more for what follows
+an offset inside of it."""

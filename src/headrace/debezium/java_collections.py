@@ -1,0 +1,27 @@
+"""The order in which Java's hash maps give their members, which Debezium's events keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import TypeVar
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def java_hash(text: str) -> int:
+    """The hash by which java.util.HashMap places a string, spread as it does: 32 bits."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value ^ (value >> 16)
+
+
+def java_order(keys: Iterable[_Key], spread: Callable[[_Key], int], capacity: int) -> list[_Key]:
+    """The keys as java.util.HashMap iterates over them: by bucket, then as they came. `capacity`
+    is the number of buckets that the map begins with."""
+    listed = list(keys)
+    for size in range(1, len(listed) + 1):
+        if size > capacity * 3 // 4:
+            capacity *= 2
+    return sorted(listed, key=lambda key: spread(key) & (capacity - 1))

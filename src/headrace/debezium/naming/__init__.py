@@ -1,0 +1,1 @@
+"""Names of topics, schemas and fields, as Debezium makes them."""

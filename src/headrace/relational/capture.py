@@ -1,0 +1,117 @@
+"""What is captured: tables, columns and keys, as the configuration says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from headrace.config.filters import NameFilter
+from headrace.config.properties.relational import RelationalConfig
+from headrace.debezium.events import field_names
+from headrace.debezium.keys import KeyRules
+from headrace.debezium.naming.names import NameAdjustment
+from headrace.debezium.naming.topics import TopicNames
+from headrace.errors import HeadraceError
+from headrace.relational.column_rules import column_rules
+from headrace.relational.events import ColumnFacts, RelationFacts
+from headrace.relational.reselection import reselections
+from headrace.relational.table import Table
+
+
+class TableCapture:
+    """The configuration's filters, key rules and names, compiled."""
+
+    def __init__(self, config: RelationalConfig, topics: TopicNames, names: NameAdjustment) -> None:
+        self._schemas = NameFilter(config.schema_include_list, config.schema_exclude_list)
+        self._tables = NameFilter(config.table_include_list, config.table_exclude_list)
+        self._columns = NameFilter(config.column_include_list, config.column_exclude_list)
+        self.keys = KeyRules.of(config.message_key_columns)
+        self.topics = topics
+        self.names = names
+        self._rules = column_rules(config)
+        self._reselections = reselections(config)
+        self._comments = config.include_schema_comments
+        self.signal_table = config.signal_table()
+
+    def is_system(self, schema: str, table: str) -> bool:  # noqa: ARG002
+        """Whether a table is the database's own, which is never captured."""
+        return False
+
+    def takes(self, table: str) -> bool:
+        """Whether events of `schema.table` are captured; those of the signal table always are."""
+        return table == self.signal_table or self.reads(table)
+
+    def reads(self, table: str) -> bool:
+        """Whether `schema.table` is captured and snapshots read its rows too."""
+        if table == self.signal_table:
+            return False
+        schema, _, name = table.partition(".")
+        if self.is_system(schema, name):
+            return False
+        return self._schemas.accepts(schema) and self._tables.accepts(table)
+
+    def order(self, table: str) -> tuple[int, str]:
+        """Where the snapshot reads a table: by the include list, then by name."""
+        return self._tables.position(table), table
+
+    def takes_column(self, column: str) -> bool:
+        """Whether `schema.table.column` is captured."""
+        return self._columns.accepts(column)
+
+    def relation(self, table: Table, present: Table | None) -> RelationFacts:
+        """The facts of a captured table. `present` is the table as it is now, whose key columns
+        rows are read again by; None: it is gone.
+
+        Raises HeadraceError: `debezium.case_twins`, `debezium.key_column_missing`,
+        `debezium.field_name_twice`.
+        """
+        columns = [column.name for column in table.columns]
+        _refuse_case_twins(table.name, columns)
+        facts = RelationFacts(
+            table.schema,
+            table.table,
+            self.topics.data(*table.path),
+            tuple(self._columns_of(table)),
+            self.keys.key_columns(table.name, columns, table.key),
+            key_fields=self.topics.key_fields(*table.path),
+        )
+        captured = (column.name for column in facts.columns if column.captured)
+        field_names(table.name, captured, self.names)
+        return self._with_lookup(facts, present)
+
+    def _columns_of(self, table: Table) -> Iterable[ColumnFacts]:
+        for column in table.columns:
+            name = f"{table.name}.{column.name}"
+            yield ColumnFacts(
+                column.name,
+                column.type,
+                nullable=not column.not_null,
+                default=column.default,
+                captured=self.takes_column(name),
+                rule=self._rules.rule_for(name, f"{table.name}.{column.type.name}"),
+                comment=column.comment if self._comments else None,
+            )
+
+    def _with_lookup(self, facts: RelationFacts, present: Table | None) -> RelationFacts:
+        if not self._reselections or present is None:
+            return facts
+        names = facts.cell_names
+        captured = [column.captured for column in facts.columns]
+        primary = [name for name in present.key if name in names]
+        for reselection in self._reselections:
+            lookup = reselection.lookup(facts.name, names, captured, facts.key, primary)
+            if lookup is not None:
+                return replace(facts, lookup=lookup)
+        return facts
+
+
+def _refuse_case_twins(table: str, columns: Iterable[str]) -> None:
+    seen: dict[str, str] = {}
+    for column in columns:
+        twin = seen.setdefault(column.lower(), column)
+        if twin != column:
+            raise HeadraceError(
+                "debezium.case_twins",
+                f"{table} has the columns {twin} and {column}, which differ by case only",
+                "Rename one of them, or exclude the table.",
+            )

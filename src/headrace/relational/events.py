@@ -1,0 +1,243 @@
+"""What tables look like as events: facts, and the shapes that tasks make of them.
+
+Facts are small and picklable; a task makes the shape once and keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Protocol
+
+from headrace.connect.records import Cell, Constant, Image, Shape, Struct
+from headrace.connect.schema import Schema, Type
+from headrace.debezium.column_rules import ColumnRule
+from headrace.debezium.events import ColumnCells, change_event
+from headrace.errors import HeadraceError
+from headrace.relational.column_rendering import under_rule
+from headrace.relational.reselection import Lookup
+from headrace.relational.types.column_type import ColumnName, ColumnType, DeclaredType
+from headrace.relational.types.options import TypeOptions
+from headrace.streaming.facts import EventSettings, SourceBlock
+
+
+class TableSource(SourceBlock, Protocol):
+    """What a connector says of the origin of a table's records."""
+
+    def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
+        """The source block of the table's events."""
+        ...
+
+
+@dataclass(frozen=True)
+class RelationalSettings(EventSettings):
+    """What all events of a run have in common. `converting`: what becomes of values that their
+    type cannot hold (event.converting.failure.handling.mode)."""
+
+    source: TableSource
+    types: TypeOptions = field(default_factory=TypeOptions)
+    converting: str = "warn"
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """One column of a relation version, in the order of its images.
+
+    `default` is the expression of its default (None: none); `captured` False keeps it out of
+    `before` and `after` (a key column stays in the key). `rule` is what the configuration asks for
+    the column, `comment` its comment in the database.
+    """
+
+    name: str
+    type: DeclaredType
+    nullable: bool
+    default: str | None
+    captured: bool = True
+    rule: ColumnRule | None = None
+    comment: str | None = None
+
+
+class RelationKind(StrEnum):
+    """What the records of a relation version are."""
+
+    CHANGES = "changes"
+    """Changes of rows, and rows of snapshots."""
+    TRUNCATES = "truncates"
+    """Truncations: their events have no key."""
+    INCREMENTAL = "incremental"
+    """Rows that incremental chunks read, which have no place in the log."""
+
+
+@dataclass(frozen=True)
+class RelationFacts:
+    """A table between two schema changes. `key_fields` are constants behind the key columns;
+    `lookup` says what of new rows is read again; `origin` names where the transaction was
+    replicated from."""
+
+    schema: str
+    table: str
+    topic: str
+    columns: tuple[ColumnFacts, ...]
+    key: tuple[str, ...]
+    kind: RelationKind = RelationKind.CHANGES
+    key_fields: tuple[tuple[str, str], ...] = ()
+    lookup: Lookup | None = None
+    origin: str | None = None
+
+    @property
+    def name(self) -> str:
+        """schema.table"""
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def collection(self) -> str:
+        """What transaction metadata calls the table."""
+        return self.name
+
+    @property
+    def cell_names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def holds_changes(self) -> bool:
+        """Whether its records are changes of single rows."""
+        return self.kind is RelationKind.CHANGES
+
+    @property
+    def wants_lookup(self) -> bool:
+        """Whether a post-processor reads cells of its new rows again."""
+        return self.lookup is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the shape takes, with the programs that a converter makes of it; at least,
+        and about twice, what was measured."""
+        texts = sum(
+            len(column.name) + len(column.default or "") + len(column.comment or "")
+            for column in self.columns
+        )
+        texts += sum(column.type.text_size for column in self.columns)
+        return 40_000 + 3_000 * len(self.columns) + 20 * texts
+
+    def as_incremental(self) -> RelationFacts:
+        """The facts of the table's rows as incremental chunks read them."""
+        return replace(self, kind=RelationKind.INCREMENTAL)
+
+    def as_truncates(self) -> RelationFacts:
+        """The facts of the table's truncations."""
+        return RelationFacts(
+            self.schema, self.table, self.topic, self.columns, self.key, RelationKind.TRUNCATES
+        )
+
+    def key_cells(self, settings: EventSettings) -> list[Cell]:
+        """The cells of the key columns, in key order; columns of types that events leave out are
+        none of them."""
+        names = self.cell_names
+        places = [names.index(name) for name in dict.fromkeys(self.key) if name in names]
+        cells = (column_cell(self, place, settings) for place in places)
+        return [cell for cell in cells if cell is not None]
+
+    def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:
+        """The cells of the captured columns: as they are, and as rows of events show them."""
+        pairs: list[tuple[Cell, Cell | Constant]] = []
+        for index, column in enumerate(self.columns):
+            cell = column_cell(self, index, settings) if column.captured else None
+            if cell is not None:
+                pairs.append((cell, _as_shown(cell, column)))
+        return pairs
+
+    def shape(self, settings: EventSettings) -> Shape:
+        """The shape of the table's events."""
+        rows: list[ColumnCells] = []
+        keys: dict[str, ColumnCells] = {}
+        for index, column in enumerate(self.columns):
+            if not column.captured and column.name not in self.key:
+                continue
+            name, cell = column.name, column_cell(self, index, settings)
+            if cell is None:
+                continue
+            keys[name] = ColumnCells(name, cell)
+            if column.captured:
+                rows.append(ColumnCells(name, _as_shown(cell, column)))
+        key: list[ColumnCells] = []
+        if self.kind is not RelationKind.TRUNCATES:
+            key = [keys[name] for name in self.key if name in keys]
+            key += [
+                ColumnCells(name, Constant(Schema(Type.STRING), value))
+                for name, value in self.key_fields
+            ]
+        return change_event(
+            self.topic,
+            rows,
+            key,
+            _relational(settings).source.block(self, settings),
+            settings.headers(),
+            settings.transaction_block(counted=self.kind is not RelationKind.INCREMENTAL),
+            settings.format,
+            settings.names,
+        )
+
+
+def _relational(settings: EventSettings) -> RelationalSettings:
+    assert isinstance(settings, RelationalSettings)
+    return settings
+
+
+def _as_shown(cell: Cell, column: ColumnFacts) -> Cell | Constant:
+    return under_rule(cell, column.rule, column.type, column.name, column.comment)
+
+
+@dataclass(frozen=True)
+class _Strict:
+    """A decoder for which a value that cannot be converted is an error."""
+
+    kind: ColumnType
+
+    def __call__(self, text: bytes) -> object:
+        value = self.kind.decoder(text)
+        if value is None:
+            raise HeadraceError(
+                "relational.value_not_representable",
+                f"{self.kind.column} ({self.kind.type_name}) has a value that "
+                f"{self.kind.shown_as} cannot hold",
+                "Set event.converting.failure.handling.mode=warn to get null, or "
+                "decimal.handling.mode=double or string for NaN and infinite numerics.",
+            )
+        return value
+
+
+def _decoder(kind: ColumnType, converting: str) -> Callable[[bytes], object]:
+    if converting == "fail":
+        return _Strict(kind)
+    if converting != "warn" and kind.schema.optional:
+        return kind.decoder  # null without a word
+    return kind.decode
+
+
+def column_cell(facts: RelationFacts, index: int, settings: EventSettings) -> Cell | None:
+    """A column's cell in the key, and in rows unless it has a rule; None when Debezium leaves its
+    type out."""
+    column, options = facts.columns[index], _relational(settings)
+    kind = column.type.resolve(
+        options.types,
+        optional=column.nullable,
+        default=column.default,
+        column=ColumnName(facts.name, column.name),
+    )
+    if kind is None:
+        return None
+    schema = kind.schema
+    if column.comment is not None:
+        schema = replace(schema, doc=column.comment)
+    return Cell(
+        schema=schema,
+        image=Image.NEW,
+        column=index,
+        encoding=kind.encoding,
+        parameter=kind.parameter,
+        decode=_decoder(kind, options.converting),
+        null=kind.fallback,
+        unavailable=kind.unavailable if kind.has_placeholder else None,
+    )

@@ -1,0 +1,31 @@
+"""Statements of their own by which the snapshot reads some tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.config.properties.relational import RelationalConfig
+
+PROPERTY = "snapshot.select.statement.overrides"
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Statements by `schema.table`; `without`: tables that are listed but have none."""
+
+    statements: Mapping[str, str]
+    without: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(config: RelationalConfig) -> Overrides:
+        """The overrides of a configuration."""
+        given = {
+            member.variables[0]: member.value.strip().rstrip(";")
+            for member in config.snapshot_select_statement_overrides_options
+        }
+        listed = config.snapshot_select_statement_overrides
+        return Overrides(
+            {name: given[name] for name in listed if name in given},
+            tuple(name for name in listed if name not in given),
+        )

@@ -1,0 +1,51 @@
+"""Tables as a catalogue or a log shows them: what all connectors of tables say of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from headrace.relational.types.column_type import DeclaredType
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column. `default` is the default's expression in the database's SQL, None: none (also for
+    generated columns)."""
+
+    name: str
+    type: DeclaredType
+    not_null: bool
+    default: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. `key` is the primary key in key order, else the columns of a unique index without
+    expressions, else empty."""
+
+    schema: str
+    table: str
+    columns: tuple[Column, ...] = ()
+    key: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """schema.table"""
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def path(self) -> tuple[str, str]:
+        """Schema and table."""
+        return self.schema, self.table
+
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """The columns by name."""
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def not_null(self) -> frozenset[str]:
+        """Names of the columns that accept no null."""
+        return frozenset(column.name for column in self.columns if column.not_null)

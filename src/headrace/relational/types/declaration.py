@@ -1,0 +1,88 @@
+"""What one type of a database becomes: the form of a declaration, and its common kinds."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.schema import Schema, Type
+from headrace.relational.types import texts
+
+
+class _NoPlaceholder:
+    """The column's schema has no room for a placeholder: null, and the unavailable mark."""
+
+    def __repr__(self) -> str:
+        return "NO_PLACEHOLDER"
+
+    def __reduce__(self) -> str:
+        return "NO_PLACEHOLDER"
+
+
+NO_PLACEHOLDER: Final = _NoPlaceholder()
+
+
+def no_placeholder(_placeholder: bytes) -> object:
+    """What kinds without a placeholder answer."""
+    return NO_PLACEHOLDER
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What one type becomes, apart from nullability and defaults.
+
+    `zero` is the value of a required column that the log leaves out; `unavailable` makes the
+    placeholder from its bytes, `unavailable_array` that of an array of this type. `nullable`: the
+    schema is optional even where the column is not.
+    """
+
+    schema: Schema
+    encoding: Encoding
+    decoder: texts.Decoder
+    zero: object
+    parameter: int = 0
+    unavailable: Callable[[bytes], object] = field(default=no_placeholder)
+    unavailable_array: Callable[[bytes], object] = field(default=no_placeholder)
+    nullable: bool = False
+
+
+def text_of(placeholder: bytes) -> str:
+    """The placeholder as text."""
+    return placeholder.decode(errors="replace")
+
+
+def texts_of(placeholder: bytes) -> list[object]:
+    """The placeholder as an array of one text."""
+    return [text_of(placeholder)]
+
+
+def signed_bytes(placeholder: bytes) -> list[object]:
+    """The placeholder as an array of Java's bytes."""
+    return [byte - 256 if byte > 127 else byte for byte in placeholder]
+
+
+def uuids_of(placeholder: bytes) -> list[object]:
+    """An array of Java's UUID.nameUUIDFromBytes: version 3 without a name space."""
+    digest = hashlib.md5(placeholder, usedforsecurity=False).digest()
+    return [str(uuid.UUID(bytes=digest, version=3))]
+
+
+def text_declaration(
+    name: str | None = None,
+    *,
+    decoder: texts.Decoder = texts.string,
+    zero: object = "",
+    array: Callable[[bytes], object] = texts_of,
+    parameters: tuple[tuple[str, str], ...] = (),
+) -> Declaration:
+    """The server's text as a Connect string; `name` is its semantic type."""
+    schema = Schema(
+        Type.STRING, name=name, version=None if name is None else 1, parameters=parameters
+    )
+    return Declaration(
+        schema, Encoding.STRING, decoder, zero, unavailable=text_of, unavailable_array=array
+    )

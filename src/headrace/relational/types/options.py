@@ -1,0 +1,40 @@
+"""How values are rendered, as the configuration says: what all connectors of tables ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.errors import HeadraceError
+
+
+@dataclass(frozen=True)
+class TypeOptions:
+    """The properties that decide how values are rendered, apart from the configuration: small and
+    hashable, for tasks and tests. Words are in lower case. Connectors add what is theirs."""
+
+    decimal_handling_mode: str = "precise"
+    unavailable_value_placeholder: str = "__debezium_unavailable_value"
+    time_precision_mode: str = "adaptive"
+    binary_handling_mode: str = "bytes"
+    interval_handling_mode: str = "numeric"
+    compatibility: str = "none"
+
+    @property
+    def quirks(self) -> bool:
+        """Whether what Debezium 3.6 does is reproduced where headrace would render better."""
+        return self.compatibility == "debezium-3.6"
+
+    @property
+    def placeholder(self) -> bytes:
+        """The placeholder's bytes; `hex:` gives them in hexadecimal."""
+        text = self.unavailable_value_placeholder
+        if text.startswith("hex:"):
+            try:
+                return bytes.fromhex(text[4:])
+            except ValueError:
+                raise HeadraceError(
+                    "config.invalid",
+                    f"unavailable.value.placeholder is not hexadecimal after hex:, but {text!r}",
+                    "Write pairs of hexadecimal digits after hex:, or plain text without it.",
+                ) from None
+        return text.encode()

@@ -1,0 +1,111 @@
+"""Dates, times and timestamps, with and without time zone, as `time.precision.mode` says.
+
+`precision` is the number of fraction digits that a column declares, 0 to 6.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from headrace.connect.encoding import Encoding
+from headrace.debezium import temporal
+from headrace.relational.types import structured, temporal_texts
+from headrace.relational.types.declaration import Declaration, signed_bytes, text_of
+
+_TIME_MS = Declaration(temporal.TIME, Encoding.TIME_MS, temporal_texts.time_millis, 0)
+_TIME_US = Declaration(temporal.MICRO_TIME, Encoding.TIME_US, temporal_texts.time_micros, 0)
+_TIMESTAMP_MS = Declaration(
+    temporal.TIMESTAMP, Encoding.TIMESTAMP_MS, temporal_texts.timestamp_millis, 0
+)
+_TIMESTAMP_US = Declaration(
+    temporal.MICRO_TIMESTAMP, Encoding.TIMESTAMP_US, temporal_texts.timestamp_micros, 0
+)
+
+_DATES = {
+    "connect": Declaration(temporal.CONNECT_DATE, Encoding.DATE, temporal_texts.date, 0),
+    "isostring": Declaration(
+        temporal.ISO_DATE, Encoding.ISO_DATE, temporal_texts.date_text, "1970-01-01Z"
+    ),
+}
+_DATE = Declaration(
+    temporal.DATE, Encoding.DATE, temporal_texts.date, 0, unavailable_array=signed_bytes
+)
+
+_TIMES = {
+    "adaptive_time_microseconds": _TIME_US,
+    "microseconds": _TIME_US,
+    "connect": Declaration(temporal.CONNECT_TIME, Encoding.TIME_MS, temporal_texts.time_millis, 0),
+    "isostring": Declaration(
+        temporal.ISO_TIME, Encoding.ISO_TIME, temporal_texts.time_text, "00:00:00Z"
+    ),
+    "nanoseconds": Declaration(temporal.NANO_TIME, Encoding.TIME_NS, temporal_texts.time_nanos, 0),
+}
+_TIMESTAMPS = {
+    "microseconds": _TIMESTAMP_US,
+    "connect": Declaration(
+        temporal.CONNECT_TIMESTAMP, Encoding.TIMESTAMP_MS, temporal_texts.timestamp_millis, 0
+    ),
+    "isostring": Declaration(
+        temporal.ISO_TIMESTAMP,
+        Encoding.ISO_TIMESTAMP,
+        temporal_texts.timestamp_text,
+        "1970-01-01T00:00:00Z",
+    ),
+    "nanoseconds": Declaration(
+        temporal.NANO_TIMESTAMP, Encoding.TIMESTAMP_NS, temporal_texts.timestamp_nanos, 0
+    ),
+}
+_TIME_WITH_ZONE = Declaration(
+    temporal.ZONED_TIME,
+    Encoding.TIMETZ,
+    temporal_texts.time_with_zone,
+    "00:00:00Z",
+    unavailable=text_of,
+)
+
+
+def date(mode: str) -> Declaration:
+    """A day."""
+    if mode == "structured":
+        return structured.date()
+    return _DATES.get(mode, _DATE)
+
+
+def time(mode: str, precision: int) -> Declaration:
+    """A time of day; the adaptive mode looks at the precision."""
+    if mode == "structured":
+        return structured.time(precision)
+    declared = _TIMES.get(mode)
+    if declared is not None:
+        return declared
+    return _TIME_MS if temporal.in_millis(precision) else _TIME_US
+
+
+def timestamp(mode: str, precision: int) -> Declaration:
+    """A timestamp without time zone; the adaptive modes look at the precision."""
+    if mode == "structured":
+        return structured.timestamp(precision)
+    declared = _TIMESTAMPS.get(mode)
+    if declared is not None:
+        return declared
+    return _TIMESTAMP_MS if temporal.in_millis(precision) else _TIMESTAMP_US
+
+
+def time_with_zone(mode: str, precision: int) -> Declaration:
+    """A time of day at an offset: the same in every mode but `structured`."""
+    if mode == "structured":
+        return structured.time_with_zone(precision)
+    return _TIME_WITH_ZONE
+
+
+def timestamp_with_zone(mode: str, precision: int) -> Declaration:
+    """An instant: the same in every mode but `structured`."""
+    if mode == "structured":
+        return structured.timestamp_with_zone(precision)
+    return Declaration(
+        temporal.ZONED_TIMESTAMP,
+        Encoding.TIMESTAMPTZ,
+        partial(temporal_texts.timestamp_with_zone, digits=precision),
+        "1970-01-01T00:00:00Z",
+        parameter=precision,
+    )

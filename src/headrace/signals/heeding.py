@@ -1,0 +1,129 @@
+"""Heeds signals of any channel: what each asks for is checked, and done by who runs
+snapshots."""
+
+from __future__ import annotations
+
+import logging
+from typing import Generic, Protocol, TypeVar
+
+from headrace.config.properties.common import ConnectorConfig
+from headrace.errors import HeadraceError
+from headrace.signals.channels import Channels
+from headrace.signals.progress import SignalProgress
+from headrace.signals.signal import (
+    Action,
+    ExecuteSnapshot,
+    LogMessage,
+    PauseSnapshot,
+    ResumeSnapshot,
+    Signal,
+    StopSnapshot,
+    WindowMark,
+    parse_action,
+    unread_members,
+)
+
+log = logging.getLogger(__name__)
+signal_log = logging.getLogger("headrace.signals")
+
+P = TypeVar("P", contravariant=True)
+"""Where in the log a signal stands."""
+
+
+class SnapshotActions(Protocol[P]):
+    """What signals ask of snapshots. `progress` says what is being read; it is replaced, never
+    changed, so that whoever puts the one of before back has undone a signal."""
+
+    progress: SignalProgress
+
+    def execute(self, signal: Signal, action: ExecuteSnapshot, place: P, /) -> None:
+        """Read tables."""
+        ...
+
+    def stop(self, collections: tuple[str, ...], place: P, /) -> None:
+        """Stop reading these tables; none means all."""
+        ...
+
+    def pause(self, place: P, /) -> None:
+        """Read no further chunk."""
+        ...
+
+    def resume(self, place: P, /) -> None:
+        """Go on reading."""
+        ...
+
+    def position_text(self, place: P, /) -> str:
+        """A position of the log for people."""
+        ...
+
+
+class Heeding(Generic[P]):
+    """The signals of one stream."""
+
+    def __init__(self, config: ConnectorConfig, actions: SnapshotActions[P]) -> None:
+        self._actions = actions
+        self._channels = Channels(config)
+        self.reads_collection = "source" in config.signal_enabled_channels
+        """Whether what is written to the signal collection is a signal."""
+
+    @property
+    def has_channels(self) -> bool:
+        """Whether signals may come from elsewhere than the log."""
+        return bool(self._channels)
+
+    def heed_channels(self, held: SignalProgress, place: P) -> None:
+        """Heed what came by other channels than the log; `held` is what the checkpoint holds."""
+        if not self._channels:
+            return
+        self._channels.forget(held)
+        signals, self._actions.progress = self._channels.take(self._actions.progress)
+        for signal in signals:
+            self.heed(signal, place)
+
+    def heed_row(self, identity: str, texts: list[str | None], place: P) -> None:
+        """Heed a row of the signal collection: its id, its type and its data."""
+        if len(texts) < 3:
+            log.warning("signal %s is ignored: the signal table lacks columns", identity)
+            return
+        self.heed(Signal(identity, texts[1] or "", texts[2]), place)
+
+    def heed(self, signal: Signal, place: P) -> None:
+        """Do what a signal says; what is wrong with it is logged. Whatever it is, the signal is in
+        the log or the checkpoint, so an error of its own would come again with every start. Raises
+        HeadraceError, the database's."""
+        before = self._actions.progress
+        try:
+            action = parse_action(signal)
+            for name in unread_members(signal):
+                log.warning("signal %s has a member that nobody reads: %s", signal.id, name)
+            self._act(signal, action, place)
+        except HeadraceError:
+            raise
+        except Exception as problem:
+            self._actions.progress = before
+            expected = isinstance(problem, ValueError)
+            log.warning("signal %s is ignored: %s", signal.id, problem, exc_info=not expected)
+
+    def _act(self, signal: Signal, action: Action, place: P) -> None:
+        progress = self._actions.progress
+        match action:
+            case WindowMark():
+                pass  # of a chunk that was given up
+            case LogMessage(message):
+                signal_log.info("%s", message.replace("{}", self._actions.position_text(place)))
+            case ExecuteSnapshot():
+                self._actions.execute(signal, action, place)
+            case StopSnapshot() | PauseSnapshot() if not progress.running:
+                log.info("signal %s is ignored: no incremental snapshot is running", signal.id)
+            case StopSnapshot(collections):
+                self._actions.stop(collections, place)
+            case PauseSnapshot():
+                if not progress.paused:
+                    self._actions.pause(place)
+            case ResumeSnapshot():
+                if progress.paused:
+                    self._actions.resume(place)
+
+    def close(self) -> None:
+        """Close the channels; never raises."""
+        self._channels.close()

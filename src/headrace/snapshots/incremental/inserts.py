@@ -1,0 +1,221 @@
+"""Records between those of the log: rows of incremental chunks, and notifications.
+
+They become rows of the range's row table, with the hash of their key, so that they travel in the
+same slices and in the same order as the log's records of that key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.connect.images import make_image
+from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION
+from headrace.debezium.naming.topics import topic_hash
+from headrace.signals.notifications import Notifier
+from headrace.signals.progress import Insert
+from headrace.snapshots.incremental.places import InsertionPoint
+from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
+from headrace.spool.segment import Segment
+from headrace.streaming.facts import Facts, NotificationFacts
+from headrace.streaming.range_rows import RangeRows
+
+
+@dataclass
+class Block:
+    """The records of one insert. `rows` refer to relation 0, which is `facts`, and to places in
+    `images`."""
+
+    insert: Insert
+    facts: Facts
+    rows: np.ndarray
+    images: np.ndarray
+
+
+class Insertions:
+    """What is inserted into one range. Notifications go to the topic of `notifier`."""
+
+    def __init__(self, notifier: Notifier) -> None:
+        self.inserts: list[Insert] = []
+        """As the range's end offset tells of them."""
+        self._notifier = notifier
+        self._blocks: dict[tuple[int, int, int, int], Block] = {}
+
+    def clear(self) -> None:
+        """Another range begins."""
+        self.inserts.clear()
+        self._blocks.clear()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the records."""
+        return sum(len(block.images) for block in self._blocks.values())
+
+    def block(self, insert: Insert) -> Block | None:
+        """The records of an insert, when they were made or kept for this range."""
+        return self._blocks.get(insert.at)
+
+    def keep(self, block: Block) -> None:
+        """Records that an earlier process inserted, and that were read again."""
+        self._blocks[block.insert.at] = block
+
+    def add_rows(self, chunk: ReadChunk, rows: ChunkRows, place: InsertionPoint) -> None:
+        """What a window left of a chunk."""
+        if not len(rows):
+            return
+        insert = Insert(
+            place.take(len(rows)),
+            place.lsn,
+            place.last_commit,
+            chunk.taken_us,
+            chunk.table,
+            chunk.lower,
+            chunk.upper,
+        )
+        self._add(chunk_block(insert, rows))
+
+    def notify(
+        self,
+        identity: str,
+        kind: str,
+        aggregate: str,
+        place: InsertionPoint,
+        data: Mapping[str, str],
+    ) -> None:
+        """A notification (see `Notifier.notify`), by the channels that there are."""
+        if not self._notifier.enabled:
+            return
+        notification = self._notifier.notify(identity, kind, aggregate, data)
+        if self._notifier.topic is None:
+            return
+        insert = Insert(
+            place.take(1),
+            place.lsn,
+            place.last_commit,
+            notification.timestamp * 1000,
+            notification=notification.to_json(),
+        )
+        self._add(notification_block(insert, self._notifier.topic))
+
+    def _add(self, block: Block) -> None:
+        self.inserts.append(block.insert)
+        self._blocks[block.insert.at] = block
+
+
+def chunk_block(insert: Insert, read: ChunkRows) -> Block:
+    """The `r` records of a chunk."""
+    rows = _rows(insert, len(read))
+    rows["new"] = read.offsets[:-1]
+    rows["size"] = np.diff(read.offsets)
+    rows["hash"] = read.hashes
+    rows["operation"] = ord("r")
+    rows["marker"] = MARKERS.index("incremental")
+    return Block(insert, read.facts.as_incremental(), rows, read.images)
+
+
+def notification_block(insert: Insert, topic: str) -> Block:
+    """The record of a notification."""
+    notification = insert.notification
+    assert notification is not None
+    data = json.dumps(notification["additional_data"], ensure_ascii=False)
+    texts = [notification[name] for name in ("id", "type", "aggregate_type")]
+    image = make_image([*texts, data, str(notification["timestamp"])])
+    rows = _rows(insert, 1)
+    rows["size"] = len(image)
+    rows["hash"] = np.int64(topic_hash(topic)).view(np.uint64)
+    # Debezium's notifications have no operation; anything but 0 is no tombstone.
+    rows["operation"] = ord("n")
+    return Block(insert, NotificationFacts(topic), rows, np.frombuffer(image, np.uint8))
+
+
+def _rows(insert: Insert, count: int) -> np.ndarray:
+    position, kind, ordinal, part = insert.at
+    rows = np.zeros(count, ROW)
+    rows["position"], rows["kind"], rows["ordinal"] = position, kind, ordinal
+    rows["part"] = np.arange(part, part + count)
+    rows["lsn"] = insert.lsn
+    return rows
+
+
+def transaction_of(insert: Insert) -> np.ndarray:
+    """The entry that the insert's rows refer to."""
+    entry = np.zeros(1, TRANSACTION)
+    entry["xid"] = NULL
+    entry["commit_us"] = insert.time_us
+    entry["commit_ms"] = insert.time_us // 1000
+    entry["commit_ns"] = insert.time_us * 1000
+    entry["last_commit"] = NULL if insert.last_commit is None else insert.last_commit
+    entry["final_lsn"] = insert.at[0]
+    return entry
+
+
+def merge(
+    rows: np.ndarray,
+    transactions: np.ndarray,
+    relations: dict[int, Facts],
+    blocks: Sequence[Block],
+    places: Sequence[int],
+    segment: Segment,
+) -> tuple[np.ndarray, np.ndarray, dict[int, Facts]]:
+    """The log's rows with the blocks, in order, before the rows at `places`; their images go to
+    `segment`. Relations are numbered anew."""
+    used, numbers = np.unique(rows["relation"], return_inverse=True)
+    rows["relation"] = numbers
+    facts = [relations[int(index)] for index in used]
+    entries = [transactions]
+    parts: list[np.ndarray] = []
+    done = written = 0
+    for number, (block, place) in enumerate(zip(blocks, places, strict=True)):
+        parts.append(rows[done:place])
+        done = place
+        if block.facts not in facts:
+            facts.append(block.facts)
+        inserted = block.rows.copy()
+        inserted["new"] += segment.start + written
+        inserted["relation"] = facts.index(block.facts)
+        inserted["transaction"] = len(transactions) + number
+        segment.array[written : written + len(block.images)] = block.images
+        written += len(block.images)
+        entries.append(transaction_of(block.insert))
+        parts.append(inserted)
+    parts.append(rows[done:])
+    return np.concatenate(parts), np.concatenate(entries), dict(enumerate(facts))
+
+
+def insert_blocks(range_rows: RangeRows, blocks: Sequence[Block], beside: Segment) -> None:
+    """Put blocks of records between the log's rows of a range; their images go to the segment
+    `beside`."""
+    places = places_of(range_rows.rows, blocks)
+    range_rows.rows, range_rows.transactions, range_rows.relations = merge(
+        range_rows.rows, range_rows.transactions, range_rows.relations, blocks, places, beside
+    )
+    if range_rows.orders is not None:
+        range_rows.orders = merge_orders(range_rows.orders, blocks, places)
+    range_rows.segments.append(beside)
+
+
+def places_of(rows: np.ndarray, blocks: Sequence[Block]) -> list[int]:
+    """How many of the log's rows come before each block."""
+    return [_rows_before(rows, block.insert) for block in blocks]
+
+
+def merge_orders(orders: np.ndarray, blocks: Sequence[Block], places: Sequence[int]) -> np.ndarray:
+    """The orders of the log's rows, with room for the blocks, whose rows are not counted."""
+    parts: list[np.ndarray] = []
+    done = 0
+    for block, place in zip(blocks, places, strict=True):
+        parts += [orders[done:place], np.zeros(len(block.rows), orders.dtype)]
+        done = place
+    return np.concatenate([*parts, orders[done:]])
+
+
+def _rows_before(rows: np.ndarray, insert: Insert) -> int:
+    before = np.zeros(len(rows), bool)
+    same = np.ones(len(rows), bool)
+    for name, value in zip(("position", "kind", "ordinal", "part"), insert.at, strict=True):
+        before |= same & (rows[name] < value)
+        same &= rows[name] == value
+    return int(np.count_nonzero(before))

@@ -1,0 +1,96 @@
+"""Connections that read ranges of keys at the same time, on one snapshot."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, Protocol
+
+from headrace.errors import HeadraceError
+from headrace.snapshots.incremental.rows import ChunkRows
+from headrace.snapshots.incremental.source import KeyRange, Skipped, T
+
+log = logging.getLogger(__name__)
+
+
+class Lane(Protocol[T]):
+    """A connection of its own."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was lost."""
+        ...
+
+    def read(self, snapshot: str, keys: KeyRange[T], /) -> ChunkRows | Skipped:
+        """The rows of a range on the snapshot of this name. Raises HeadraceError when the
+        connection is lost."""
+        ...
+
+    def close(self) -> None:
+        """Close it; never raises."""
+        ...
+
+
+class Lanes(Generic[T]):
+    """Threads with a lane each, opened when they are first needed. `open_lane` raises HeadraceError
+    when the server has no connection for it."""
+
+    def __init__(self, threads: int, open_lane: Callable[[], Lane[T]]) -> None:
+        self._count, self._open_lane = threads, open_lane
+        self._threads: ThreadPoolExecutor | None = None
+        self._lanes: dict[int, Lane[T]] = {}
+
+    def read(
+        self,
+        lead: Callable[[KeyRange[T]], ChunkRows | Skipped],
+        snapshot: str | None,
+        ranges: Sequence[KeyRange[T]],
+    ) -> list[ChunkRows | Skipped]:
+        """The rows of each range: the first one by `lead`, who holds `snapshot`, and whatever the
+        server has no connection for. Raises HeadraceError when a connection is lost."""
+        rest = ranges[1:]
+        if self._threads is None and rest:
+            self._threads = ThreadPoolExecutor(
+                self._count, thread_name_prefix="headrace incremental"
+            )
+        assert snapshot is not None or not rest
+        futures = [
+            self._threads.submit(self._read, number, str(snapshot), keys)
+            for number, keys in enumerate(rest)
+            if self._threads is not None
+        ]
+        try:
+            first = [lead(keys) for keys in ranges[:1]]
+        finally:
+            # Whatever fails, nobody reads any more when this returns.
+            failed = [future.exception() for future in futures]
+        for error in failed:
+            if error is not None:
+                raise error
+        others = zip(rest, (future.result() for future in futures), strict=True)
+        return [*first, *(lead(keys) if rows is None else rows for keys, rows in others)]
+
+    def _read(self, number: int, snapshot: str, keys: KeyRange[T]) -> ChunkRows | Skipped | None:
+        """None: there is no connection to read with."""
+        lane = self._lanes.get(number)
+        if lane is None or lane.closed:
+            try:
+                lane = self._open_lane()
+            except HeadraceError as problem:
+                log.warning("a chunk is not read at the same time as others: %s", problem)
+                return None
+            self._lanes[number] = lane
+        try:
+            return lane.read(snapshot, keys)
+        except HeadraceError:
+            self._lanes.pop(number).close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections; never raises."""
+        if self._threads is not None:
+            self._threads.shutdown()
+            self._threads = None
+        for number in list(self._lanes):
+            self._lanes.pop(number).close()

@@ -1,0 +1,30 @@
+"""Places between the log's rows; see headrace.offsets.ordinals for the numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class InsertionPoint:
+    """Where records are inserted; `part` counts on."""
+
+    position: int
+    kind: int
+    ordinal: int
+    part: int
+    lsn: int
+    last_commit: int | None
+    row: int = 0  # ordinal of the row of the log that comes next
+    xid: int | None = None  # and its transaction
+
+    def take(self, count: int) -> tuple[int, int, int, int]:
+        """Room for `count` records."""
+        at = (self.position, self.kind, self.ordinal, self.part)
+        self.part += count
+        return at
+
+    def is_at(self, other: InsertionPoint) -> bool:
+        """Whether both stand before the same row of the log."""
+        place = (self.position, self.kind, self.ordinal, self.row)
+        return place == (other.position, other.kind, other.ordinal, other.row)

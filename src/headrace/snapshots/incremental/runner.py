@@ -1,0 +1,467 @@
+"""Runs incremental snapshots: heeds signals where they stand in the log, reads chunks, and inserts
+what their windows leave of them.
+
+One thread calls it, the one that polls. What it decides is in the end offset of the range before
+anybody plans it (Invariant 2c); see docs/decisions/0009.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+import numpy as np
+
+from headrace.config.properties.common import ConnectorConfig
+from headrace.connect.images import cells
+from headrace.connect.rows import NULL, RowKind
+from headrace.errors import HeadraceError
+from headrace.offsets.offset import Offset, P
+from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
+from headrace.signals.collection import Watermarks
+from headrace.signals.heeding import Heeding
+from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier
+from headrace.signals.progress import Insert, SignalProgress, key_text
+from headrace.signals.selection import tables_to_read, tables_to_stop
+from headrace.signals.signal import ExecuteSnapshot, Signal
+from headrace.snapshots.incremental.inserts import (
+    Block,
+    Insertions,
+    chunk_block,
+    insert_blocks,
+    notification_block,
+)
+from headrace.snapshots.incremental.metrics import IncrementalMetrics
+from headrace.snapshots.incremental.places import InsertionPoint
+from headrace.snapshots.incremental.reader import ChunkReader
+from headrace.snapshots.incremental.rows import ReadChunk
+from headrace.snapshots.incremental.sizes import ChunkSizes
+from headrace.snapshots.incremental.source import ChunkSource, Skipped
+from headrace.snapshots.incremental.window import Wave
+from headrace.spool.segment import Segment
+from headrace.streaming.passage import Passage
+from headrace.streaming.range_rows import RangeRows
+
+log = logging.getLogger(__name__)
+
+_BEFORE_TRANSACTION = 1 << 44  # ordinal of what stands before a transaction's first message
+_REPEATS = 5  # of one chunk, at most
+
+
+@dataclass(frozen=True)
+class SignalStream(Generic[P]):
+    """The log that signals and windows stand in.
+
+    `collection` is the name of the signal collection (None: there is none), `marks` writes to it
+    where windows open and close (None: they close where the log was when their chunks had been
+    read). `last_commit` gives what `source` shows of the last commit at a position, `position_text`
+    a place of the log for people. `greets`: no initial snapshot came before, which is told.
+    """
+
+    collection: str | None
+    marks: Watermarks | None
+    last_commit: Callable[[P], int | None]
+    position_text: Callable[[int], str]
+    greets: bool
+
+
+class IncrementalSnapshots(Generic[P]):
+    """The incremental snapshots of one stream, and the signals that ask for them: see
+    `streaming.passage.Inserter`. Goes on with what was running at the first `begin`."""
+
+    def __init__(
+        self,
+        config: ConnectorConfig,
+        source: ChunkSource[Any],
+        stream: SignalStream[P],
+        metrics: IncrementalMetrics,
+    ) -> None:
+        self.progress = SignalProgress()
+        self._source, self._reader = source, ChunkReader(source)
+        self._stream, self._greets = stream, stream.greets
+        self._metrics = metrics
+        metrics.estimates = source.estimates
+        self._sizes = ChunkSizes.of(config)
+        self._heeding = Heeding(config, self)
+        self._notifier = Notifier(config)
+        self._insertions = Insertions(self._notifier)
+        self._last: Offset[P] | None = None
+        self._wave: Wave | None = None
+        self._repeated = 0
+        self._before: InsertionPoint | None = None
+        self.truncates: list[tuple[int, int, int]] = []
+        """Position, row and table (see `ReadChunk.parts`) of truncates, in the order of the log.
+        The reader of the log appends them, in its thread; this one deletes from the front."""
+
+    # -- ranges ---------------------------------------------------------------------------------
+
+    @property
+    def awaits(self) -> bool:
+        """Whether a window waits to be closed by the log."""
+        return self._wave is not None
+
+    @property
+    def inserted(self) -> bool:
+        """Whether something was inserted since `begin`."""
+        return bool(self._insertions.inserts)
+
+    @property
+    def size(self) -> int:
+        """Bytes that were inserted since `begin`."""
+        return self._insertions.size
+
+    @property
+    def towards(self) -> int | None:
+        """The place of the log at which a window closes that has no watermark in the log."""
+        return None if self._wave is None else self._wave.closes_at
+
+    def begin(self, after: Offset[P]) -> None:
+        """The range that follows `after` begins."""
+        if not self._follows(after):
+            # Another process came as far as this; its window is nobody's.
+            self.progress = replace(after.signals or SignalProgress(), inserts=())
+            self._wave = None
+            self._source.delivered.forget()
+        self._insertions.clear()
+        self._before = None
+        self._last = after
+        if self._stream.collection or self._heeding.has_channels:
+            self._source.delivered.begin()
+        position = after.position
+        while self._wave is None and self.truncates and self.truncates[0][0] < position.committed:
+            del self.truncates[0]
+        if position.transaction is not None:
+            return
+        place = self._between(after)
+        if self._greets:
+            self._greets = False
+            self._insertions.notify(str(uuid.uuid4()), "SKIPPED", INITIAL, place, {})
+        # Spark asks for what follows `after` when its checkpoint holds it.
+        self._heeding.heed_channels(after.signals or SignalProgress(), place)
+        if self.progress.running and self._wave is None:
+            self._stop_requested(place)
+            self._read(place)
+        self._use(place)
+
+    def _follows(self, after: Offset[P]) -> bool:
+        """Whether `after` is where the last range ended; it may have got a heartbeat."""
+        last = self._last
+        return last is not None and after.same_position(last)
+
+    def reached(self, end: Offset[P]) -> None:
+        """The log was passed up to `end`."""
+        closes, position = self.towards, end.position
+        if closes is not None and position.transaction is None and position.committed >= closes:
+            place = self._between(end)
+            self._close(place)
+            self._use(place)
+
+    def end(self, after: Offset[P], end: Offset[P]) -> Offset[P]:
+        """`end` with what was decided; `after` itself when nothing was."""
+        before = replace(after.signals or SignalProgress(), inserts=())
+        inserts = self._insertions.inserts
+        if not inserts and self.progress == before and end.same_position(after):
+            self._last = after
+            return after
+        progress = replace(self.progress, inserts=tuple(inserts))
+        self._last = replace(end, signals=progress if progress.to_json() else None)
+        return self._last
+
+    def insert(
+        self, range_rows: RangeRows, end: Offset[P], reserve: Callable[[int], Segment]
+    ) -> None:
+        """Put the records that `end` tells of between the rows of the range."""
+        inserts = () if end.signals is None else end.signals.inserts
+        if inserts:
+            blocks = [self._insertions.block(insert) or self._again(insert) for insert in inserts]
+            size = sum(len(block.images) for block in blocks)
+            insert_blocks(range_rows, blocks, reserve(max(1, size)))
+
+    def _again(self, insert: Insert) -> Block:
+        """The records of an insert of another process: rows as new as they were or newer, so the
+        snapshot must see whatever was delivered."""
+        if insert.table is None:
+            return notification_block(insert, self._notifier.topic or "")
+        while not self._source.delivered.are_visible():
+            time.sleep(0.05)
+        try:
+            rows = self._reader.again(insert.table, insert.lower, insert.upper)
+        except Skipped as problem:
+            raise HeadraceError(
+                "snapshots.chunk_gone",
+                f"A chunk of {insert.table.name} cannot be read again: {problem}",
+                "Restore the table, or start with a new checkpoint.",
+            ) from None
+        block = chunk_block(insert, rows)
+        self._insertions.keep(block)
+        return block
+
+    def _between(self, offset: Offset[P]) -> InsertionPoint:
+        """Behind everything up to `offset`, which is between transactions."""
+        ordinal = ordinals_used(offset.heartbeat, self.progress.ordinal) + 1
+        position = offset.position.committed
+        last_commit = self._stream.last_commit(offset.position)
+        return InsertionPoint(position, RowKind.OUTSIDE, ordinal, 0, position, last_commit)
+
+    def _use(self, place: InsertionPoint) -> None:
+        """Count a place between transactions as used, when something stands there."""
+        if place.part:
+            self.progress = replace(self.progress, ordinal=self.progress.ordinal + 1)
+
+    # -- the log --------------------------------------------------------------------------------
+
+    def passed(self, passage: Passage) -> None:
+        """The log's next rows: signals are heeded, windows opened and closed."""
+        rows = passage.rows
+        done = 0
+        for index in self._signal_rows(passage):
+            self._see(passage, rows[done:index])
+            done = index
+            self._heed(passage, rows[index])
+        self._see(passage, rows[done:])
+
+    def _signal_rows(self, passage: Passage) -> list[int]:
+        rows = passage.rows
+        relations = [
+            relation
+            for relation in np.unique(rows["relation"])
+            if passage.facts(int(relation)).name == self._stream.collection
+        ]
+        if not relations:
+            return []
+        operations = np.isin(rows["operation"], (ord("c"), ord("d")))
+        return [int(i) for i in np.flatnonzero(np.isin(rows["relation"], relations) & operations)]
+
+    def _see(self, passage: Passage, rows: np.ndarray) -> None:
+        if len(rows) == 0:
+            return
+        if self._wave is not None:
+            self._wave.events(rows, passage.transactions, passage.facts, passage.image)
+        self._source.delivered.add(rows, passage.transactions)
+
+    def _heed(self, passage: Passage, row: np.void) -> None:
+        created = row["operation"] == ord("c")
+        values = cells(passage.image(int(row["new"] if created else row["old"])))
+        texts = [None if v is None else v.decode(errors="replace") for v in values[:3]]
+        identity = (texts[0] if texts else None) or ""
+        wave = self._wave
+        if wave is not None and wave.closes_at is None and identity.startswith(wave.name):
+            if identity.endswith("-open") and created:
+                wave.opened = True
+            elif identity.endswith("-close") or not created:
+                self._close(self._place(passage, row))
+        elif created and self._heeding.reads_collection:
+            self._heeding.heed_row(identity, texts, self._place(passage, row))
+
+    def _place(self, passage: Passage, row: np.void) -> InsertionPoint:
+        """Before a row of the log."""
+        entry = passage.transactions[row["transaction"]]
+        last = None if entry["last_commit"] == NULL else int(entry["last_commit"])
+        position, ordinal, lsn = int(row["position"]), int(row["ordinal"]), int(row["lsn"])
+        if ordinal == 0:
+            at = (position, int(RowKind.OUTSIDE), _BEFORE_TRANSACTION)
+            part = 0
+        else:
+            at, part = (position, int(row["kind"]), ordinal - 1), INSERT_PARTS
+        xid = None if entry["xid"] == NULL else int(entry["xid"])
+        place = InsertionPoint(*at, part, lsn, last, ordinal, xid)
+        # An UPDATE of the signal table is two rows of one message: they share the place.
+        if self._before is None or not self._before.is_at(place):
+            self._before = place
+        return self._before
+
+    # -- signals --------------------------------------------------------------------------------
+
+    def execute(self, signal: Signal, action: ExecuteSnapshot, place: InsertionPoint) -> None:
+        """Read tables: see `signals.heeding.SnapshotActions`."""
+        requested = tables_to_read(signal.id, action, self._source.tables())
+        if action.blocking:
+            waiting = (*self.progress.blocking, *requested)
+            self.progress = replace(self.progress, blocking=waiting, xid=place.xid)
+            return
+        idle = not self.progress.running
+        names = {table.name for table in self.progress.tables}
+        for table in requested:
+            if table.name in names:
+                log.warning("signal %s: %s is being read already", signal.id, table.name)
+        added = tuple(table for table in requested if table.name not in names)
+        self.progress = replace(self.progress, tables=self.progress.tables + added)
+        if idle and self.progress.running:
+            self.progress = replace(self.progress, paused=False)
+            self._notify("STARTED", place, {"data_collections": self._names()})
+            self._read(place)
+
+    def stop(self, collections: tuple[str, ...], place: InsertionPoint) -> None:
+        """Stop reading these tables; none means all."""
+        self.progress = replace(self.progress, stops=(*self.progress.stops, collections))
+        if self._wave is None:
+            self._stop_requested(place)
+            self._read(place)
+
+    def pause(self, place: InsertionPoint) -> None:
+        """Read no further chunk."""
+        self.progress = replace(self.progress, paused=True)
+        self._metrics.ended("PAUSED")
+        self._notify("PAUSED", place, {"data_collections": self._names()})
+
+    def resume(self, place: InsertionPoint) -> None:
+        """Go on reading."""
+        self.progress = replace(self.progress, paused=False)
+        self._notify("RESUMED", place, {"data_collections": self._names()})
+        if self._wave is None:
+            self._read(place)
+
+    def position_text(self, place: InsertionPoint) -> str:
+        """The place of the log for people."""
+        return self._stream.position_text(place.lsn)
+
+    def _stop_requested(self, place: InsertionPoint) -> None:
+        """What was asked to stop while a window was open stops when it has closed."""
+        stops, self.progress = self.progress.stops, replace(self.progress, stops=())
+        for collections in stops:
+            tables = self.progress.tables
+            stopped = tables_to_stop(collections, tables)
+            if not stopped:
+                continue
+            names = ",".join(table.name for table in stopped)
+            self._notify("ABORTED", place, {"data_collections": names})
+            if tables[0] in stopped:
+                self.progress = self.progress.next_table()
+            rest = tuple(table for table in tables if table not in stopped)
+            self.progress = replace(self.progress, tables=rest)
+            if not rest:
+                self._metrics.ended("ABORTED")
+                self.progress = replace(self.progress, paused=False)
+
+    # -- chunks ---------------------------------------------------------------------------------
+
+    def _close(self, place: InsertionPoint) -> None:
+        """The window closes: what is left of its chunks is inserted, the next ones are read."""
+        wave = self._wave
+        assert wave is not None
+        self._wave = None
+        # Reading holds off a TRUNCATE, so it comes in the window or not at all.
+        before = [t for t in self.truncates if t[:2] < (place.position, place.row)]
+        wave.truncated({part for _, _, part in before})
+        del self.truncates[: len(before)]
+        announced = False
+        for chunk, window in zip(wave.chunks, wave.windows, strict=True):
+            if window is not None:
+                if window.lacking and self._repeated < _REPEATS:
+                    # Rows were dropped whose values nobody else delivers: read from here again.
+                    self._repeated += 1
+                    break
+                self._repeated = 0
+                if announced:
+                    self._announce(chunk, place)
+                announced = True
+                self._insertions.add_rows(chunk, window.kept(), place)
+                scanned = self.progress.scanned + len(window.rows)
+                self.progress = replace(self.progress, after=chunk.upper, scanned=scanned)
+                self._metrics.scanned(len(window.rows))
+            # What was done with before the first window was announced when it opened.
+            if chunk.done is not None and announced:
+                self._done(place, chunk.done)
+        self._stop_requested(place)
+        self._read(place)
+
+    def _read(self, place: InsertionPoint) -> None:
+        """Read the next chunks that have rows; tables without are done with on the way."""
+        if not self.progress.running or self.progress.paused:
+            self._sizes.rest()
+            self._source.rest()
+            return
+        if not self._source.delivered.are_visible():
+            return
+        name = str(uuid.uuid4())
+        while self.truncates and self.truncates[0][:2] < (place.position, place.row):
+            del self.truncates[0]
+        marks = self._stream.marks
+        try:
+            if marks is not None:
+                marks.open(name)
+            wave = self._next_wave(place, name)
+            if marks is not None:
+                marks.close(name)
+            elif wave is not None:
+                # Without watermarks the window closes where the log is now.
+                wave.opened, wave.closes_at = True, self._source.position()
+        except HeadraceError as problem:
+            if problem.retriable:
+                raise
+            log.error("the incremental snapshot is given up: %s", problem)
+            self._notify("ABORTED", place, {"data_collections": self._names()})
+            self._metrics.ended("ABORTED")
+            self.progress = replace(
+                self.progress, tables=(), after=None, maximum=None, scanned=0, paused=False
+            )
+            return
+        self._wave = wave
+
+    def _next_wave(self, place: InsertionPoint, name: str) -> Wave | None:
+        while self.progress.running:
+            began = time.monotonic()
+            chunks = self._reader.chunks(
+                self.progress.tables,
+                self.progress.after,
+                self.progress.maximum,
+                self._sizes,
+            )
+            self._sizes.took(time.monotonic() - began, chunks)
+            for chunk in chunks:
+                if chunk.rows is not None:
+                    self._announce(chunk, place)
+                    return Wave(name, chunks)
+                if chunk.done is not None:
+                    self._done(place, chunk.done)
+        return None
+
+    # -- notifications --------------------------------------------------------------------------
+
+    def _announce(self, chunk: ReadChunk, place: InsertionPoint) -> None:
+        self.progress = replace(self.progress, maximum=chunk.maximum)
+        self._metrics.reads(chunk, self.progress.tables)
+        data = {
+            "maximum_key": key_text(chunk.maximum),
+            "last_processed_key": key_text(chunk.upper),
+            "current_collection_in_progress": chunk.table.name,
+            "data_collections": self._names(),
+        }
+        self._notify("IN_PROGRESS", place, data)
+
+    def _done(self, place: InsertionPoint, status: str) -> None:
+        data = {
+            "scanned_collection": self.progress.tables[0].name,
+            "total_rows_scanned": str(self.progress.scanned),
+            "data_collections": self._names(),
+            "status": status,
+        }
+        signal = self.progress.tables[0].signal
+        self._notify("TABLE_SCAN_COMPLETED", place, data)
+        self.progress = self.progress.next_table()
+        if not self.progress.running:
+            self._metrics.ended("COMPLETED")
+            self._notify("COMPLETED", place, {}, signal)
+
+    def _names(self) -> str:
+        return ",".join(table.name for table in self.progress.tables)
+
+    def _notify(
+        self, kind: str, place: InsertionPoint, data: dict[str, str], signal: str | None = None
+    ) -> None:
+        """By the id of `signal`, or of the one that asked for the first table."""
+        if signal is None and not self.progress.running:
+            return  # nothing is left that could be told of
+        identity = self.progress.tables[0].signal if signal is None else signal
+        self._insertions.notify(identity, kind, INCREMENTAL, place, data)
+
+    def close(self) -> None:
+        """Close the connections; never raises."""
+        self._heeding.close()
+        self._source.close()
+        if self._stream.marks is not None:
+            self._stream.marks.shut()

@@ -1,0 +1,122 @@
+"""What an incremental snapshot asks of its database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from headrace.signals.progress import Key, Pending
+from headrace.snapshots.incremental.rows import ChunkRows
+from headrace.snapshots.incremental.visibility import Delivered, Visibility
+
+
+class Target(Protocol):
+    """A table that can be read in chunks."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that order its rows, and bound its chunks."""
+        ...
+
+    @property
+    def parts(self) -> frozenset[int]:
+        """The ids by which the log truncates the table and its partitions."""
+        ...
+
+
+T = TypeVar("T", bound=Target)
+
+
+@dataclass(frozen=True)
+class KeyRange(Generic[T]):
+    """(lower, upper], `limit` rows at most, `max_bytes` of images unless one row has more; None is
+    open."""
+
+    target: T
+    lower: Key | None
+    upper: Key | None
+    limit: int | None = None
+    max_bytes: int | None = None
+
+
+class Skipped(Exception):
+    """A table that is not read; `status` is Debezium's word for it."""
+
+    def __init__(self, status: str, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class ChunkTransaction(Protocol[T]):
+    """One state of the database, on which ranges of keys are read."""
+
+    @property
+    def visibility(self) -> Visibility:
+        """What it sees."""
+        ...
+
+    @property
+    def taken_us(self) -> int:
+        """When it was taken, in microseconds since 1970."""
+        ...
+
+    def planning(self, target: T, /) -> AbstractContextManager[None]:
+        """Around the questions about a table: what fails because of the table becomes Skipped."""
+        ...
+
+    def largest_key(self, target: T, /) -> Key | None:
+        """None: no row is there."""
+        ...
+
+    def row_bytes(self, target: T, /) -> float | None:
+        """Bytes of a row by the statistics; None: nobody counted them yet."""
+        ...
+
+    def split(self, whole: KeyRange[T], size: int, count: int, /) -> list[KeyRange[T]]:
+        """The first ranges of `whole`, `count` at most, each of `size` rows; the last one has that
+        limit and ends where `whole` does."""
+        ...
+
+    def read(self, ranges: Sequence[KeyRange[T]], /) -> list[ChunkRows | Skipped]:
+        """The rows of each range in the order of its key; several of them at the same time."""
+        ...
+
+
+class ChunkSource(Protocol[T]):
+    """The database under incremental snapshots. Methods raise HeadraceError, which may be retried
+    when a connection was lost."""
+
+    @property
+    def delivered(self) -> Delivered:
+        """What the log delivered, and whether it can be seen."""
+        ...
+
+    def tables(self) -> list[str]:
+        """Names of the captured tables, in the order in which they are read."""
+        ...
+
+    def estimates(self, names: Sequence[str]) -> dict[str, int]:
+        """Rows of tables by the statistics; -1: there are none."""
+        ...
+
+    def position(self) -> int:
+        """Where the log is now."""
+        ...
+
+    def target(self, pending: Pending) -> T:
+        """How to read a table. Raises Skipped."""
+        ...
+
+    def transaction(self, *, shared: bool) -> AbstractContextManager[ChunkTransaction[T]]:
+        """A state of the database as of now. `shared`: several ranges will be read at once."""
+        ...
+
+    def rest(self) -> None:
+        """Nothing is to be read for now."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections; never raises."""
+        ...

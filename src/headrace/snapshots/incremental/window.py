@@ -1,0 +1,138 @@
+"""Chunks that were read and wait for their window to close, and what the log says of their keys.
+
+A row is dropped when its key has an event inside the window, or one before the window that the
+chunk's snapshot does not see: WAL order is not visibility order (docs/decisions/0009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.connect.images import ABSENT, Buffer, cells, is_whole
+from headrace.snapshots.incremental.rows import ChunkRows, KeyColumns, KeyText, ReadChunk
+from headrace.streaming.facts import Facts
+
+
+class Window:
+    """A chunk that has rows, and what came of its keys since it was read."""
+
+    def __init__(self, chunk: ReadChunk, rows: ChunkRows) -> None:
+        self.chunk, self.rows = chunk, rows
+        self.lacking = False
+        """A row was dropped for an event that lacks values (unchanged TOAST) and is newer."""
+        self._dropped = np.zeros(len(rows), bool)
+        self._columns = rows.rendering.columns(rows.facts)
+        self._columns_of: dict[int, tuple[Facts, KeyColumns]] = {}
+        """By relation version of the log. They are asked for per row: facts of many columns take
+        too long to hash."""
+        self._order = np.argsort(rows.hashes, kind="stable")
+        self._sorted = rows.hashes[self._order]
+
+    def drop_all(self) -> None:
+        """The table was truncated."""
+        self._dropped[:] = True
+
+    def kept(self) -> ChunkRows:
+        """The rows that nothing newer came for."""
+        return self.rows[~self._dropped] if self._dropped.any() else self.rows
+
+    def events(
+        self,
+        rows: np.ndarray,
+        transactions: np.ndarray,
+        facts: Callable[[int], Facts],
+        image: Callable[[int], Buffer],
+        *,
+        opened: bool,
+    ) -> None:
+        """The log's rows (of any table) that come next; `transactions` are those that they refer
+        to, `opened`: they are inside the window."""
+        if not self.rows.facts.key or len(rows) == 0:
+            return
+        # The chunk may be large and the rows few: no np.isin, which sorts both.
+        nearest = np.minimum(np.searchsorted(self._sorted, rows["hash"]), len(self._sorted) - 1)
+        candidates = rows[self._sorted[nearest] == rows["hash"]]
+        if len(candidates) == 0:
+            return
+        hidden = self.chunk.visibility.hides(candidates, transactions)
+        if not opened:
+            candidates, hidden = candidates[hidden], hidden[hidden]
+        for row, unseen in zip(candidates, hidden, strict=True):
+            version = facts(int(row["relation"]))
+            if version.name != self.rows.facts.name or not version.holds_changes:
+                continue
+            # A hash says where to look; the key itself decides.
+            key = _event_key(row, self._columns_in(int(row["relation"]), version), image)
+            whole = not row["new"] or is_whole(image(int(row["new"])))
+            first = int(np.searchsorted(self._sorted, row["hash"], "left"))
+            last = int(np.searchsorted(self._sorted, row["hash"], "right"))
+            for place in self._order[first:last]:
+                if self._key(int(place)) != key:
+                    continue
+                if whole or unseen:
+                    self._dropped[place] = True
+                    self.lacking |= not whole
+                else:
+                    # The row is as new as the event, and has the values that the event lacks.
+                    self._dropped[place] = False
+
+    def _columns_in(self, relation: int, facts: Facts) -> KeyColumns:
+        entry = self._columns_of.get(relation)
+        if entry is None or entry[0] is not facts:
+            entry = facts, self.rows.rendering.columns(facts)
+            self._columns_of[relation] = entry
+        return entry[1]
+
+    def _key(self, row: int) -> tuple[KeyText, ...]:
+        """What the key of a row of the chunk shows."""
+        return self._columns.key(self.rows.cells(row), ABSENT)
+
+
+def _event_key(
+    row: np.void, columns: KeyColumns, image: Callable[[int], Buffer]
+) -> tuple[KeyText, ...]:
+    images = [int(row["new"]), int(row["old"]), int(row["counterpart"])]
+    if not images[0]:
+        images = images[1:2]
+    first, *others = (cells(image(address), unavailable=ABSENT) for address in images if address)
+    for other in others:
+        # A value that is unavailable in the new image may stand in the old one.
+        for place, cell in enumerate(other):
+            if first[place] is ABSENT and cell is not None:
+                first[place] = cell
+    return columns.key(first, ABSENT)
+
+
+@dataclass
+class Wave:
+    """Chunks that follow one another, and share a window. `name` is what its watermarks begin
+    with; `closes_at` is the position of the log where it closes when there are none."""
+
+    name: str
+    chunks: list[ReadChunk]
+    opened: bool = False
+    closes_at: int | None = None
+
+    def __post_init__(self) -> None:
+        self.windows = [None if c.rows is None else Window(c, c.rows) for c in self.chunks]
+
+    def events(
+        self,
+        rows: np.ndarray,
+        transactions: np.ndarray,
+        facts: Callable[[int], Facts],
+        image: Callable[[int], Buffer],
+    ) -> None:
+        """The log's rows that come next."""
+        for window in self.windows:
+            if window is not None:
+                window.events(rows, transactions, facts, image, opened=self.opened)
+
+    def truncated(self, parts: set[int]) -> None:
+        """Tables (see `ReadChunk.parts`) that were truncated before the window closed."""
+        for window in self.windows:
+            if window is not None and not parts.isdisjoint(window.chunk.parts):
+                window.drop_all()

@@ -1,0 +1,177 @@
+"""The key columns of a relation as they are rendered: for the compiled pass, and in Python."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import Cell
+from headrace.converters.json.values import JsonOptions, render, render_cell
+from headrace.errors import HeadraceError
+from headrace.streaming import key_kernel
+from headrace.streaming.facts import EventSettings, Facts
+
+_AS_SENT = (Encoding.RAW, Encoding.STRING)
+Text = bytes | None
+"""What a key shows in one column, quotes left out; None is JSON's null."""
+
+
+class KeyConverter(Protocol):
+    """The part of a configuration that says how keys are rendered."""
+
+    @property
+    def key_converter_replace_null_with_default(self) -> bool: ...
+    @property
+    def key_converter_decimal_format(self) -> object: ...
+
+
+@dataclass(frozen=True)
+class KeyRendering:
+    """How keys are rendered: a value without rendering is told when its record is rendered, so
+    `settings` let it pass."""
+
+    settings: EventSettings
+    converter: JsonOptions = field(default_factory=JsonOptions)
+
+    @staticmethod
+    def of(settings: EventSettings, config: KeyConverter) -> KeyRendering:
+        """Taken from a configuration."""
+        return KeyRendering(
+            settings,
+            JsonOptions(
+                replace_null_with_default=config.key_converter_replace_null_with_default,
+                decimal_numeric=str(config.key_converter_decimal_format) == "NUMERIC",
+            ),
+        )
+
+    def columns(self, facts: Facts) -> KeyColumns:
+        """The key columns of a relation."""
+        return KeyColumns(facts, self)
+
+
+def _without_quotes(text: bytes) -> Text:
+    if text == b"null":
+        return None
+    if text[:1] == b'"':
+        return str(json.loads(text)).encode("utf-8", "surrogatepass")
+    return text
+
+
+class KeyColumns:
+    """The columns that make the key of a relation's events, in key order. Columns of types that
+    events leave out are none of them."""
+
+    def __init__(self, facts: Facts, rendering: KeyRendering) -> None:
+        self._converter = rendering.converter
+        self._cells = facts.key_cells(rendering.settings)
+        self._null = [self._constant(cell, cell.null) for cell in self._cells]
+        self._unavailable = [
+            null if cell.unavailable is None else self._constant(cell, cell.unavailable)
+            for cell, null in zip(self._cells, self._null, strict=True)
+        ]
+        self.table = np.zeros((len(self._cells), key_kernel.COLUMN_WORDS), np.int64)
+        """What the compiled pass reads, KeyColumns must live as long."""
+        self._memory: list[np.ndarray] = []
+        for row, cell, null, unavailable in zip(
+            self.table, self._cells, self._null, self._unavailable, strict=True
+        ):
+            row[key_kernel.COLUMN] = cell.column
+            row[key_kernel.ENCODING] = (
+                key_kernel.AS_SENT if cell.encoding in _AS_SENT else int(cell.encoding)
+            )
+            row[key_kernel.PARAMETER] = cell.parameter
+            row[key_kernel.NULL_TEXT], row[key_kernel.NULL_LENGTH] = self._place(null)
+            row[key_kernel.UNAVAILABLE_TEXT], row[key_kernel.UNAVAILABLE_LENGTH] = self._place(
+                unavailable
+            )
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def _constant(self, cell: Cell, value: object) -> Text:
+        if value is None and not cell.schema.optional and cell.schema.default is None:
+            return None
+        return _without_quotes(render(cell.schema, value, self._converter).encode())
+
+    def _place(self, text: Text) -> tuple[int, int]:
+        if text is None:
+            return 0, key_kernel.NO_TEXT
+        memory = np.frombuffer(text + bytes(PADDING), np.uint8)
+        self._memory.append(memory)
+        return address_of(memory), len(text)
+
+    def text(self, place: int, raw: bytes) -> Text:
+        """What the key shows of a text in its column at `place`."""
+        cell = self._cells[place]
+        if cell.encoding in _AS_SENT:
+            return raw
+        try:
+            return _without_quotes(render_cell(cell, raw, self._converter))
+        except HeadraceError:
+            return b"\0" + raw  # no event shows this key
+
+    def key(self, cells: Sequence[bytes | None], unavailable: bytes) -> tuple[Text, ...]:
+        """What the key of a row shows; None is null, `unavailable` (the object) what the log does
+        not carry."""
+        shown: list[Text] = []
+        for place, cell in enumerate(self._cells):
+            raw = cells[cell.column]
+            if raw is None:
+                shown.append(self._null[place])
+            elif raw is unavailable:
+                shown.append(self._unavailable[place])
+            else:
+                shown.append(self.text(place, raw))
+        return tuple(shown)
+
+
+class KeyScratch:
+    """Scratch memory of the kernels, and the texts in it that Python renders."""
+
+    def __init__(self, memory: np.ndarray | None = None) -> None:
+        """In `memory`, uint8, where it is given."""
+        if memory is None:
+            memory = np.empty(key_kernel.SCRATCH + PADDING, np.uint8)
+        self.memory = memory
+        self._count = memory[key_kernel.RENDERED :][:8].view(np.int64)
+        self._lacking = memory[key_kernel.LACKING :][:8].view(np.int64)
+        self._entries = (
+            memory[key_kernel.ENTRIES : key_kernel.SCRATCH]
+            .view(np.int64)
+            .reshape(-1, key_kernel.ENTRY_WORDS)
+        )
+        self._count[0] = self._lacking[0] = 0
+        self._owners: dict[int, tuple[KeyColumns, int]] = {}
+        self._texts: list[np.ndarray] = []
+
+    def know(self, columns: KeyColumns) -> None:
+        """Columns whose cells may be lacking."""
+        for place in range(len(columns)):
+            self._owners[address_of(columns.table[place])] = columns, place
+
+    @property
+    def lacks(self) -> bool:
+        """Whether a kernel stopped for a text that is not there."""
+        return bool(self._lacking[0])
+
+    def render(self) -> None:
+        """Render what the kernels lacked in the last frame or row; they run again over it."""
+        self._lacking[0] = 0
+        entries = self._entries[: int(self._count[0])]
+        if not entries[:, 2].any():
+            self._texts.clear()  # those of the frame before
+        for entry in entries[entries[:, 2] == 0]:
+            address, column, _, length = entry.tolist()
+            owner, place = self._owners[column]
+            text = owner.text(place, ctypes.string_at(address, length))
+            memory = np.frombuffer((text or b"") + bytes(PADDING), np.uint8)
+            self._texts.append(memory)
+            rendered = address_of(memory), key_kernel.NO_TEXT if text is None else len(text)
+            entries[(entries[:, 0] == address) & (entries[:, 1] == column), 2:] = rendered

@@ -1,0 +1,151 @@
+"""The rows of a range and what they refer to, cut into the slices that its end offset names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.connect.rows import ORDER, ROW, TRANSACTION
+from headrace.offsets.offset import Offset, P
+from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate
+from headrace.spool.plan import by_hash, by_position, write_plan
+from headrace.spool.segment import Segment
+from headrace.spool.spool import Piece
+from headrace.streaming.facts import EventSettings, Facts
+from headrace.streaming.slices import FactsPacker, LogSlice, Lookup, relations_in
+
+
+@dataclass(frozen=True)
+class PieceRows:
+    """Rows [first, last) of a piece of the spool."""
+
+    piece: Piece
+    first: int
+    last: int
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.piece.index.rows[self.first : self.last]
+
+    @property
+    def orders(self) -> np.ndarray:
+        return self.piece.index.orders[self.first : self.last]
+
+    @property
+    def transactions(self) -> np.ndarray:
+        """All of the piece."""
+        return self.piece.index.transactions_now()
+
+
+@dataclass
+class RangeRows:
+    """Rows of a range in log order, their transactions, their `orders` where transactions are
+    counted, the segments that their addresses point into, and the relations they refer to."""
+
+    rows: np.ndarray
+    transactions: np.ndarray
+    orders: np.ndarray | None
+    segments: list[Segment]
+    relations: dict[int, Facts]
+
+    @staticmethod
+    def of(parts: Sequence[PieceRows], versions: Sequence[Facts], *, counted: bool) -> RangeRows:
+        """A copy of the rows of several pieces as one table."""
+        rows = np.concatenate([np.zeros(0, ROW), *(part.rows for part in parts)])
+        at = before = 0
+        for part in parts:
+            count = part.last - part.first
+            rows["transaction"][at : at + count] += before
+            at += count
+            before += len(part.transactions)
+        present = np.flatnonzero(np.bincount(rows["relation"])) if len(rows) else ()
+        return RangeRows(
+            rows,
+            np.concatenate([np.zeros(0, TRANSACTION), *(part.transactions for part in parts)]),
+            np.concatenate([np.zeros(0, ORDER), *(p.orders for p in parts)]) if counted else None,
+            [part.piece.segment for part in parts],
+            {int(index): versions[int(index)] for index in present},
+        )
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """Makes slices of a stream. `lookup` reads rows of a slice again, when it has some whose facts
+    ask for it."""
+
+    pack: FactsPacker
+    lookup: Lookup | None
+
+    def in_memory(
+        self, range_rows: RangeRows, end: Offset[P], settings: EventSettings
+    ) -> tuple[Segment, list[LogSlice]]:
+        """Slices that name segments, and the plan, which the caller drops."""
+        rows, transactions = range_rows.rows, range_rows.transactions
+        order = None
+        if end.order == "position":
+            spans = by_position(rows["size"], end.slices)
+        else:
+            order, spans = by_hash(rows["hash"], end.slices)
+        plan = write_plan(rows, transactions, range_rows.orders, order)
+        data = InMemory(
+            plan.path,
+            plan.token,
+            len(rows),
+            len(transactions),
+            tuple(SegmentPart(s.path, s.token, s.start, s.end) for s in range_rows.segments),
+            counted=range_rows.orders is not None,
+        )
+        planned = plan.array[: rows.nbytes].view(ROW)
+        return plan, [
+            self._slice(data, span, planned[slice(*span)], range_rows, end, settings)
+            for span in spans
+        ]
+
+    def inline(
+        self, range_rows: RangeRows, end: Offset[P], settings: EventSettings
+    ) -> list[LogSlice]:
+        """Slices that carry everything. The rows of `range_rows` get real addresses."""
+        rows, orders = range_rows.rows, range_rows.orders
+        for segment in range_rows.segments:
+            relocate(
+                rows,
+                range_rows.transactions,
+                segment.start,
+                segment.end,
+                segment.base - segment.start,
+            )
+        if end.order == "position":
+            order, spans = None, by_position(rows["size"], end.slices)
+        else:
+            order, spans = by_hash(rows["hash"], end.slices)
+        slices = []
+        for first, last in spans:
+            mine = slice(first, last) if order is None else order[first:last]
+            part = rows[mine]
+            counted = None if orders is None else orders[mine]
+            data = pack_inline(part, range_rows.transactions, counted)
+            slices.append(self._slice(data, (0, last - first), part, range_rows, end, settings))
+        return slices
+
+    def _slice(
+        self,
+        data: InMemory | Inline,
+        span: tuple[int, int],
+        rows: np.ndarray,
+        range_rows: RangeRows,
+        end: Offset[P],
+        settings: EventSettings,
+    ) -> LogSlice:
+        relations = range_rows.relations
+        again = any(facts.wants_lookup for facts in relations.values())
+        return LogSlice(
+            data,
+            *span,
+            end.sequences,
+            relations_in(rows, relations, self.pack),
+            settings,
+            self.lookup if again else None,
+            int(rows["size"].sum()),
+        )

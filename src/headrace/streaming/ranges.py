@@ -1,0 +1,233 @@
+"""Where a range of the log ends, and which indexed rows lie in it. Pure: no connection, no clock.
+
+Order of the log: rows by (position, kind, ordinal). A record outside of transactions (kind 1) comes
+before a transaction at the same place.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from headrace.connect.rows import RowKind, are_before, place_of
+from headrace.offsets.position import Position
+from headrace.spool.spool import Piece
+
+P = TypeVar("P", bound=Position)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much one range may hold: bytes of log, and rows (0: any number)."""
+
+    max_bytes: int
+    max_rows: int = 0
+
+
+def rows_until(rows: np.ndarray, position: Position) -> int:
+    """How many of `rows` (in log order) are delivered at `position`."""
+    if len(rows) == 0 or not _delivered(rows[:1], position)[0]:
+        return 0
+    if _delivered(rows[-1:], position)[0]:
+        return len(rows)
+    return int(np.count_nonzero(_delivered(rows, position)))
+
+
+def is_delivered(piece: Piece, position: Position) -> bool:
+    """Whether a range that begins at `position` needs nothing of `piece`: neither a row nor the end
+    of a transaction whose rows are delivered and whose end is not."""
+    rows, ends = piece.index.rows_now(), piece.index.ends_now()
+    if len(rows) and not _delivered(rows[-1:], position)[0]:
+        return False
+    return len(ends) == 0 or position.behind(ends[-1]).committed <= position.committed
+
+
+def holds_rows(pieces: Sequence[Piece], position: Position) -> bool:
+    """Whether `pieces` hold a row behind `position`."""
+    for piece in reversed(pieces):
+        if piece.index.row_count:
+            return not _delivered(piece.index.rows_now()[-1:], position)[0]
+    return False
+
+
+def _delivered(rows: np.ndarray, position: Position) -> np.ndarray:
+    committed, transaction = position.committed, position.transaction
+    outside = rows["kind"] == RowKind.OUTSIDE
+    done = are_before(rows, committed)
+    done |= outside & are_before(rows, committed + 1)
+    if transaction is not None:
+        done |= are_before(rows, transaction)
+        there = are_before(rows, transaction + 1)
+        done |= there & (outside | (rows["ordinal"] <= position.messages))
+    return np.asarray(done)
+
+
+@dataclass(frozen=True)
+class RangeEnd(Generic[P]):
+    """A possible end of a range, and the bytes and rows in it."""
+
+    position: P
+    bytes: int
+    rows: int
+
+
+def find_end(
+    pieces: Sequence[Piece], after: P, limit: Limit, *, cut_open: bool
+) -> RangeEnd[P] | None:
+    """`Backlog.end` of a backlog that is asked once."""
+    return Backlog(after, limit).end(pieces, cut_open=cut_open)
+
+
+@dataclass
+class _Part:
+    """The undelivered rows of one piece: `first` is the first of them, and so many rows of the
+    pieces before are not delivered."""
+
+    piece: Piece
+    first: int
+    before: int
+    count: int = 0
+
+    def rows(self) -> np.ndarray:
+        return self.piece.index.rows[self.first : self.first + self.count]
+
+
+class Backlog(Generic[P]):
+    """The rows of a spool that are not delivered at `after`, as far as `limit` reaches. It may be
+    asked again while the spool grows, and then looks at what is new only."""
+
+    def __init__(self, after: P, limit: Limit) -> None:
+        self.after, self.limit = after, limit
+        self._parts: list[_Part] = []
+        self._count = 0
+        # Running totals of the rows' sizes: arrays, the rows before each, its first row's total.
+        self._totals: list[np.ndarray] = []
+        self._total_starts: list[int] = []
+        self._total = 0
+
+    def end(self, pieces: Sequence[Piece], *, cut_open: bool) -> RangeEnd[P] | None:
+        """The farthest end within the limit: a commit if one fits, else inside a transaction that
+        is larger than the limit (at least one message). None: nothing is there, or, unless
+        `cut_open`, only part of a transaction that may still fit.
+        """
+        self._grow(pieces)
+        upto, more = self._upto()
+        boundary = self._boundary(upto)
+        if boundary is not None:
+            count, end = boundary
+            return RangeEnd(end, self._bytes_until(count), count)
+        if self._count and (more or cut_open):
+            count, row = self._cut(upto)
+            end = self.after.inside(row)
+            return RangeEnd(end, self._bytes_until(count), count)
+        return None
+
+    def _grow(self, pieces: Sequence[Piece]) -> None:
+        """Look at the rows that are new, unless the limit is reached without them."""
+        # Pieces without rows may have been dropped meanwhile: nothing keeps their memory.
+        places = {id(piece): place for place, piece in enumerate(pieces)}
+        self._parts = [part for part in self._parts if id(part.piece) in places]
+        seen = places[id(self._parts[-1].piece)] if self._parts else 0
+        for piece in itertools.islice(pieces, seen, None):
+            if self._is_full():
+                return
+            rows = piece.index.rows_now()
+            if not self._parts or self._parts[-1].piece is not piece:
+                self._parts.append(_Part(piece, 0, self._count))
+            part = self._parts[-1]
+            if part.count == 0:
+                part.first = rows_until(rows, self.after)
+            new = rows["size"][part.first + part.count :]
+            if len(new):
+                totals = np.cumsum(new, dtype=np.int64) + self._total
+                self._totals.append(totals)
+                self._total_starts.append(self._count)
+                self._total = int(totals[-1])
+                part.count += len(new)
+                self._count += len(new)
+
+    def _is_full(self) -> bool:
+        limit = self.limit
+        return self._total > limit.max_bytes or 0 < limit.max_rows < self._count
+
+    def _upto(self) -> tuple[int, bool]:
+        """How many rows the limit and the next barrier allow, and whether that is less than what
+        is there (or a barrier says that the range ends here)."""
+        allowed = self._rows_within(self.limit.max_bytes)
+        if self.limit.max_rows:
+            allowed = min(allowed, self.limit.max_rows)
+        barriers = (
+            part.before + barrier - part.first
+            for part in self._parts
+            for barrier in part.piece.index.barriers
+            if barrier >= part.first
+        )
+        barrier = min((count for count in barriers if count > 0), default=None)
+        if barrier is not None and barrier <= allowed:
+            return barrier, True
+        return allowed, allowed < self._count
+
+    def _rows_within(self, size: int) -> int:
+        """How many rows have `size` bytes of log or less."""
+        array = bisect_right(self._totals, size, key=lambda totals: int(totals[0])) - 1
+        if array < 0:
+            return 0
+        inside = int(np.searchsorted(self._totals[array], size, side="right"))
+        return self._total_starts[array] + inside
+
+    def _boundary(self, upto: int) -> tuple[int, P] | None:
+        """The last commit with at most `upto` rows before it."""
+        for part in reversed(self._parts):
+            if part.before > upto:
+                continue
+            ends = part.piece.index.ends_now()
+            last = int(np.searchsorted(ends["rows"], upto - part.before + part.first, "right")) - 1
+            if last < 0:
+                continue
+            end = ends[last]
+            count = part.before + int(end["rows"]) - part.first
+            position = self.after.behind(end)
+            if position.committed <= self.after.committed or count < 0:
+                return None
+            return count, position
+        return None
+
+    def _cut(self, upto: int) -> tuple[int, np.void]:
+        """The largest count of rows ≤ `upto` that does not part the records of one message (when
+        the first message alone is too large: the count behind it), and the last row. The records
+        of one message are in one piece."""
+        upto = max(upto, 1)
+        parts = [part for part in self._parts if part.count]
+        number = bisect_left(parts, upto, key=lambda part: part.before) - 1
+        rows = parts[number].rows()
+        count = upto - parts[number].before
+        while 0 < count < len(rows) and _same_message(rows, count - 1, count):
+            count -= 1
+        if count == 0 and number > 0:
+            before = parts[number - 1].rows()
+            return parts[number].before, before[-1]
+        if count == 0:
+            count = 1
+            while count < len(rows) and _same_message(rows, count - 1, count):
+                count += 1
+        return parts[number].before + count, rows[count - 1]
+
+    def _bytes_until(self, count: int) -> int:
+        """Bytes of log behind the first `count` rows."""
+        if count == 0:
+            return 0
+        array = bisect_right(self._total_starts, count - 1) - 1
+        return int(self._totals[array][count - 1 - self._total_starts[array]])
+
+
+def _same_message(rows: np.ndarray, a: int, b: int) -> bool:
+    return bool(
+        rows["ordinal"][a] == rows["ordinal"][b]
+        and place_of(rows[a]) == place_of(rows[b])
+        and rows["kind"][a] == rows["kind"][b]
+    )

@@ -1,0 +1,398 @@
+"""Streaming: a receiver, its spool, and ranges of what they hold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol
+
+import numpy as np
+
+from headrace.connect.rows import place_of
+from headrace.connect.slices import Plan, Slice
+from headrace.offsets.offset import Offset, P
+from headrace.spool.segment import SEGMENT_BYTES, Segment
+from headrace.spool.spool import Spool, memory_at
+from headrace.streaming.counts import TransactionCounts
+from headrace.streaming.facts import EventSettings, Facts
+from headrace.streaming.passage import Inserter, Passage
+from headrace.streaming.range_rows import Cutter, PieceRows, RangeRows
+from headrace.streaming.ranges import Backlog, Limit, holds_rows, is_delivered, rows_until
+from headrace.streaming.reader import LogReader
+from headrace.streaming.receiver import Receiver
+from headrace.streaming.slices import FactsPacker, Lookup
+from headrace.streaming.unacknowledged import Unacknowledged
+
+SLICE_BYTES = 2 << 20
+"""Log bytes that are worth a task of their own."""
+NARROW_ROW_BYTES = 64
+"""A range has no more rows than its bytes could hold of this size, unless a limit of rows is set:
+the index of narrower ones would be larger than they are."""
+INLINE_SLICE_BYTES = 8 << 20
+"""Most bytes that a slice may carry to another host."""
+WINDOW_SECONDS = 0.5
+"""How long a range waits for the windows of further chunks."""
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a log becomes ranges and slices.
+
+    `limit` is of one range, `plan` of its slices. `spool_bytes` is what may be received ahead.
+    Without records, the position moves every `acknowledge_seconds`; without `acknowledges`, the
+    database is never told to forget. `inline`: slices carry their bytes. `orphaned`: nobody reads
+    on. `lookup` reads rows again in tasks, when a post-processor asks for it.
+    """
+
+    limit: Limit
+    plan: Plan
+    spool_bytes: int
+    acknowledge_seconds: float
+    orphaned: Callable[[], bool]
+    acknowledges: bool = True
+    inline: bool = False
+    lookup: Lookup | None = None
+
+    def range_limit(self) -> Limit:
+        """The limit of one range, with a number of rows, and such that its slices can be sent."""
+        limit = self.limit
+        rows = limit.max_rows or max(1, limit.max_bytes // NARROW_ROW_BYTES)
+        size = limit.max_bytes
+        if self.inline:
+            size = min(size, self.plan.slices * INLINE_SLICE_BYTES)
+        return Limit(size, rows)
+
+
+class Versions(Protocol):
+    """What the log and the catalogue say of collections: one entry per version, in the order in
+    which they were seen. Both lists grow, and never change otherwise."""
+
+    @property
+    def facts(self) -> Sequence[Facts]:
+        """The facts of each version; rows refer to them by number."""
+        ...
+
+    @property
+    def collections(self) -> Sequence[str]:
+        """What transaction metadata calls each of them."""
+        ...
+
+
+class RangeMetrics(Protocol):
+    """Sees the ranges that are planned."""
+
+    def saw(
+        self,
+        rows: np.ndarray,
+        transactions: np.ndarray,
+        topics: Mapping[int, str],
+        *,
+        ends_inside: bool,
+    ) -> None:
+        """Rows of a range in the order of the log, and the transactions that they refer to;
+        `ends_inside`: the last one goes on. `topics` is by relation."""
+        ...
+
+
+class Streaming(Generic[P]):
+    """The log from one position on. One thread calls it; the receiver has its own."""
+
+    def __init__(
+        self,
+        reader: LogReader,
+        versions: Versions,
+        start: Offset[P],
+        options: StreamOptions,
+        *,
+        metrics: RangeMetrics,
+        inserter: Inserter[P] | None = None,
+        counts: TransactionCounts | None = None,
+        finish: Callable[[np.ndarray, P], None] | None = None,
+    ) -> None:
+        """`reader` begins at `start` and numbers rows by `versions`. `counts`: transactions are
+        counted. `finish` writes to the transactions of a range what only its end says."""
+        self.start = start
+        self.reader = reader
+        self.versions = versions
+        self._options = options
+        self._metrics = metrics
+        self._inserter = inserter
+        self._counts = counts
+        self._finish = finish
+        self._limit = self._left = options.range_limit()
+        self._delivered = start.position
+        self._taken = (0, 0)  # bytes and rows of the range that was found last
+        self._cutter = Cutter(FactsPacker(versions.facts), options.lookup)
+        self._idle_since = time.monotonic()
+        self._plans: list[Segment] = []
+        least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
+        self.spool = Spool(reader.end_type, max(options.spool_bytes, least))
+        self._unacknowledged = Unacknowledged(self.spool)
+        self.acknowledge(start.position.committed)
+        self.receiver = Receiver(
+            reader,
+            self.spool,
+            orphaned=options.orphaned,
+            counts=counts,
+            collections=versions.collections,
+        )
+        self.receiver.start()
+
+    def poll(
+        self, after: Offset[P], seconds: float, target: int | None, *, moves: bool = False
+    ) -> Offset[P]:
+        """The end of the next range, or `after` when nothing comes within `seconds`; then the
+        position is moved to where the log is, if it `moves`.
+
+        With a `target` place (availableNow), `after` is only returned when the stream has passed
+        it (Invariant: a bounded query never ends before its target).
+        """
+        self._delivered = after.position
+        self._drop_delivered()
+        # Ranges follow one another, so whatever was planned before is done.
+        for plan in self._plans:
+            plan.drop()
+        self._plans.clear()
+        inserter = self._inserter
+        if inserter is None:
+            return self._poll(after, seconds, target, moves=moves)
+        inserter.begin(after)
+        rest = 0 if inserter.inserted else seconds
+        end = self._poll(after, rest, target, inserter.towards, moves=moves)
+        self._pass(after, end)
+        size, rows = self._taken
+        limit = self._limit
+        # A window that is open will be closed by the log in a moment: more chunks in one range.
+        deadline = time.monotonic() + WINDOW_SECONDS
+        try:
+            while inserter.awaits and inserter.inserted and time.monotonic() < deadline:
+                room = limit.max_bytes - size - inserter.size
+                if room <= 0 or limit.max_rows <= rows:
+                    break
+                self._left = Limit(room, limit.max_rows - rows)
+                rest = deadline - time.monotonic()
+                further = self._poll(end, rest, target, inserter.towards, waits=False)
+                if further == end and inserter.towards is None:
+                    break
+                self._pass(end, further)
+                end = further
+                size, rows = size + self._taken[0], rows + self._taken[1]
+        finally:
+            self._left = self._limit
+        return inserter.end(after, self._cut(end, size + inserter.size))
+
+    def _pass(self, start: Offset[P], end: Offset[P]) -> None:
+        """Let the inserter see the rows of (start, end]."""
+        assert self._inserter is not None
+        parts = self._parts(start, end)
+        pieces = [part.piece for part in parts]
+        for part in parts:
+            self._inserter.passed(
+                Passage(
+                    part.rows,
+                    part.transactions,
+                    lambda index: self.versions.facts[index],
+                    lambda address: memory_at(pieces, address),
+                )
+            )
+        self._inserter.reached(end)
+
+    def _poll(
+        self,
+        after: Offset[P],
+        seconds: float,
+        target: int | None,
+        towards: int | None = None,
+        *,
+        moves: bool = False,
+        waits: bool = True,
+    ) -> Offset[P]:
+        """As `poll`. The position also moves `towards` a place without any record. Unless it
+        `waits`, a `target` is not waited for any longer than `seconds`."""
+        deadline = time.monotonic() + seconds
+        asked = 0.0
+        backlog = Backlog(after.position, self._left)
+        while True:
+            with self.spool.lock:
+                self._raise_error()
+                end = self._next_end(after, backlog, towards if target is None else target)
+                if end is not None:
+                    self._idle_since = time.monotonic()
+                    return end
+                complete = self.receiver.received.complete
+                now = time.monotonic()
+                if towards is not None and complete < towards and now - asked > 0.2:
+                    asked = now
+                    self.reader.ask_position()
+                if target is None or not waits:
+                    if now >= deadline:
+                        return self._moved(after) if moves else after
+                elif complete >= target:
+                    return after
+                elif now - asked > 0.5:
+                    asked = now
+                    self.reader.ask_position()
+                # The receiver may wait for the room of segments in which nothing is captured.
+                self._drop_delivered()
+                self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
+
+    def _next_end(
+        self, after: Offset[P], backlog: Backlog[P], target: int | None
+    ) -> Offset[P] | None:
+        pieces = self.spool.pieces
+        taken = backlog.end(pieces, cut_open=self.receiver.blocked)
+        self._taken = (0, 0) if taken is None else (taken.bytes, taken.rows)
+        if taken is not None:
+            end = self._cut(after.at(taken.position), taken.bytes)
+            if holds_rows(pieces, taken.position):
+                return end
+            return replace(self._moved(end), slices=end.slices)
+        # Nothing captured came, but the position may have moved: an empty range, now and then.
+        idle = time.monotonic() - self._idle_since >= self._options.acknowledge_seconds
+        if idle or (target is not None and self.receiver.received.complete >= target):
+            moved = self._moved(after)
+            return None if moved is after else moved
+        return None
+
+    def _moved(self, after: Offset[P]) -> Offset[P]:
+        """`after`, behind which no row is, moved to where the log is; itself when it is there."""
+        received, position = self.receiver.received, after.position
+        is_open = received.transaction is not None or position.transaction is not None
+        if is_open or received.complete <= position.committed:
+            return after
+        return self._cut(after.at(position.behind(received.end)), 0)
+
+    def _cut(self, end: Offset[P], size: int) -> Offset[P]:
+        """`end` of a range of so many bytes, with its number and kind of slices."""
+        plan = self._options.plan
+        slices = max(1, min(plan.slices, -(-size // SLICE_BYTES)))
+        return replace(end, slices=slices, order=plan.order)
+
+    def _raise_error(self) -> None:
+        if self.receiver.error is not None:
+            raise self.receiver.error
+
+    def _drop_delivered(self) -> None:
+        """Give back the segments that no range needs any more."""
+        delivered = self._delivered
+        self.spool.drop(lambda piece: is_delivered(piece, delivered))
+
+    def slices(self, start: Offset[P], end: Offset[P], settings: EventSettings) -> list[Slice]:
+        """Slices of (start, end]; waits until all of it was received (a range that is planned
+        again after a restart comes from the database once more)."""
+        self._await(start, end)
+        parts = self._parts(start, end)
+        range_rows = RangeRows.of(parts, self.versions.facts, counted=self._counts is not None)
+        if self._finish is not None:
+            self._finish(range_rows.transactions, end.position)
+        if self._counts is not None:
+            self._write_endings(self._counts, parts, range_rows)
+        if parts:
+            self._saw(range_rows.rows, range_rows.transactions, end.position)
+        if self._inserter is not None:
+            self._inserter.insert(range_rows, end, self._reserve)
+        if len(range_rows.rows) == 0:
+            return []
+        if self._options.inline:
+            return list(self._cutter.inline(range_rows, end, settings))
+        plan, slices = self._cutter.in_memory(range_rows, end, settings)
+        self._plans.append(plan)
+        return list(slices)
+
+    def _reserve(self, size: int) -> Segment:
+        """Memory for images of one range."""
+        segment = self.spool.reserve(size)
+        self._plans.append(segment)
+        return segment
+
+    def _saw(self, rows: np.ndarray, transactions: np.ndarray, end: P) -> None:
+        last = int(rows["relation"][-1])
+        inside = end.transaction is not None
+        topics = {last: self.versions.facts[last].topic}
+        self._metrics.saw(rows, transactions, topics, ends_inside=inside)
+        upto = place_of(rows[-1]) + 1 if inside else end.committed
+        self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
+
+    def oldest_unacknowledged(self) -> int | None:
+        """Commit time (µs since 1970) of the oldest change that is not acknowledged yet; None:
+        there is none."""
+        return self._unacknowledged.oldest()
+
+    def queue_bytes(self) -> tuple[int, int]:
+        """Log bytes that the spool holds, and may hold."""
+        with self.spool.lock:
+            return sum(piece.written for piece in self.spool.pieces), self.spool.max_bytes
+
+    def filtered(self) -> int:
+        """Row changes that made no record: of other tables, or of skipped operations."""
+        return self.receiver.received.filtered
+
+    def _parts(self, start: Offset[P], end: Offset[P]) -> list[PieceRows]:
+        """The rows of (start, end] by piece of the spool."""
+        parts = []
+        with self.spool.lock:
+            for piece in self.spool.pieces:
+                rows = piece.index.rows_now()
+                first, last = rows_until(rows, start.position), rows_until(rows, end.position)
+                if last > first:
+                    parts.append(PieceRows(piece, first, last))
+        return parts
+
+    def _write_endings(
+        self, counts: TransactionCounts, parts: list[PieceRows], range_rows: RangeRows
+    ) -> None:
+        """What the ENDs of transactions among the rows say, in memory of their own."""
+        rows, orders = range_rows.rows, range_rows.orders
+        assert orders is not None
+        ends = np.cumsum([part.last - part.first for part in parts])
+        by_part = [
+            (part.piece.index, rows[end - len(part.rows) : end], orders[end - len(part.rows) : end])
+            for part, end in zip(parts, ends, strict=True)
+        ]
+        size = sum(counts.endings_size(index, part, order) for index, part, order in by_part)
+        if size == 0:
+            return
+        segment = self._reserve(size)
+        used = 0
+        for index, part, order in by_part:
+            used = counts.write_endings(index, part, order, segment.array, segment.start, used)
+        range_rows.segments.append(segment)
+
+    def _await(self, start: Offset[P], end: Offset[P]) -> None:
+        self._delivered = start.position
+        waited = time.monotonic()
+        while True:
+            with self.spool.lock:
+                self._raise_error()
+                if self.receiver.received.reaches(end.position):
+                    self.spool.unbounded = False
+                    return
+                # A range that is read again may be larger than what may be read ahead.
+                self.spool.unbounded = True
+                self.spool.lock.notify_all()
+                self._drop_delivered()
+                self.spool.lock.wait(0.2)
+            if time.monotonic() - waited > 5:
+                waited = time.monotonic()
+                self.reader.ask_position()
+
+    def acknowledge(self, place: int) -> None:
+        """Tell the database that everything up to `place` may be forgotten (Invariant 1)."""
+        if self._options.acknowledges:
+            self._unacknowledged.acknowledge(place)
+            self.reader.acknowledge(place)
+
+    def server_position(self) -> int:
+        """The place of the log's end as last heard; the rows before it can be seen."""
+        return self.receiver.received.head
+
+    def close(self) -> None:
+        """Close the stream and drop the spool."""
+        self.receiver.close()
+        if self._inserter is not None:
+            self._inserter.close()
+        self.spool.clear()
+        for plan in self._plans:
+            plan.drop()
+        self._plans.clear()

@@ -1,0 +1,44 @@
+"""The oldest change that the database was not told to forget yet."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from headrace.connect.rows import are_before
+from headrace.spool.spool import Spool
+
+
+class Unacknowledged:
+    """Ranges that were planned and not acknowledged, and what the spool holds behind them."""
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._planned: deque[tuple[int, int]] = deque()
+        self._acknowledged = 0
+
+    def acknowledge(self, place: int) -> None:
+        """Everything up to `place` is acknowledged."""
+        self._acknowledged = max(self._acknowledged, place)
+
+    def planned(self, upto: int, commit_us: int) -> None:
+        """A range was planned: it is acknowledged with the place `upto`, and its first change was
+        committed at `commit_us` (since 1970)."""
+        if not self._planned or self._planned[-1][0] < upto:
+            self._planned.append((upto, commit_us))
+
+    def oldest(self) -> int | None:
+        """Commit time (µs since 1970) of the oldest change that is not acknowledged; None: there is
+        none. Planned ranges first, then what the spool holds."""
+        while self._planned and self._planned[0][0] <= self._acknowledged:
+            self._planned.popleft()
+        if self._planned:
+            return self._planned[0][1]
+        with self._spool.lock:
+            for piece in self._spool.pieces:
+                rows = piece.index.rows_now()
+                if len(rows) and not are_before(rows[-1:], self._acknowledged)[0]:
+                    first = rows[int(np.count_nonzero(are_before(rows, self._acknowledged)))]
+                    return int(piece.index.transactions[first["transaction"]]["commit_us"])
+        return None

@@ -1,0 +1,28 @@
+"""Facts of tables that tests make by hand."""
+
+from __future__ import annotations
+
+from headrace.connectors.postgresql.events import PostgresSettings
+from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.types.resolve import PostgresType
+from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
+from headrace.debezium.column_rules import ColumnRule
+from headrace.relational.events import ColumnFacts
+from headrace.streaming.key_columns import KeyRendering
+
+KEYS = KeyRendering(PostgresSettings("", PostgresSource(""), converting="skip"))
+"""How keys are rendered by default."""
+
+
+def column(
+    name: str,
+    type_name: str,
+    oid: int = 1,
+    typmod: int = NO_TYPMOD,
+    *,
+    nullable: bool = True,
+    rule: ColumnRule | None = None,
+) -> ColumnFacts:
+    """A column of a type of pg_catalog, without default."""
+    declared = PostgresType(TypeFacts(oid, type_name), typmod)
+    return ColumnFacts(name, declared, nullable, None, rule=rule)

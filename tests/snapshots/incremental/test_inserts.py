@@ -1,0 +1,111 @@
+"""Chunks and notifications between the log's rows, against a plain list of records."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.connect.images import make_image
+from headrace.connect.rows import NULL, ORDER, ROW, TRANSACTION
+from headrace.relational.events import RelationFacts
+from headrace.signals.progress import Insert
+from headrace.snapshots.incremental.inserts import (
+    chunk_block,
+    merge,
+    merge_orders,
+    notification_block,
+    places_of,
+)
+from headrace.snapshots.incremental.rows import ChunkRows
+from headrace.spool.segment import Segment
+from tests.connectors.postgresql.facts import KEYS
+
+TOPICS = ("log a", "log b", "chunk a", "chunk b")
+FACTS = {
+    number: RelationFacts("public", topic, topic, (), ()) for number, topic in enumerate(TOPICS)
+}
+places = st.tuples(st.integers(1, 4), st.sampled_from([1, 2]), st.integers(0, 3))
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> np.ndarray:
+    """Rows in the order of the log, of relations 5 and 7, in two transactions."""
+    found = sorted(draw(st.lists(st.tuples(*[places], st.integers(0, 2)), unique=True)))
+    rows = np.zeros(len(found), ROW)
+    for row, ((position, kind, ordinal), part) in zip(rows, found, strict=True):
+        row["position"], row["kind"], row["ordinal"] = position, kind, ordinal
+        row["part"], row["new"] = part, 11
+        row["relation"] = draw(st.sampled_from([5, 7]))
+        row["transaction"] = draw(st.integers(0, 1))
+    return rows
+
+
+@st.composite
+def inserted(draw: st.DrawFn) -> list[tuple[Insert, list[bytes]]]:
+    """Chunks (their rows' images) and notifications (one image), in the order of their places."""
+    found = []
+    count = draw(st.integers(0, 4))
+    ats = sorted(draw(st.lists(places, min_size=count, max_size=count, unique=True)))
+    for position, kind, ordinal in ats:
+        cells = draw(st.none() | st.lists(st.text(max_size=5), min_size=1, max_size=4))
+        told = None
+        if cells is None:
+            told = {"id": "1", "type": "STARTED", "aggregate_type": "x", "additional_data": {},
+                    "timestamp": 7}  # fmt: skip
+        insert = Insert((position, kind, ordinal, 1 << 8), 30, 20, 1_000_000, notification=told)
+        found.append((insert, [make_image([cell]) for cell in cells or ()]))
+    return found
+
+
+@given(logs(), inserted())
+def test_inserts_stand_where_their_places_are_and_keep_their_images(
+    rows: np.ndarray, given_inserts: list[tuple[Insert, list[bytes]]]
+) -> None:
+    blocks = []
+    for number, (insert, images) in enumerate(given_inserts):
+        if insert.notification is not None:
+            blocks.append(notification_block(insert, "told"))
+            continue
+        offsets = np.cumsum([0, *map(len, images)], dtype=np.int64)
+        array = np.frombuffer(b"".join(images), np.uint8)
+        hashes = np.arange(len(images), dtype=np.uint64)
+        facts = FACTS[2 + number % 2]
+        blocks.append(chunk_block(insert, ChunkRows(facts, array, offsets, hashes, KEYS)))
+    transactions = np.zeros(2, TRANSACTION)
+    transactions["xid"] = (1, 2)
+    segment = Segment(1 << 20, sum(len(block.images) for block in blocks) + 1)
+    at = places_of(rows, blocks)
+    before = rows.copy()
+    merged, entries, relations = merge(
+        rows, transactions, {5: FACTS[0], 7: FACTS[1]}, blocks, at, segment
+    )
+
+    def place(row: np.void) -> tuple[int, ...]:
+        return tuple(int(row[name]) for name in ("position", "kind", "ordinal", "part"))
+
+    expected = [(place(row), FACTS[int(row["relation"] == 7)], b"") for row in before]
+    for block, (insert, images) in zip(blocks, given_inserts, strict=True):
+        for part, image in enumerate(images or [block.images.tobytes()]):
+            where = (*insert.at[:3], insert.at[3] + part)
+            expected.append((where, block.facts, image))
+    expected.sort(key=lambda record: record[0])
+    assert [place(row) for row in merged] == [where for where, _, _ in expected]
+    for row, (where, facts, image) in zip(merged, expected, strict=True):
+        assert relations[int(row["relation"])] == facts, where
+        if image:
+            start = int(row["new"]) - segment.start
+            assert segment.array[start : start + int(row["size"])].tobytes() == image
+            assert entries[row["transaction"]]["xid"] == NULL
+            assert entries[row["transaction"]]["final_lsn"] == where[0]
+        else:
+            assert row["new"] == 11
+            assert entries[row["transaction"]]["xid"] in (1, 2)
+    orders = np.zeros(len(before), ORDER)
+    orders["total"] = np.arange(1, len(before) + 1)
+    counted = merge_orders(orders, blocks, at)
+    assert len(counted) == len(merged)
+    assert counted["total"][[not image for _, _, image in expected]].tolist() == list(
+        range(1, len(before) + 1)
+    )
+    segment.drop()
