@@ -15,20 +15,17 @@ from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.engine import Engine, EngineOptions
 from headrace.connectors.heartbeats import Heartbeats
 from headrace.connectors.metrics import StreamingMetrics
-from headrace.connectors.postgresql.beginning import Beginning
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.heartbeats import HeartbeatQuery
-from headrace.connectors.postgresql.log_stream import Log, LogStream
 from headrace.connectors.postgresql.position import (
     PostgresOffset,
     PostgresPosition,
     read_offset,
 )
-from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.replication.log_end import flushed_log_end
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
@@ -39,9 +36,12 @@ from headrace.connectors.postgresql.replication.slot import (
 )
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
-from headrace.connectors.postgresql.snapshot import Snapshot
+from headrace.connectors.postgresql.snapshot import PostgresSnapshot
 from headrace.connectors.postgresql.source import PostgresSource
-from headrace.connectors.postgresql.stored_position import StoredPosition
+from headrace.connectors.postgresql.starting.beginning import Beginning
+from headrace.connectors.postgresql.starting.log_stream import Log, LogStream
+from headrace.connectors.postgresql.starting.readiness import Readiness, check_system
+from headrace.connectors.postgresql.starting.stored_position import StoredPosition
 from headrace.connectors.source import Lost, OpenSnapshot
 from headrace.connectors.waiting import Waiting
 from headrace.debezium.event_format import FORMATS
@@ -135,14 +135,14 @@ class PostgresDatabase:
             connection.close()
             self._catalog.close()
 
-    def begin(self, epoch: int) -> tuple[PostgresOffset, Snapshot | None]:
+    def begin(self, epoch: int) -> tuple[PostgresOffset, PostgresSnapshot | None]:
         """Publication and slot are made or found."""
         self._position.is_known = False
         start, snapshot = self._beginning.begin(epoch)
         self._position.believe(start)
         return start, snapshot
 
-    def begin_at(self, after: PostgresOffset) -> tuple[PostgresOffset, Snapshot]:
+    def begin_at(self, after: PostgresOffset) -> tuple[PostgresOffset, PostgresSnapshot]:
         """See Source."""
         return self._beginning.again(after)
 
@@ -182,7 +182,7 @@ class PostgresDatabase:
 
     # -- snapshot and stream --------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> PostgresSnapshot:
         """See Source."""
         return self._beginning.snapshot()
 

@@ -26,6 +26,9 @@ class PostgresType:
     facts: TypeFacts
     typmod: int = NO_TYPMOD
 
+    def __str__(self) -> str:
+        return f"{self.facts.schema}.{self.facts.name}"
+
     @property
     def name(self) -> str:
         """pg_type.typname."""

@@ -9,7 +9,6 @@ import psycopg
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
-from headrace.connectors.postgresql.readiness import Readiness, check_system
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
     SlotState,
@@ -17,6 +16,7 @@ from headrace.connectors.postgresql.replication.slot import (
     find_slot,
     lost_position,
 )
+from headrace.connectors.postgresql.starting.readiness import Readiness, check_system
 from headrace.connectors.source import OpenSnapshot
 from headrace.errors import HeadraceError
 

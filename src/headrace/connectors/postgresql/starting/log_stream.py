@@ -17,7 +17,6 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition, format_lsn
-from headrace.connectors.postgresql.readiness import Readiness
 from headrace.connectors.postgresql.reading.chunk_source import PostgresChunkSource
 from headrace.connectors.postgresql.reading.row_queries import row_lookup
 from headrace.connectors.postgresql.replication import pgoutput as decoder
@@ -29,7 +28,8 @@ from headrace.connectors.postgresql.replication.slot import find_slot, wait_unti
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin, write_xmin
 from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
 from headrace.connectors.postgresql.signal_table import SignalTable
-from headrace.connectors.postgresql.stored_position import StoredPosition
+from headrace.connectors.postgresql.starting.readiness import Readiness
+from headrace.connectors.postgresql.starting.stored_position import StoredPosition
 from headrace.debezium.transactions import MESSAGES
 from headrace.signals.channels import has_channels
 from headrace.signals.collection import Watermarks
