@@ -35,7 +35,7 @@ from headrace.connectors.postgresql.replication.slot import (
 )
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
-from headrace.connectors.postgresql.snapshot import Snapshot
+from headrace.connectors.postgresql.snapshot import PostgresSnapshot
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.starting.beginning import Beginning
 from headrace.connectors.postgresql.starting.log_stream import Log, LogStream
@@ -134,14 +134,14 @@ class PostgresDatabase:
             connection.close()
             self._catalog.close()
 
-    def begin(self, epoch: int) -> tuple[PostgresOffset, Snapshot | None]:
+    def begin(self, epoch: int) -> tuple[PostgresOffset, PostgresSnapshot | None]:
         """Publication and slot are made or found."""
         self._position.is_known = False
         start, snapshot = self._beginning.begin(epoch)
         self._position.believe(start)
         return start, snapshot
 
-    def begin_at(self, after: PostgresOffset) -> tuple[PostgresOffset, Snapshot]:
+    def begin_at(self, after: PostgresOffset) -> tuple[PostgresOffset, PostgresSnapshot]:
         """See Source."""
         return self._beginning.again(after)
 
@@ -181,7 +181,7 @@ class PostgresDatabase:
 
     # -- snapshot and stream --------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> PostgresSnapshot:
         """See Source."""
         return self._beginning.snapshot()
 

@@ -35,7 +35,7 @@ class PostgresDefinition:
         ),
     }
     worker_modules: Sequence[str] = (
-        "headrace.connectors.postgresql.reading.chunk_slices",
+        "headrace.connectors.postgresql.reading.snapshot_reader",
         "headrace.streaming.slices",
     )
     verbs: Mapping[str, str] = {}
