@@ -19,7 +19,8 @@ from headrace.streaming.relations import RelationVersions
 
 class Relations(RelationVersions):
     """The relation versions of a stream by oid, by what the catalogue says, and by the origin of
-    replicated transactions. No method waits for the catalogue but `answered`; `oids` grows by replacement, as `table` does."""
+    replicated transactions. No method waits for the catalogue but `answered`. `oids` grows by
+    replacement, as `table` does."""
 
     def __init__(
         self,
