@@ -11,7 +11,7 @@ from headrace.connectors.states import TRANSITIONS, Event, State
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import VERSION
 from headrace.signals.progress import Pending, SignalProgress
-from headrace.snapshots.snapshot import AttemptOver
+from headrace.snapshots.planner import AttemptOver
 from tests.connectors.lines import (
     CHUNKS,
     IN_STATE,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound, grouped
-from headrace.snapshots.snapshot import AttemptOver, Snapshot, SnapshotOptions
+from headrace.snapshots.planner import AttemptOver, SnapshotOptions, SnapshotPlanner
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 
@@ -77,16 +77,16 @@ def table(number: int, kind: Cut, *rows: int) -> SnapshotTable:
     return SnapshotTable(10 * number, "s", f"t{number}", kind, leaves, opens=number == 0)
 
 
-def snapshot(source: Source, *, restarts: bool = False, streams: bool = True) -> Snapshot:
+def snapshot(source: Source, *, restarts: bool = False, streams: bool = True) -> SnapshotPlanner:
     options = SnapshotOptions(3_000_000, 2, restarts, streams)
-    return Snapshot(source, options, Notifier(Config()))  # type: ignore[arg-type]
+    return SnapshotPlanner(source, options, Notifier(Config()))  # type: ignore[arg-type]
 
 
 def stored(progress: SnapshotProgress) -> SnapshotProgress:
     return SnapshotProgress.from_json(json.loads(json.dumps(progress.to_json())))
 
 
-def chunks_of(planner: Snapshot, progress: SnapshotProgress | None) -> list[Chunk]:
+def chunks_of(planner: SnapshotPlanner, progress: SnapshotProgress | None) -> list[Chunk]:
     chunks: list[Chunk] = []
     while progress is not None:
         progress = planner.next_range(stored(progress))

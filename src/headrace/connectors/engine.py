@@ -17,7 +17,7 @@ from headrace.connectors.states import TRANSITIONS, Event, State
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
-from headrace.snapshots.snapshot import AttemptOver
+from headrace.snapshots.planner import AttemptOver
 
 log = logging.getLogger(__name__)
 

@@ -42,15 +42,15 @@ def open_consumer(
     purpose: Purpose,
     settings: Mapping[str, str],
     *,
-    told: Callable[[KafkaError], None],
-    committed: Callable[[KafkaError | None, Any], None],
+    on_error: Callable[[KafkaError], None],
+    on_commit: Callable[[KafkaError | None, Any], None],
 ) -> Consumer:
-    """A consumer, which connects by itself. `told` gets the errors of brokers, `committed` how a
-    commit ended.
+    """A consumer, which connects by itself. `on_error` gets the errors of brokers, `on_commit` how
+    a commit ended.
 
     Raises HeadraceError(".no_kafka_client") or (".kafka_setting").
     """
-    callbacks = {"error_cb": told, "on_commit": committed}
+    callbacks = {"error_cb": on_error, "on_commit": on_commit}
     consumer: Consumer = _open("Consumer", purpose, settings, callbacks)
     return consumer
 

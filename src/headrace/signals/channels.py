@@ -41,16 +41,16 @@ class Channels:
 
     def take(self, progress: SignalProgress) -> tuple[list[Signal], SignalProgress]:
         """Signals that nobody has heeded after `progress`, and the progress with them."""
-        found: list[Signal] = []
+        taken: list[Signal] = []
         if self._file is not None:
             signals, number = self._file.take(progress.file)
-            found += signals
+            taken += signals
             progress = replace(progress, file=number)
         if self._topic is not None:
             signals, places = self._topic.take(progress.kafka)
-            found += signals
+            taken += signals
             progress = replace(progress, kafka=places)
-        return found, progress
+        return taken, progress
 
     def close(self) -> None:
         """Never raises."""

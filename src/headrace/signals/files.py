@@ -59,12 +59,12 @@ class SignalFile:
         return self.path.with_name(f"{self.path.name}.taken-{number}")
 
     def _taken(self) -> list[tuple[int, Path]]:
-        found = []
+        taken = []
         for path in self.path.parent.glob(f"{self.path.name}.taken-*"):
             number = path.name.rpartition("-")[2]
             if number.isdigit():
-                found.append((int(number), path))
-        return sorted(found)
+                taken.append((int(number), path))
+        return sorted(taken)
 
 
 def _text_of(path: Path) -> str:

@@ -30,16 +30,16 @@ _OURS = {"enable.auto.commit": "false", "enable.partition.eof": "true"}
 def open_consumer(
     config: ConnectorConfig,
     *,
-    told: Callable[[KafkaError], None],
-    committed: Callable[[KafkaError | None, Any], None],
+    on_error: Callable[[KafkaError], None],
+    on_commit: Callable[[KafkaError | None, Any], None],
 ) -> Consumer:
-    """The channel's consumer, which connects by itself. `told` gets the errors of brokers,
+    """The channel's consumer, which connects by itself. `on_error` gets the errors of brokers,
     `committed` how a commit ended.
 
     Raises HeadraceError("signals.no_kafka_client") or ("signals.kafka_setting").
     """
     settings = consumer_settings(config)
-    return client.open_consumer(CHANNEL, settings, told=told, committed=committed)
+    return client.open_consumer(CHANNEL, settings, on_error=on_error, on_commit=on_commit)
 
 
 def consumer_settings(config: ConnectorConfig) -> dict[str, str]:
@@ -78,13 +78,13 @@ def find_partitions(consumer: Any, config: ConnectorConfig) -> list[int]:
 def check_settings(config: ConnectorConfig) -> None:
     """Whether the channel can be opened; Kafka is not asked. Raises as `open_consumer`."""
     if "kafka" in config.signal_enabled_channels:
-        open_consumer(config, told=_nothing, committed=_nothing).close()
+        open_consumer(config, on_error=_nothing, on_commit=_nothing).close()
 
 
 def check_topic(config: ConnectorConfig) -> None:
     """Whether the signal topic is there. Raises as `open_consumer` and `find_partitions`."""
     # Asked by a consumer, for a producer's question creates the topic.
-    consumer = open_consumer(config, told=_nothing, committed=_nothing)
+    consumer = open_consumer(config, on_error=_nothing, on_commit=_nothing)
     try:
         find_partitions(consumer, config)
     finally:

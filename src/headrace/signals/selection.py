@@ -19,8 +19,8 @@ def tables_to_read(
     first entry of `additional-conditions` that is for the table, else `additional-condition`."""
     names: dict[str, None] = {}
     for expression in action.collections:
-        found = matching(expression, captured)
-        names.update(dict.fromkeys(found or [unquoted(expression)]))
+        matched = matching(expression, captured)
+        names.update(dict.fromkeys(matched or [unquoted(expression)]))
     filters: dict[str, str] = {}
     for entry in reversed(action.conditions):
         filtered = named(entry.collection, list(names))

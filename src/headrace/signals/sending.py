@@ -20,24 +20,24 @@ log = logging.getLogger(__name__)
 def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> Signal:
     """A signal that a connector will heed. Raises HeadraceError("signals.invalid")."""
     text = data if isinstance(data, str) else json.dumps(data)
-    found = Signal(name or str(uuid.uuid4()), kind, text or "{}")
+    signal = Signal(name or str(uuid.uuid4()), kind, text or "{}")
     try:
-        action = parse_action(found)
+        action = parse_action(signal)
     except ValueError as problem:
         raise HeadraceError(
             "signals.invalid",
             f"The signal {kind} is wrong: {problem}",
             "See Debezium's manual, Sending signals to a Debezium connector.",
         ) from None
-    if isinstance(action, WindowMark) or len(found.id) > 36:
+    if isinstance(action, WindowMark) or len(signal.id) > 36:
         raise HeadraceError(
             "signals.invalid",
-            f"The signal {kind} with the id {found.id} is not one to send",
+            f"The signal {kind} with the id {signal.id} is not one to send",
             "Watermarks are the connector's own; an id has at most 36 characters.",
         )
-    for name in unread_members(found):
+    for name in unread_members(signal):
         log.warning("the signal %s has a member that nobody reads: %s", kind, name)
-    return found
+    return signal
 
 
 def send(

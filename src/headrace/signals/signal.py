@@ -97,13 +97,13 @@ Action = ExecuteSnapshot | StopSnapshot | PauseSnapshot | ResumeSnapshot | LogMe
 def parse_signal(text: str) -> Signal:
     """`{"id": …, "type": …, "data": {…}}`, as files and messages have it; a signal without `id`
     gets one. Raises ValueError with a sentence."""
-    found = _loaded(text, "it")
-    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+    members = _loaded(text, "it")
+    if not isinstance(members, dict) or not isinstance(members.get("type"), str):
         raise ValueError("it is not a JSON object with a type")
-    identity, data = found.get("id"), found.get("data")
+    identity, data = members.get("id"), members.get("data")
     return Signal(
         str(identity if isinstance(identity, str | int) and identity else uuid.uuid4()),
-        found["type"],
+        members["type"],
         data if data is None or isinstance(data, str) else json.dumps(data),
     )
 
@@ -124,11 +124,11 @@ def parse_action(signal: Signal) -> Action:
             return StopSnapshot(_collections(_data(signal)))
         case "execute-snapshot":
             data = _data(signal)
-            found = _collections(data)
-            if not found:
+            collections = _collections(data)
+            if not collections:
                 raise ValueError("data-collections is empty or missing")
             return ExecuteSnapshot(
-                found,
+                collections,
                 _kind(data) == "blocking",
                 _conditions(data),
                 _text(data, "surrogate-key"),
@@ -139,14 +139,14 @@ def parse_action(signal: Signal) -> Action:
 
 def unread_members(signal: Signal) -> list[str]:
     """Members of the signal's data that nobody reads: mistyped, or of another type of signal."""
-    known = _MEMBERS.get(signal.type)
+    readable = _MEMBERS.get(signal.type)
     try:
         data = _data(signal)
     except ValueError:
         return []  # of a type that reads none
-    if known is None:
+    if readable is None:
         return []
-    unread = [name for name in data if name not in known]
+    unread = [name for name in data if name not in readable]
     if signal.type == "execute-snapshot":
         for number, entry in enumerate(data.get("additional-conditions") or ()):
             names = (name for name in entry if name not in ("data-collection", "filter"))
@@ -157,17 +157,17 @@ def unread_members(signal: Signal) -> list[str]:
 def _data(signal: Signal) -> Mapping[str, Any]:
     if signal.data is None or not signal.data.strip():
         return {}
-    found = _loaded(signal.data, "its data")
-    if not isinstance(found, dict):
+    members = _loaded(signal.data, "its data")
+    if not isinstance(members, dict):
         raise ValueError("its data is not a JSON object")
-    return found
+    return members
 
 
 def _loaded(text: str, what: str) -> Any:
     """JSON whose texts a database and a file can hold."""
     try:
-        found = json.loads(text)
-        plain = json.dumps(found, ensure_ascii=False)
+        value = json.loads(text)
+        plain = json.dumps(value, ensure_ascii=False)
         plain.encode()
     except UnicodeEncodeError:
         raise ValueError(f"{what} holds half of a surrogate pair") from None
@@ -177,14 +177,14 @@ def _loaded(text: str, what: str) -> Any:
         raise ValueError(f"{what} is not JSON ({error})") from None
     if _NUL.search(plain):
         raise ValueError(f"{what} holds a NUL character")
-    return found
+    return value
 
 
 def _text(data: Mapping[str, Any], name: str) -> str | None:
-    found = data.get(name)
-    if found is not None and not isinstance(found, str):
+    value = data.get(name)
+    if value is not None and not isinstance(value, str):
         raise ValueError(f"{name} is not a text")
-    return found or None
+    return value or None
 
 
 def _kind(data: Mapping[str, Any]) -> str:
@@ -195,25 +195,25 @@ def _kind(data: Mapping[str, Any]) -> str:
 
 
 def _collections(data: Mapping[str, Any]) -> tuple[str, ...]:
-    found = data.get("data-collections") or []
-    if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
+    given = data.get("data-collections") or []
+    if not isinstance(given, list) or not all(isinstance(x, str) for x in given):
         raise ValueError("data-collections is not a list of texts")
-    if len(found) > _MOST_COLLECTIONS:
+    if len(given) > _MOST_COLLECTIONS:
         raise ValueError(f"data-collections has more than {_MOST_COLLECTIONS} entries")
-    expressions = tuple(dict.fromkeys(x.strip() for x in found if x.strip()))
+    expressions = tuple(dict.fromkeys(x.strip() for x in given if x.strip()))
     for expression in expressions:
         check_expression(expression)
     return expressions
 
 
 def _conditions(data: Mapping[str, Any]) -> tuple[Condition, ...]:
-    found = data.get("additional-conditions") or []
-    if isinstance(found, list) and len(found) > _MOST_COLLECTIONS:
+    given = data.get("additional-conditions") or []
+    if isinstance(given, list) and len(given) > _MOST_COLLECTIONS:
         raise ValueError(f"additional-conditions has more than {_MOST_COLLECTIONS} entries")
-    if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+    if not isinstance(given, list) or not all(isinstance(x, dict) for x in given):
         raise ValueError("additional-conditions is not a list of objects")
     conditions = []
-    for entry in found:
+    for entry in given:
         collection, text = _text(entry, "data-collection"), _text(entry, "filter")
         if collection is None or text is None:
             raise ValueError("an additional condition lacks data-collection or filter")

@@ -41,7 +41,7 @@ class SignalTopic:
         self._kafka = load_client(CHANNEL)
         self._topic = config.signal_topic()
         self._key = config.topic_prefix.encode()
-        self._consumer = open_consumer(config, told=self._told, committed=self._committed)
+        self._consumer = open_consumer(config, on_error=self._on_error, on_commit=self._on_commit)
         self._interval = config.signal_poll_interval_ms / 1000
         self._timeout = max(config.signal_kafka_poll_timeout_ms / 1000, _LEAST_POLL_SECONDS)
         self._thread = threading.Thread(target=self._run, name="signal topic", daemon=True)
@@ -60,7 +60,8 @@ class SignalTopic:
         self._unsettled = 0  # times in a row
 
     def forget(self, places: Places) -> None:
-        """The checkpoint holds that everything before `places` was heeded; the group is told."""
+        """The checkpoint holds that everything before `places` was heeded; the group commits
+        them."""
         with self._changed:
             self._held = places
 
@@ -77,8 +78,8 @@ class SignalTopic:
                 self._changed.wait_for(self._caught_up, _START_SECONDS)
             signals, self._signals = self._signals, []
             if self._places is not None:
-                found = sorted(self._places.items())
-                places = tuple(TopicPlace(self._topic, *place) for place in found)
+                numbered = sorted(self._places.items())
+                places = tuple(TopicPlace(self._topic, *place) for place in numbered)
             self._taken = places
             self._changed.notify_all()
             return signals, places
@@ -100,11 +101,11 @@ class SignalTopic:
     # -- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
-        told: Places = ()
+        committed: Places = ()
         while not self._ended.is_set():
             try:
                 self._begin()
-                told = self._tell_group(told)
+                committed = self._commit(committed)
                 self._read()
             except HeadraceError as problem:
                 self._complain(problem)
@@ -119,17 +120,17 @@ class SignalTopic:
     def _begin(self) -> None:
         """Begin where it was asked for, or anew where reading stopped."""
         with self._changed:
-            wanted = self._from
-            if wanted is None and self._lost is not None:
-                wanted = self._from = dict(self._places or {})
-        if wanted is None:
+            start = self._from
+            if start is None and self._lost is not None:
+                start = self._from = dict(self._places or {})
+        if start is None:
             return
         self._lost = None
         partitions = find_partitions(self._consumer, self._config)
-        places = self._resolve(partitions, wanted)
+        places = self._resolve(partitions, start)
         partition = self._kafka.TopicPartition
         with self._changed:
-            if self._from is not wanted:
+            if self._from is not start:
                 return  # it was asked for something else meanwhile
             self._consumer.assign([partition(self._topic, *place) for place in places.items()])
             self._from, self._places, self._unread = None, places, set(places)
@@ -138,25 +139,25 @@ class SignalTopic:
                 log.warning("signals are read from the topic %s again", self._topic)
                 self._complaint = None
 
-    def _resolve(self, partitions: list[int], wanted: dict[int, int]) -> dict[int, int]:
-        """Where each partition is read next."""
+    def _resolve(self, partitions: list[int], start: dict[int, int]) -> dict[int, int]:
+        """The offset at which each partition is read next; `start` has those that are known."""
         kafka = self._kafka
         places: dict[int, int] = {}
         committed: dict[int, int] = {}
         asked = [kafka.TopicPartition(self._topic, number) for number in partitions]
-        if not wanted:
-            for found in self._consumer.committed(asked, timeout=ANSWER_SECONDS):
-                if found.error is not None:
-                    raise kafka.KafkaException(found.error)
-                if found.offset >= 0:
-                    committed[found.partition] = found.offset
+        if not start:
+            for one in self._consumer.committed(asked, timeout=ANSWER_SECONDS):
+                if one.error is not None:
+                    raise kafka.KafkaException(one.error)
+                if one.offset >= 0:
+                    committed[one.partition] = one.offset
         for one in asked:
             number = one.partition
             low, high = self._consumer.get_watermark_offsets(one, timeout=ANSWER_SECONDS)
-            place = wanted.get(number, committed.get(number))
+            place = start.get(number, committed.get(number))
             if place is None:
                 # A partition that is new has no signal that came before.
-                place = self._first(low, high) if not wanted else low
+                place = self._first(low, high) if not start else low
             elif not low <= place <= high:
                 log.warning(
                     "the topic %s no longer has the place %d of partition %d; signals are read "
@@ -183,11 +184,12 @@ class SignalTopic:
             "Set signal.consumer.auto.offset.reset to earliest or latest.",
         )
 
-    def _tell_group(self, told: Places) -> Places:
-        """What the checkpoint holds is committed: for whoever watches the group's lag."""
+    def _commit(self, committed: Places) -> Places:
+        """Commits what the checkpoint holds, unless it is what was `committed` last: for whoever
+        watches the group's lag. Returns it."""
         with self._changed:
             held = tuple(place for place in self._held if place.topic == self._topic)
-        if held and held != told:
+        if held and held != committed:
             partition = self._kafka.TopicPartition
             self._consumer.commit(offsets=[partition(*place) for place in held], asynchronous=True)
         return held
@@ -249,16 +251,16 @@ class SignalTopic:
             )
             return None
 
-    def _told(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         """From the client, while it is polled."""
         lasting = (self._kafka.KafkaError._ALL_BROKERS_DOWN, self._kafka.KafkaError._AUTHENTICATION)
         if error.code() in lasting or error.fatal():
             self._lost = error
 
-    def _committed(self, error: KafkaError | None, _places: Any) -> None:
+    def _on_commit(self, error: KafkaError | None, _places: Any) -> None:
         if error is not None:
             group = self._config.signal_kafka_groupId
-            log.warning("the group %s could not be told its place: %s", group, error.str())
+            log.warning("the places of the group %s could not be committed: %s", group, error.str())
 
     def _settles(self, error: KafkaError) -> bool:
         """The group's broker is being chosen, as after the cluster's start: a moment, mostly."""

@@ -1,188 +1,142 @@
-"""A snapshot: existing rows as chunks that tasks read in parallel, all of one state of the
-database; resumed by the rules of decision 2."""
+"""A snapshot in the offsets of its connector: begins, goes on, and is cut into slices."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Generic
 
+from headrace.config.properties.common import ConnectorConfig
+from headrace.connect.slices import Plan, Slice
+from headrace.offsets.offset import Offset, P
+from headrace.offsets.ordinals import ordinals_used
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
-from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
-from headrace.snapshots.notifications import announcements
-from headrace.snapshots.source import SnapshotSource
-from headrace.snapshots.tables import Leaf, SnapshotTable
-from headrace.snapshots.walker import Walker
-
-log = logging.getLogger(__name__)
-
-_RANGE_CHUNKS = 64
-"""Chunks that a range has at most; their bounds are in its offset."""
+from headrace.signals.progress import Pending
+from headrace.snapshots.chunks import grouped
+from headrace.snapshots.modes import SnapshotRule
+from headrace.snapshots.notifications import ChunkAnnouncements
+from headrace.snapshots.planner import SnapshotOptions, SnapshotPlanner
+from headrace.snapshots.slices import ChunkSlice, SnapshotPlace
+from headrace.snapshots.source import H, SnapshotSource
+from headrace.streaming.facts import EventSettings
 
 
-class AttemptOver(Exception):
-    """The snapshot was lost, and what it left unread cannot be read on a later one."""
-
-
-@dataclass(frozen=True)
-class SnapshotOptions:
-    """`chunk_bytes`: how large a chunk should be. `slices`: how many tasks read at the same time.
-    `restarts`: a snapshot that was lost begins again with its first table. `streams`: changes
-    follow the rows, so that rows which are read on a later snapshot are brought up to date."""
-
-    chunk_bytes: int
-    slices: int
-    restarts: bool
-    streams: bool
-
-
-class Snapshot:
-    """Plans the chunks of one snapshot, and of its continuation after a restart."""
+class Snapshot(Generic[P, H]):
+    """Plans the ranges of one snapshot, and of its continuation after a restart. Methods raise
+    HeadraceError."""
 
     def __init__(
-        self, source: SnapshotSource, options: SnapshotOptions, notifier: Notifier
+        self,
+        config: ConnectorConfig,
+        source: SnapshotSource[P, H],
+        plan: Plan,
+        settings: EventSettings,
     ) -> None:
-        self._source, self._options, self._notifier = source, options, notifier
-        self._renewed = False
-        self._rows: dict[int, int] = {}
+        self._source, self._plan = source, _limited(plan, config)
+        self._settings = replace(settings, counted=False)
+        self._streams = SnapshotRule.of(config).streams
+        self._notifier = Notifier(config)
+        options = SnapshotOptions(
+            config.headrace_snapshot_chunk_bytes,
+            self._plan.slices,
+            str(config.snapshot_resume) == "restart",
+            self._streams,
+        )
+        self._planner = SnapshotPlanner(source, options, self._notifier)
 
     def lock(self) -> None:
         """Lock the tables that will be read, before the snapshot is taken."""
         self._source.lock()
 
-    def begin(self) -> SnapshotProgress:
-        """The progress before the first chunk of the snapshot that the source holds."""
-        return self._begun(None)
-
-    def begin_blocking(
-        self, conditions: Mapping[str, str | None], transaction: int | None, ordinal: int
-    ) -> SnapshotProgress:
-        """As `begin`, for the tables that signals ask for (by name, with their filters) while the
-        stream waits. `transaction` is the one that asked, `ordinal` the first chunk's."""
-        begun = self._begun(conditions)
-        return replace(
-            begun,
-            transaction=begun.transaction if transaction is None else transaction,
-            after={"leaf": 0, "lower": None, "ordinal": ordinal},
-            blocking=True,
-        )
-
-    def _begun(self, conditions: Mapping[str, str | None] | None) -> SnapshotProgress:
-        held = self._source.held
-        assert held is not None
-        tables = tuple(table.to_json() for table in self._source.tables(conditions))
-        return SnapshotProgress(
-            taken_us=held.taken_us,
-            transaction=held.transaction,
-            visible=held.visible,
-            table=0,
-            after=None,
-            chunks=(),
-            tables=tables,
-            done=not tables,
-        )
-
-    def next_range(self, progress: SnapshotProgress) -> SnapshotProgress | None:
-        """The progress at the end of the next range of chunks; None when every chunk was read.
-        Raises AttemptOver."""
-        self.ensure_held(progress)
-        if self._renewed:
-            self._renewed = False
-            progress = self.resumed(progress)
-        if progress.done:
-            return None
-        tables = _tables_of(progress)
-        self._source.expect(tables)
-        self._source.refresh()  # tables are described as they are when the first chunk is cut
-        walker = Walker(self._source, tables, progress.table, progress.after, self._rows_per_chunk)
-        slices, chunk_bytes = self._options.slices, self._options.chunk_bytes
-        chunks: list[Chunk] = []
-        size = 0
-        while len(chunks) < _RANGE_CHUNKS and size < slices * chunk_bytes:
-            chunk = walker.next()
-            if chunk is None:
-                break
-            chunks.append(chunk)
-            size += max(1, chunk.rows) * walker.row_bytes
-            if chunk.rows >= walker.chunk_rows // 2 and len(chunks) >= slices:
-                break
-        return replace(
-            progress,
-            table=walker.table,
-            after=walker.place,
-            chunks=tuple(chunk.to_json() for chunk in chunks),
-            done=walker.finished,
-            reread=False,
-            notifications=announcements(
-                self._notifier,
-                [table.name for table in tables],
-                chunks,
-                begins=not progress.chunks and progress.table == 0,
-            ),
-        )
-
-    def ensure_held(self, progress: SnapshotProgress) -> None:
-        """The snapshot of `progress`, or one that covers it when it was lost: then the next range
-        goes on by the rules of `resumed`."""
-        if self._source.held is None:
+    def begin(self, start: Offset[P], held: H | None = None) -> Offset[P]:
+        """The offset before the first chunk: table list, snapshot and time are written down.
+        `held`: the snapshot of `start`; without it, a present one is taken."""
+        if held is not None:
+            self._source.adopt(held)
+        else:
             self._source.lock()
-            held = self._source.hold(progress.visible)
-            self._renewed = True
-            log.info("the snapshot goes on with a later one, which sees %s", held.visible)
+            if self._streams:
+                # What the log streams from `start` on can be older than these rows.
+                self._source.hold(None)
+                start = replace(start, consistent=self._source.position())
+            else:
+                self._source.hold("")
+                start = replace(start, position=self._source.moved(start.position))
+        progress = self._planner.begin()
+        return replace(start, snapshot=progress, slices=1, order=self._plan.order)
+
+    def begin_blocking(self, start: Offset[P], tables: Sequence[Pending]) -> Offset[P]:
+        """As `begin`, for the tables that signals ask for while the stream waits."""
+        self._source.hold(None)
+        assert start.signals is not None
+        signals = replace(start.signals, blocking=(), inserts=(), xid=None)
+        progress = self._planner.begin_blocking(
+            {table.name: table.condition for table in tables},
+            start.signals.xid,
+            ordinals_used(start.heartbeat, signals.ordinal) + 1,
+        )
+        return replace(
+            start,
+            snapshot=progress,
+            signals=signals,
+            consistent=self._source.position(),
+            slices=1,
+            order=self._plan.order,
+        )
+
+    def poll(self, after: Offset[P]) -> Offset[P]:
+        """The end of the next range of chunks; behind the last one, the position without snapshot,
+        which says that all of it was read. Raises AttemptOver."""
+        assert after.snapshot is not None
+        progress = self._planner.next_range(after.snapshot)
+        if self._source.continued_at is not None:
+            after = replace(after, consistent=self._source.continued_at)
+        if progress is None:
+            return after.after_snapshot()
+        slices = max(1, min(self._plan.slices, len(progress.chunks)))
+        return replace(after, snapshot=progress, slices=slices, order=self._plan.order)
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Where to go on after the snapshot was lost. Raises AttemptOver.
+        """Where to go on after the snapshot was lost. Raises AttemptOver."""
+        return self._planner.resumed(progress)
 
-        The chunks of the range that ends at `progress` count as being read: nobody knows whether
-        they were read on the lost snapshot or again on a later one. A table without key must not
-        be read on a later one at all: what was inserted since would come twice.
-        """
-        if not self._options.streams:
-            # No stream will bring what happened between the two snapshots.
-            raise AttemptOver
-        tables = _tables_of(progress)
-        self._source.expect(tables)
-        first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
-        rest = tables[first:]
-        self._source.refresh(rest)
-        if any(t.kind is not Cut.KEY and not self._source.has_key(t) for t in rest):
-            raise AttemptOver
-        place = progress.after
-        if place is None:
-            return progress
-        beginning = {"leaf": 0, "lower": None, "ordinal": place["ordinal"]}
-        touched = {chunk["table"] for chunk in progress.chunks}
-        if place["leaf"] > 0 or place["lower"] is not None:
-            touched.add(progress.table)
-        if touched and self._options.restarts:
-            return replace(progress, table=0, after=beginning, reread=True, done=False)
-        for number in sorted(touched):
-            if tables[number].kind is not Cut.KEY:
-                return replace(progress, table=number, after=beginning, reread=True, done=False)
-        return progress
-
-    def chunks(self, progress: SnapshotProgress) -> list[tuple[Chunk, SnapshotTable]]:
-        """The chunks of the range that ends at `progress`, each with its table."""
-        tables = _tables_of(progress)
-        self._source.expect(tables)
-        chunks = map(Chunk.from_json, progress.chunks)
-        return [(chunk, tables[chunk.table]) for chunk in chunks]
-
-    def _rows_per_chunk(self, leaf: Leaf) -> int:
-        if leaf.id not in self._rows:
-            self._rows[leaf.id] = rows_per_chunk(
-                self._source.rows(leaf),
-                leaf.pages * self._source.page_bytes,
-                self._options.chunk_bytes,
-                self._options.slices,
+    def slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
+        """Slices of the chunks that `end` carries, in order."""
+        progress = end.snapshot
+        assert progress is not None
+        if not progress.chunks:
+            return []
+        self._planner.ensure_held(start.snapshot or progress)
+        reader = self._source.reader()
+        queries = []
+        for number, (chunk, table) in enumerate(self._planner.chunks(progress)):
+            announcements = ChunkAnnouncements.of(
+                self._notifier.topic, progress.notifications, number
             )
-        return self._rows[leaf.id]
+            query = self._source.query(table, chunk, announcements)
+            if query is not None:
+                queries.append(query)
+        place = SnapshotPlace(
+            end.position.committed,
+            self._source.last_commit(end.position),
+            progress.taken_us,
+            progress.transaction,
+            progress.blocking,
+        )
+        groups = grouped(queries, [query.chunk.rows for query in queries], end.slices)
+        return [
+            ChunkSlice(tuple(group), reader, place, end.sequences, self._settings)
+            for group in groups
+        ]
 
     def close(self) -> None:
         """Let the snapshot go; never raises."""
-        self._source.close()
+        self._planner.close()
 
 
-def _tables_of(progress: SnapshotProgress) -> list[SnapshotTable]:
-    return [SnapshotTable.from_json(table) for table in progress.tables]
+def _limited(plan: Plan, config: ConnectorConfig) -> Plan:
+    """snapshot.max.threads bounds the connections, when it is set."""
+    if not config.is_set("snapshot.max.threads"):
+        return plan
+    return replace(plan, slices=min(plan.slices, config.snapshot_max_threads))

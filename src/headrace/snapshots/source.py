@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from headrace.snapshots.chunks import KeyBound
+from headrace.offsets.offset import P
+from headrace.snapshots.chunks import Chunk, KeyBound
+from headrace.snapshots.notifications import ChunkAnnouncements
+from headrace.snapshots.slices import ChunkQuery, SnapshotReader
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 
@@ -28,7 +31,10 @@ class HeldSnapshot(Protocol):
         ...
 
 
-class SnapshotSource(Protocol):
+H = TypeVar("H", bound=HeldSnapshot)
+
+
+class SnapshotSource(Protocol[P, H]):
     """The database under a snapshot: holds one state of it, lists its tables, finds bounds of
     chunks. All methods raise HeadraceError."""
 
@@ -38,7 +44,7 @@ class SnapshotSource(Protocol):
         ...
 
     @property
-    def held(self) -> HeldSnapshot | None:
+    def held(self) -> H | None:
         """The snapshot that is held; None before `hold`, and when it was lost."""
         ...
 
@@ -46,7 +52,11 @@ class SnapshotSource(Protocol):
         """Lock the tables that will be read, as the configuration says; once."""
         ...
 
-    def hold(self, covers: str | None) -> HeldSnapshot:
+    def adopt(self, held: H, /) -> None:
+        """Hold a snapshot that was taken already."""
+        ...
+
+    def hold(self, covers: str | None) -> H:
         """Take a snapshot that sees all that `covers` sees (None: whatever committed before now;
         empty: nothing). Waits for what keeps it from that."""
         ...
@@ -77,6 +87,36 @@ class SnapshotSource(Protocol):
     ) -> KeyBound | None:
         """The key `rows` rows after `lower` (None: after the first); None when there are fewer, or
         when the table is gone."""
+        ...
+
+    def query(
+        self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
+    ) -> ChunkQuery | None:
+        """How a task reads a chunk; None: the table is gone."""
+        ...
+
+    def reader(self) -> SnapshotReader:
+        """How tasks connect to the snapshot that is held."""
+        ...
+
+    # -- the log ------------------------------------------------------------------------------
+
+    @property
+    def continued_at(self) -> int | None:
+        """Where the log was when a snapshot was taken that goes on with a lost one; None: none
+        was."""
+        ...
+
+    def position(self) -> int:
+        """Where the log is now."""
+        ...
+
+    def moved(self, position: P, /) -> P:
+        """The position between transactions where the log is now."""
+        ...
+
+    def last_commit(self, position: P, /) -> int | None:
+        """What `source` shows of the last commit at a position."""
         ...
 
     def close(self) -> None:

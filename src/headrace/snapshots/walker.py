@@ -24,7 +24,7 @@ class Walker:
 
     def __init__(
         self,
-        source: SnapshotSource,
+        source: SnapshotSource[Any, Any],
         tables: Sequence[SnapshotTable],
         table: int,
         place: Mapping[str, Any] | None,

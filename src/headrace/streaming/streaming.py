@@ -9,7 +9,6 @@ from typing import Generic, Protocol
 
 import numpy as np
 
-from headrace.connect.rows import place_of
 from headrace.connect.slices import Plan, Slice
 from headrace.offsets.offset import Offset, P
 from headrace.spool.segment import SEGMENT_BYTES, Segment
@@ -308,10 +307,9 @@ class Streaming(Generic[P]):
 
     def _saw(self, rows: np.ndarray, transactions: np.ndarray, end: P) -> None:
         last = int(rows["relation"][-1])
-        inside = end.transaction is not None
         topics = {last: self.versions.facts[last].topic}
-        self._metrics.saw(rows, transactions, topics, ends_inside=inside)
-        upto = place_of(rows[-1]) + 1 if inside else end.committed
+        self._metrics.saw(rows, transactions, topics, ends_inside=end.transaction is not None)
+        upto = end.committed if end.transaction is None else end.transaction + 1
         self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
 
     def oldest_unacknowledged(self) -> int | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.connectors.postgresql.checks import check
+from headrace.connectors.postgresql.checks.database import check
 from headrace.connectors.registry import parse_configuration, send_signal
 from headrace.errors import HeadraceError
 from tests.servers.postgresql import Database

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.cli import main
-from headrace.connectors.postgresql.checks import Finding, check
+from headrace.connectors.postgresql.checks.database import check
 from headrace.connectors.registry import parse_configuration
+from headrace.findings import Finding
 from headrace.testing.embedded import PostgresServer
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.connectors.postgresql.checks import check
+from headrace.connectors.postgresql.checks.database import check
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
 from headrace.testing.embedded import PostgresServer

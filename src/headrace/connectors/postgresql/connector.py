@@ -19,7 +19,6 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.heartbeats import HeartbeatQuery
 from headrace.connectors.postgresql.position import (
     PostgresOffset,
@@ -36,8 +35,8 @@ from headrace.connectors.postgresql.replication.slot import (
 )
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
-from headrace.connectors.postgresql.snapshot import Snapshot
-from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.snapshot import PostgresSnapshot
+from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.starting.beginning import Beginning
 from headrace.connectors.postgresql.starting.log_stream import Log, LogStream
 from headrace.connectors.postgresql.starting.readiness import Readiness, check_system
@@ -135,14 +134,14 @@ class PostgresDatabase:
             connection.close()
             self._catalog.close()
 
-    def begin(self, epoch: int) -> tuple[PostgresOffset, Snapshot | None]:
+    def begin(self, epoch: int) -> tuple[PostgresOffset, PostgresSnapshot | None]:
         """Publication and slot are made or found."""
         self._position.is_known = False
         start, snapshot = self._beginning.begin(epoch)
         self._position.believe(start)
         return start, snapshot
 
-    def begin_at(self, after: PostgresOffset) -> tuple[PostgresOffset, Snapshot]:
+    def begin_at(self, after: PostgresOffset) -> tuple[PostgresOffset, PostgresSnapshot]:
         """See Source."""
         return self._beginning.again(after)
 
@@ -182,7 +181,7 @@ class PostgresDatabase:
 
     # -- snapshot and stream --------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> PostgresSnapshot:
         """See Source."""
         return self._beginning.snapshot()
 

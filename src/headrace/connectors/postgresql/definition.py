@@ -35,7 +35,7 @@ class PostgresDefinition:
         ),
     }
     worker_modules: Sequence[str] = (
-        "headrace.connectors.postgresql.reading.chunk_slices",
+        "headrace.connectors.postgresql.reading.snapshot_reader",
         "headrace.streaming.slices",
     )
     verbs: Mapping[str, str] = {}
@@ -68,7 +68,7 @@ class PostgresDefinition:
 
     def check(self, config: ConnectorConfig) -> Sequence[CheckResult]:
         """Looks at server, role, tables, slot and publication."""
-        from headrace.connectors.postgresql.checks import check
+        from headrace.connectors.postgresql.checks.database import check
 
         return check(_own(config))
 

@@ -122,7 +122,7 @@ class ColumnType:
 
 class DeclaredType(Protocol):
     """A column's type as its table declares it, with length, scale or whatever modifies it.
-    Picklable, and hashed and compared by value."""
+    Picklable, and hashed and compared by value; as text it is its full name."""
 
     @property
     def name(self) -> str:

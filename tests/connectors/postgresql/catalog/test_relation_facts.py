@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from headrace.connectors.postgresql.checks import check
+from headrace.connectors.postgresql.checks.database import check
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.registry import parse_configuration
 from tests.connectors.postgresql.harness import Reader, wait_for

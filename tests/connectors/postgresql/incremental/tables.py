@@ -8,17 +8,14 @@ from typing import Any
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
 
-
-def with_tables(database: Database) -> Database:
-    database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, v text, big text);"
-        "ALTER TABLE t ALTER big SET STORAGE EXTERNAL;"
-        "CREATE TABLE other (a int, b text, v text, UNIQUE (a, b));"
-        "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL,"
-        " data varchar(2048));"
-        "INSERT INTO t SELECT i, 'row ' || i, repeat('x', 3000) FROM generate_series(1, 30) i"
-    )
-    return database
+TABLES = (
+    "CREATE TABLE t (id int PRIMARY KEY, v text, big text);"
+    "ALTER TABLE t ALTER big SET STORAGE EXTERNAL;"
+    "CREATE TABLE other (a int, b text, v text, UNIQUE (a, b));"
+    "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL,"
+    " data varchar(2048));"
+    "INSERT INTO t SELECT i, 'row ' || i, repeat('x', 3000) FROM generate_series(1, 30) i"
+)
 
 
 def properties(database: Database, **more: str) -> dict[str, str]:

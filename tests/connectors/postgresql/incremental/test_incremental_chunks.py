@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.connectors.postgresql.harness import Reader
-from tests.connectors.postgresql.incremental.tables import (
+from tests.connectors.postgresql.incremental.tables import (  # noqa: F401 - fixtures ask for them
+    TABLES,
     ask,
     many,
     opened_windows,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import headrace
-from headrace.connectors.postgresql.checks import check
+from headrace.connectors.postgresql.checks.database import check
 from headrace.connectors.registry import parse_configuration, send_signal
 from headrace.errors import HeadraceError
 from headrace.signals.kafka import consumer_settings

@@ -11,7 +11,8 @@ import headrace
 from headrace.connectors.registry import send_signal
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader
-from tests.connectors.postgresql.incremental.tables import (
+from tests.connectors.postgresql.incremental.tables import (  # noqa: F401 - fixtures ask for them
+    TABLES,
     ask,
     folded,
     properties,

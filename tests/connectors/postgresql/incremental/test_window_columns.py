@@ -9,12 +9,12 @@ import pytest
 
 from headrace.connect.images import make_image
 from headrace.connect.rows import ROW, TRANSACTION
-from headrace.connectors.postgresql import key_columns
 from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
 from headrace.snapshots.incremental.window import Window
+from headrace.streaming import key_columns
 from tests.connectors.postgresql.facts import KEYS, column
 
 COLUMNS = 100

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.connectors.postgresql.harness import Reader, wait_for
-from tests.connectors.postgresql.incremental.tables import (
+from tests.connectors.postgresql.incremental.tables import (  # noqa: F401 - fixtures ask for them
+    TABLES,
     ask,
     folded,
     in_window,

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from psycopg import sql
 
+from headrace.relational.key_order import KeyColumn, is_beyond
 from headrace.signals.progress import Key
 
 _NUMBER = sql.Identifier("headrace row number")
 
 
-def is_after(key: Sequence[str], nullable: Sequence[bool], bound: Key) -> sql.Composed:
+def is_after(key: Sequence[str], nullable: Sequence[bool], bound: Key) -> sql.Composable:
     """Rows behind `bound` in ORDER BY key, where nulls come last."""
     if not any(nullable):
         return sql.SQL("{} > {}").format(_row(key), _values(bound))
@@ -35,24 +36,12 @@ def _values(bound: Key) -> sql.Composed:
     return sql.SQL("({})").format(values) if len(bound) == 1 else sql.SQL("ROW({})").format(values)
 
 
-def _beyond(key: Sequence[str], nullable: Sequence[bool], bound: Key) -> sql.Composed:
-    """Never null itself, so that NOT turns it round."""
-    cases: list[sql.Composable] = []
-    same: list[sql.Composable] = []
-    for name, may_be_null, value in zip(key, nullable, bound, strict=True):
-        column = sql.Identifier("t", name)
-        if value is None:
-            further: sql.Composable = sql.SQL("false")
-            equal = sql.SQL("{} IS NULL").format(column)
-        else:
-            further = sql.SQL("{} > {}").format(column, sql.Literal(value))
-            equal = sql.SQL("{} = {}").format(column, sql.Literal(value))
-            if may_be_null:
-                further = sql.SQL("({0} IS NULL OR coalesce({1}, false))").format(column, further)
-                equal = sql.SQL("coalesce({}, false)").format(equal)
-        cases.append(sql.SQL("({})").format(sql.SQL(" AND ").join([*same, further])))
-        same.append(equal)
-    return sql.SQL("({})").format(sql.SQL(" OR ").join(cases))
+def _beyond(key: Sequence[str], nullable: Sequence[bool], bound: Key) -> sql.Composable:
+    columns = [
+        KeyColumn(sql.Identifier("t", name).as_string(), may_be_null)
+        for name, may_be_null in zip(key, nullable, strict=True)
+    ]
+    return sql.SQL(is_beyond(columns, bound, lambda value: sql.Literal(value).as_string()))
 
 
 def chunk_statement(

@@ -13,7 +13,6 @@ from psycopg import sql
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, translate
-from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.reading.chunk_query import (
     bounds_statement,
     chunk_statement,
@@ -22,6 +21,7 @@ from headrace.connectors.postgresql.reading.chunk_query import (
     maximum_statement,
 )
 from headrace.connectors.postgresql.reading.copy_limit import read_blocks
+from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts

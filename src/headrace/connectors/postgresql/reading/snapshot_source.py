@@ -17,8 +17,7 @@ from headrace.connectors.postgresql.catalog.catalog import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, settings_of_users
-from headrace.connectors.postgresql.events import types_of
-from headrace.connectors.postgresql.reading.chunk_slices import ChunkQuery
+from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
     copy_statement,
@@ -30,12 +29,15 @@ from headrace.connectors.postgresql.reading.filtered_rows import DIALECT
 from headrace.connectors.postgresql.reading.keeper import Keeper, position_of, renew
 from headrace.connectors.postgresql.reading.locks import TableLocks
 from headrace.connectors.postgresql.reading.overrides import copy_override
+from headrace.connectors.postgresql.reading.snapshot_reader import PostgresSnapshotReader
 from headrace.connectors.postgresql.reading.snapshot_tables import TableList, snapshot_tables
+from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
+from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 log = logging.getLogger(__name__)
@@ -55,11 +57,11 @@ class PostgresSnapshotSource:
         config: PostgresConfig,
         capture: Capture,
         catalog: Catalog,
-        keeper: Keeper | None,
         check: Callable[[], None],
     ) -> None:
         self._config, self._capture, self._catalog = config, capture, catalog
-        self._keeper, self._check = keeper, check
+        self._check = check
+        self._keeper: Keeper | None = None
         self.continued_at: int | None = None
         """Where the log was (LSN) when a snapshot was taken that goes on with a lost one."""
         self._locks: TableLocks | None = None
@@ -97,10 +99,17 @@ class PostgresSnapshotSource:
             self.continued_at = self.position()
         return self._keeper
 
-    @property
-    def snapshot_id(self) -> str:
-        """The name by which tasks import the snapshot."""
-        return self._held().snapshot_id
+    def reader(self) -> PostgresSnapshotReader:
+        """How tasks import the snapshot."""
+        return PostgresSnapshotReader(self._config, self._held().snapshot_id)
+
+    def moved(self, position: PostgresPosition) -> PostgresPosition:
+        """The position where the log is now."""
+        return replace(position, lsn_commit=self.position())
+
+    def last_commit(self, position: PostgresPosition) -> int | None:
+        """What `source.sequence` shows of the last commit."""
+        return position.last_commit
 
     def position(self) -> int:
         """Where the log is now (LSN)."""

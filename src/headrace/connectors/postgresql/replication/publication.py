@@ -12,8 +12,8 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
 from headrace.connectors.postgresql.replication.slot import is_standby
 from headrace.errors import HeadraceError
+from headrace.relational.checks import named
 
-_NAMED = 5
 _OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 
 
@@ -252,13 +252,6 @@ def add_tables(connection: psycopg.Connection, name: str, tables: Sequence[Catal
     listed = ", ".join(sql.Identifier(t.schema, t.table).as_string(connection) for t in tables)
     publication = sql.Identifier(name).as_string(connection)
     return f"As their owner: ALTER PUBLICATION {publication} ADD TABLE {listed};"
-
-
-def named(tables: Sequence[CatalogTable]) -> str:
-    """The first names, and how many more."""
-    names = [table.name for table in tables[:_NAMED]]
-    more = len(tables) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def _named_tables(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:

@@ -13,7 +13,6 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.reading.keeper import Keeper
 from headrace.connectors.postgresql.replication.publication import (
@@ -28,7 +27,8 @@ from headrace.connectors.postgresql.replication.slot import (
     system_identifier,
     wait_until_free,
 )
-from headrace.connectors.postgresql.snapshot import Snapshot
+from headrace.connectors.postgresql.snapshot import PostgresSnapshot, open_snapshot
+from headrace.connectors.postgresql.source import PostgresSettings
 from headrace.connectors.postgresql.starting.readiness import Readiness
 from headrace.connectors.waiting import Waiting
 
@@ -62,19 +62,18 @@ class Beginning:
         self._rule = readiness.rule
         self._settings, self._waiting = settings, waiting
 
-    def snapshot(self, keeper: Keeper | None = None) -> Snapshot:
+    def snapshot(self) -> PostgresSnapshot:
         """A snapshot to begin or to go on with."""
-        return Snapshot(
+        return open_snapshot(
             self._config,
             self._capture,
             self._catalog,
             self._plan,
-            keeper,
             self._waiting.check,
             self._settings,
         )
 
-    def begin(self, epoch: int = 1) -> tuple[PostgresOffset, Snapshot | None]:
+    def begin(self, epoch: int = 1) -> tuple[PostgresOffset, PostgresSnapshot | None]:
         """Makes or finds the slot. What it makes is undone if it fails."""
         connection, tables = self._readiness.prepare()
         made = _Made()
@@ -91,7 +90,7 @@ class Beginning:
             assert snapshot is not None
             system = self._readiness.cluster(connection)
             start = self._offset(PostgresPosition(), epoch, system)
-            return snapshot.begin(start, None), snapshot
+            return snapshot.begin(start), snapshot
         except BaseException:
             if snapshot is not None:
                 snapshot.close()
@@ -100,7 +99,7 @@ class Beginning:
         finally:
             connection.close()
 
-    def again(self, after: PostgresOffset) -> tuple[PostgresOffset, Snapshot]:
+    def again(self, after: PostgresOffset) -> tuple[PostgresOffset, PostgresSnapshot]:
         """A snapshot at a stored position: its rows come before the changes since then."""
         snapshot = self.snapshot()
         try:
@@ -109,7 +108,7 @@ class Beginning:
             if start.position.transaction is None:
                 # As Debezium: `sequence` knows no commit before the snapshot.
                 start = replace(start, position=replace(start.position, last_commit=None))
-            return snapshot.begin(start, None), snapshot
+            return snapshot.begin(start), snapshot
         except BaseException:
             snapshot.close()
             raise

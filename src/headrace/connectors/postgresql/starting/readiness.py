@@ -12,6 +12,8 @@ from headrace.connectors.postgresql.catalog.catalog import (
     CatalogReading,
     CatalogTable,
 )
+from headrace.connectors.postgresql.checks.server import wal_level_error
+from headrace.connectors.postgresql.checks.tables import no_privilege
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.position import PostgresOffset
@@ -21,9 +23,8 @@ from headrace.connectors.postgresql.replication.replica_identity import set_iden
 from headrace.connectors.postgresql.replication.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.signal_table import check_signal_table
 from headrace.connectors.postgresql.source import CONNECTOR
-from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
-from headrace.relational.checks import too_many_tables
+from headrace.relational.checks import clashes_of, too_many_tables
 from headrace.relational.overrides import Overrides
 from headrace.signals.kafka import check_settings
 from headrace.snapshots.modes import SnapshotRule
@@ -78,12 +79,9 @@ class Readiness:
 
     def _check_level(self, connection: psycopg.Connection) -> None:
         level = connection.execute("SHOW wal_level").fetchone()
-        if level is None or level[0] != "logical":
-            raise HeadraceError(
-                "postgresql.wal_level",
-                f"wal_level is {level[0] if level else 'unknown'}; logical is needed",
-                "Set wal_level = logical and restart the server.",
-            )
+        error = wal_level_error(level[0] if level else "")
+        if error is not None:
+            raise error
 
     def _check_tables(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
         if not tables and self._config.table_include_list:
@@ -131,17 +129,11 @@ class Readiness:
         hidden = {row[0] for row in rows}
         for table in tables:
             if table.oid in hidden:
-                raise HeadraceError(
-                    "postgresql.no_privilege",
-                    f"The role {self._config.database_user} may not read {table.name}",
-                    f'GRANT SELECT ON {table.name} TO "{self._config.database_user}"; '
-                    "(and USAGE on its schema).",
-                )
+                raise no_privilege(self._config, table)
 
     def _check_names(self, tables: list[CatalogTable]) -> None:
         """Tables whose events nobody could tell apart."""
-        names = [(table.schema, table.table) for table in tables]
-        for clash in name_clashes(names, self._capture.topics, self._capture.names):
+        for clash in clashes_of(tables, self._capture):
             log.warning("%s. %s", clash, clash.remedy)
 
     def _check_types(self, table: CatalogTable) -> None:

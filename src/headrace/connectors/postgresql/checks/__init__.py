@@ -1,0 +1,1 @@
+"""Whether a database is ready for the connector: findings with remedies."""

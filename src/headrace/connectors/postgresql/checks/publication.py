@@ -1,0 +1,155 @@
+"""Whether the publication has every captured table, or can be made."""
+
+from __future__ import annotations
+
+from headrace.connectors.postgresql.checks.state import Checked
+from headrace.connectors.postgresql.replication.publication import (
+    add_tables,
+    misnamed,
+    published_oids,
+    unpublished,
+)
+from headrace.relational.checks import named
+
+
+def check_publication(checked: Checked) -> None:
+    name = checked.config.publication_name
+    mode = str(checked.config.publication_autocreate_mode)
+    rows = checked.rows(
+        "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate,"
+        " coalesce((to_jsonb(p)->>'pubviaroot')::boolean, false),"
+        " pg_has_role(pubowner, 'USAGE') FROM pg_publication p WHERE pubname = %s",
+        (name,),
+    )
+    if not rows:
+        _check_creation(checked, name, mode)
+        return
+    for_all, inserts, updates, deletes, truncates, via_root, owned = rows[0]
+    if mode == "filtered" and for_all:
+        checked.findings.add(
+            "postgresql.publication_unsuitable",
+            "error",
+            f"The publication {name} is FOR ALL TABLES, which "
+            "publication.autocreate.mode=filtered cannot narrow",
+            "Drop it, choose another publication.name, or use all_tables.",
+        )
+        return
+    published = published_oids(checked.connection, name)
+    absent = (
+        [] if for_all else unpublished(checked.tables, published, checked.catalog.partition_roots())
+    )
+    if absent and mode == "filtered":
+        foreign = [t for t in absent if not checked.rights[t.oid].owned]
+        if not owned or foreign:
+            checked.findings.add(
+                "postgresql.publication_privilege",
+                "error",
+                f"The role {checked.config.database_user} may not add {named(foreign or absent)} "
+                f"to the publication {name}",
+                add_tables(checked.connection, name, absent),
+            )
+        else:
+            checked.findings.add(
+                "postgresql.publication",
+                "ok",
+                f"{named(absent)} will be added to the publication {name}",
+            )
+    elif absent:
+        checked.findings.add(
+            "postgresql.not_published",
+            "error",
+            f"The publication {name} lacks {named(absent)}: their changes never arrive",
+            add_tables(checked.connection, name, absent),
+        )
+    else:
+        checked.findings.add(
+            "postgresql.publication", "ok", f"The publication {name} has every table"
+        )
+    _check_partitions(checked, name, published, via_root=via_root)
+    operations = {"c": inserts, "u": updates, "d": deletes, "t": truncates}
+    words = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
+    skipped = set(checked.config.skipped_operations)
+    silent = [words[x] for x, there in operations.items() if not there and x not in skipped]
+    if silent:
+        checked.findings.add(
+            "postgresql.operations_not_published",
+            "warning",
+            f"The publication {name} leaves out {', '.join(silent)}",
+            f"ALTER PUBLICATION {checked.quoted(name)} SET (publish = 'insert, update, delete, "
+            "truncate');",
+        )
+
+
+def _check_partitions(
+    checked: Checked, name: str, published: set[int] | None, *, via_root: bool
+) -> None:
+    """A partition's changes carry its own name, or its root's: one that is not captured
+    loses them. `published` None: everything."""
+    roots = checked.catalog.partition_roots()
+    lost = misnamed(checked.tables, published, roots, via_root=via_root)
+    if via_root:
+        said, remedy = "root", "Capture the partitioned table instead of its partitions."
+    else:
+        said = "partition"
+        remedy = (
+            f"ALTER PUBLICATION {checked.quoted(name)} SET (publish_via_partition_root = true); "
+            "or capture the partitions."
+        )
+        if published is None:
+            remedy = "Set publish.via.partition.root=true, or capture the partitions."
+    if lost:
+        checked.findings.add(
+            "postgresql.partitions_not_captured",
+            "error",
+            f"The publication {name} names changes by their {said}, which is not captured: "
+            f"{named(lost)}",
+            remedy,
+        )
+
+
+def _check_creation(checked: Checked, name: str, mode: str) -> None:
+    make = f"As a superuser: CREATE PUBLICATION {checked.quoted(name)} FOR TABLE …;"
+    if mode == "disabled":
+        checked.findings.add(
+            "postgresql.publication_missing",
+            "error",
+            f"The publication {name} does not exist, and publication.autocreate.mode is disabled",
+            make,
+        )
+        return
+    if checked.is_standby():
+        checked.findings.add(
+            "postgresql.publication_missing",
+            "error",
+            f"The publication {name} does not exist, and a standby cannot make it",
+            "Make it on the primary.",
+        )
+        return
+    creates, superuser = checked.rows(
+        "SELECT has_database_privilege(current_database(), 'CREATE'), EXISTS (SELECT FROM"
+        " pg_roles r WHERE (r.rolsuper OR r.rolname = 'rds_superuser')"
+        " AND pg_has_role(r.oid, 'MEMBER'))"
+    )[0]
+    foreign = [t for t in checked.tables if not checked.rights[t.oid].owned]
+    allowed = creates and (superuser or mode == "no_tables" or (mode == "filtered" and not foreign))
+    if not allowed:
+        checked.findings.add(
+            "postgresql.publication_privilege",
+            "error",
+            f"The role {checked.config.database_user} may not make the publication {name} "
+            f"(publication.autocreate.mode={mode})",
+            f"{make} Then set publication.autocreate.mode=disabled.",
+        )
+    elif mode == "no_tables":
+        checked.findings.add(
+            "postgresql.not_published",
+            "error",
+            f"The publication {name} will be made without tables: no change arrives until "
+            "somebody adds them",
+            f"{make} Or choose another publication.autocreate.mode.",
+        )
+    else:
+        checked.findings.add(
+            "postgresql.publication", "ok", f"The publication {name} will be made at the start"
+        )
+        _check_partitions(checked, name, None, via_root=checked.config.publish_via_partition_root)

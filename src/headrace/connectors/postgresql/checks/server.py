@@ -1,0 +1,102 @@
+"""Whether the server's settings let the log be read, and whether the role may."""
+
+from __future__ import annotations
+
+import psycopg
+
+from headrace.connectors.postgresql.checks.state import Checked
+from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translate
+from headrace.connectors.postgresql.replication.slot import system_identifier
+from headrace.errors import HeadraceError
+from headrace.signals.kafka import check_topic
+
+
+def wal_level_error(level: str) -> HeadraceError | None:
+    """What is wrong with the setting wal_level; empty: nobody knows it."""
+    if level == "logical":
+        return None
+    return HeadraceError(
+        "postgresql.wal_level",
+        f"wal_level is {level or 'unknown'}; logical is needed",
+        "Set wal_level = logical and restart the server.",
+    )
+
+
+def check_server(checked: Checked) -> None:
+    error = wal_level_error(checked.catalog.setting("wal_level"))
+    if error is None:
+        checked.findings.add("postgresql.wal_level", "ok", "wal_level is logical")
+    else:
+        checked.findings.add_error(error)
+    standby = checked.is_standby()
+    if standby and checked.catalog.setting("hot_standby_feedback") != "on":
+        checked.findings.add(
+            "postgresql.standby_feedback",
+            "warning",
+            "hot_standby_feedback is off: the primary may remove rows of the catalogue that "
+            "the slot needs, and the slot is lost",
+            "Set hot_standby_feedback = on, and give the standby a physical slot.",
+        )
+    if standby and checked.version < 160000:
+        checked.findings.add(
+            "postgresql.standby",
+            "error",
+            "The server is a standby, which decodes its log since PostgreSQL 16 only",
+            "Connect to the primary.",
+        )
+    kept = checked.catalog.setting("max_slot_wal_keep_size")
+    if kept == "-1":
+        checked.findings.add(
+            "postgresql.wal_unlimited",
+            "warning",
+            "max_slot_wal_keep_size is -1: a slot that nobody reads keeps WAL until the disk "
+            "is full",
+            "Set a limit that covers your longest stop, and watch the slot's lag.",
+        )
+    elif kept:
+        checked.findings.add(
+            "postgresql.wal_limit",
+            "ok",
+            f"A slot keeps at most {kept} MB of WAL (max_slot_wal_keep_size); one that falls "
+            "further behind is lost",
+        )
+    timeout = int(checked.catalog.setting("wal_sender_timeout") or 0)
+    if 0 < timeout < 5000:
+        checked.findings.add(
+            "postgresql.wal_sender_timeout",
+            "warning",
+            f"wal_sender_timeout is {timeout} ms; a short pause ends the stream",
+            "Set it to 10 s or more.",
+        )
+
+
+def check_login(checked: Checked) -> None:
+    """Logs in as the stream will: privilege, pg_hba.conf and a free walsender in one."""
+    with connect(
+        checked.config,
+        replication=True,
+        application="headrace check",
+        limit=CHECK_LIMIT,
+    ) as connection:
+        try:
+            system_identifier(connection)
+        except psycopg.Error as error:
+            doing = "Opening a replication connection"
+            raise translate(error, checked.config, doing, CHECK_LIMIT) from None
+    user = checked.config.database_user
+    checked.findings.add("postgresql.replication", "ok", f"The role {user} may replicate")
+
+
+def check_channels(checked: Checked) -> None:
+    """Without Kafka the stream starts all the same."""
+    if "kafka" not in checked.config.signal_enabled_channels:
+        return
+    topic = checked.config.signal_topic()
+    try:
+        check_topic(checked.config)
+    except HeadraceError as error:
+        if not error.retriable:
+            raise
+        checked.findings.add(error.code, "warning", error.message, error.remedy)
+    else:
+        checked.findings.add("signals.topic", "ok", f"The signal topic {topic} is there")

@@ -1,0 +1,57 @@
+"""Whether the replication slot is there, or can be made."""
+
+from __future__ import annotations
+
+import psycopg
+
+from headrace.connectors.postgresql.checks.state import Checked
+from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
+from headrace.connectors.postgresql.replication.slot import LOST, check_slot, find_slot
+from headrace.errors import HeadraceError
+
+
+def check_replication_slot(checked: Checked) -> None:
+    name = checked.config.slot_name
+    try:
+        state = find_slot(checked.connection, name)
+    except psycopg.Error as error:
+        raise translate(error, checked.config, "Looking at the slot", CHECK_LIMIT) from None
+    if state is None:
+        limit = int(checked.catalog.setting("max_replication_slots") or 0)
+        used = int(checked.rows("SELECT count(*) FROM pg_replication_slots")[0][0])
+        if used >= limit:
+            checked.findings.add(
+                "postgresql.limit_reached",
+                "error",
+                f"The slot {name} cannot be made: {used} of {limit} slots are in use",
+                "Raise max_replication_slots, or drop unused slots.",
+            )
+        else:
+            checked.findings.add(
+                "postgresql.slot", "ok", f"The slot {name} will be made at the start"
+            )
+        return
+    try:
+        check_slot(state, checked.config)
+    except HeadraceError as error:
+        if error.code not in LOST or not checked.rule.repairs:
+            raise
+        new = "The start makes it anew and takes a new snapshot."
+        checked.findings.add(error.code, "warning", error.message, new)
+        return
+    if state.active_pid is not None:
+        checked.findings.add(
+            "postgresql.slot_in_use",
+            "warning",
+            f"The slot {name} is active for PID {state.active_pid}",
+            "Nothing, if that is this pipeline; otherwise choose another slot.name.",
+        )
+    elif state.wal_status in ("unreserved", "extended"):
+        checked.findings.add(
+            "postgresql.slot_behind",
+            "warning",
+            f"The slot {name} is far behind (wal_status={state.wal_status})",
+            "Start the pipeline soon, or raise max_slot_wal_keep_size.",
+        )
+    else:
+        checked.findings.add("postgresql.slot", "ok", f"The slot {name} is there and free")

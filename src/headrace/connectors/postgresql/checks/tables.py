@@ -1,0 +1,134 @@
+"""Whether the role may read the captured tables, and what the log will hold of their rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from psycopg import sql
+
+from headrace.connectors.postgresql.catalog.catalog import CatalogTable
+from headrace.connectors.postgresql.checks.state import Checked, Rights
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.replica_identity_rules import rules_for
+from headrace.errors import HeadraceError
+from headrace.relational.checks import named
+
+_RIGHTS = """
+SELECT c.oid,
+  has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
+  row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'),
+  (SELECT array_agg(a.attname::text) FROM pg_index i
+   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+   WHERE i.indrelid = c.oid AND i.indisprimary),
+  (SELECT array_agg(a.attname::text) FROM pg_index i
+   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+   WHERE i.indrelid = c.oid AND i.indisreplident)
+FROM pg_class c WHERE c.oid = ANY (%s)
+"""
+
+
+def no_privilege(config: PostgresConfig, table: CatalogTable) -> HeadraceError:
+    """The role may not read a table."""
+    name, schema, role = (
+        sql.Identifier(*names).as_string(None)
+        for names in ((table.schema, table.table), (table.schema,), (config.database_user,))
+    )
+    return HeadraceError(
+        "postgresql.no_privilege",
+        f"The role {config.database_user} may not read {table.name}",
+        f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {name} TO {role};",
+    )
+
+
+def check_rights(checked: Checked) -> None:
+    rows = checked.rows(_RIGHTS, ([t.oid for t in checked.tables],))
+    checked.rights = {
+        row[0]: Rights(row[1], row[2], row[3], tuple(row[4] or ()), tuple(row[5] or ()))
+        for row in rows
+    }
+    # A table may have been dropped since; it is left out from here on.
+    checked.tables = [t for t in checked.tables if t.oid in checked.rights]
+    hidden = [t for t in checked.tables if not checked.rights[t.oid].readable]
+    for table in hidden:
+        checked.findings.add_error(no_privilege(checked.config, table))
+    if checked.tables and not hidden:
+        checked.findings.add("postgresql.select", "ok", "Every captured table may be read")
+    for table in checked.tables:
+        if checked.rights[table.oid].row_security:
+            checked.findings.add(
+                "postgresql.row_security",
+                "warning",
+                f"Row security of {table.name} applies to the role: the snapshot reads some "
+                "rows, the log holds all",
+                f"ALTER ROLE {checked.role} BYPASSRLS;",
+            )
+
+
+def check_identities(checked: Checked) -> None:
+    unidentified, partial, full = [], [], []
+    for table in [_with_identity_set(checked, table) for table in checked.tables]:
+        rights = checked.rights[table.oid]
+        if table.identity == "f":
+            full.append(table)
+            continue
+        identity = {"d": rights.primary, "i": rights.identity_index}.get(table.identity, ())
+        if not identity:
+            unidentified.append(table)
+            continue
+        names = [c.name for c in table.columns]
+        if set(checked.capture.keys.key_columns(table.name, names, table.key)) - set(identity):
+            partial.append(table)
+    if unidentified:
+        checked.findings.add(
+            "postgresql.no_replica_identity",
+            "warning",
+            "PostgreSQL refuses UPDATE and DELETE, once they are published, on tables without "
+            f"primary key or other replica identity: {named(unidentified)}",
+            _make_full(checked, unidentified[0]),
+        )
+    if partial:
+        checked.findings.add(
+            "postgresql.key_not_in_identity",
+            "warning",
+            "The replica identity lacks columns of the events' key, so deletes have no full "
+            f"key: {named(partial)}",
+            _make_full(checked, partial[0]),
+        )
+    if full:
+        checked.findings.add(
+            "postgresql.replica_identity_full",
+            "ok",
+            f"`before` is complete, and WAL is larger, for {named(full)}",
+        )
+    others = len(checked.tables) - len(unidentified) - len(partial) - len(full)
+    if others:
+        checked.findings.add(
+            "postgresql.replica_identity",
+            "ok",
+            f"{others} tables are identified by a key: `before` holds it alone, and an "
+            "unchanged large value is replaced by unavailable.value.placeholder",
+        )
+
+
+def _with_identity_set(checked: Checked, table: CatalogTable) -> CatalogTable:
+    """As replica.identity.autoset.values will leave it."""
+    wanted = rules_for(checked.config.replica_identity_autoset_values, table.name)
+    if len(wanted) != 1 or wanted[0].letter == table.identity:
+        return table
+    if wanted[0].index is None and checked.rights[table.oid].owned:
+        return replace(table, identity=wanted[0].letter)
+    if not checked.rights[table.oid].owned:
+        name = checked.quoted(table.schema, table.table)
+        checked.findings.add(
+            "postgresql.identity_not_owned",
+            "warning",
+            f"The role {checked.config.database_user} does not own {table.name}, so "
+            f"replica.identity.autoset.values cannot set its replica identity to {wanted[0]}",
+            f"As its owner: ALTER TABLE {name} REPLICA IDENTITY {wanted[0].statement};",
+        )
+    return table
+
+
+def _make_full(checked: Checked, table: CatalogTable) -> str:
+    name = checked.quoted(table.schema, table.table)
+    return f"Add a primary key, or ALTER TABLE {name} REPLICA IDENTITY FULL;"

@@ -1,0 +1,189 @@
+"""Plans a snapshot: existing rows as chunks that tasks read in parallel, all of one state of the
+database; resumed by the rules of decision 2."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headrace.offsets.snapshot_progress import SnapshotProgress
+from headrace.signals.notifications import Notifier
+from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
+from headrace.snapshots.notifications import announcements
+from headrace.snapshots.source import SnapshotSource
+from headrace.snapshots.tables import Leaf, SnapshotTable
+from headrace.snapshots.walker import Walker
+
+log = logging.getLogger(__name__)
+
+_RANGE_CHUNKS = 64
+"""Chunks that a range has at most; their bounds are in its offset."""
+
+
+class AttemptOver(Exception):
+    """The snapshot was lost, and what it left unread cannot be read on a later one."""
+
+
+@dataclass(frozen=True)
+class SnapshotOptions:
+    """`chunk_bytes`: how large a chunk should be. `slices`: how many tasks read at the same time.
+    `restarts`: a snapshot that was lost begins again with its first table. `streams`: changes
+    follow the rows, so that rows which are read on a later snapshot are brought up to date."""
+
+    chunk_bytes: int
+    slices: int
+    restarts: bool
+    streams: bool
+
+
+class SnapshotPlanner:
+    """Plans the chunks of one snapshot, and of its continuation after a restart."""
+
+    def __init__(
+        self, source: SnapshotSource[Any, Any], options: SnapshotOptions, notifier: Notifier
+    ) -> None:
+        self._source, self._options, self._notifier = source, options, notifier
+        self._renewed = False
+        self._rows: dict[int, int] = {}
+
+    def lock(self) -> None:
+        """Lock the tables that will be read, before the snapshot is taken."""
+        self._source.lock()
+
+    def begin(self) -> SnapshotProgress:
+        """The progress before the first chunk of the snapshot that the source holds."""
+        return self._begun(None)
+
+    def begin_blocking(
+        self, conditions: Mapping[str, str | None], transaction: int | None, ordinal: int
+    ) -> SnapshotProgress:
+        """As `begin`, for the tables that signals ask for (by name, with their filters) while the
+        stream waits. `transaction` is the one that asked, `ordinal` the first chunk's."""
+        begun = self._begun(conditions)
+        return replace(
+            begun,
+            transaction=begun.transaction if transaction is None else transaction,
+            after={"leaf": 0, "lower": None, "ordinal": ordinal},
+            blocking=True,
+        )
+
+    def _begun(self, conditions: Mapping[str, str | None] | None) -> SnapshotProgress:
+        held = self._source.held
+        assert held is not None
+        tables = tuple(table.to_json() for table in self._source.tables(conditions))
+        return SnapshotProgress(
+            taken_us=held.taken_us,
+            transaction=held.transaction,
+            visible=held.visible,
+            table=0,
+            after=None,
+            chunks=(),
+            tables=tables,
+            done=not tables,
+        )
+
+    def next_range(self, progress: SnapshotProgress) -> SnapshotProgress | None:
+        """The progress at the end of the next range of chunks; None when every chunk was read.
+        Raises AttemptOver."""
+        self.ensure_held(progress)
+        if self._renewed:
+            self._renewed = False
+            progress = self.resumed(progress)
+        if progress.done:
+            return None
+        tables = _tables_of(progress)
+        self._source.expect(tables)
+        self._source.refresh()  # tables are described as they are when the first chunk is cut
+        walker = Walker(self._source, tables, progress.table, progress.after, self._rows_per_chunk)
+        slices, chunk_bytes = self._options.slices, self._options.chunk_bytes
+        chunks: list[Chunk] = []
+        size = 0
+        while len(chunks) < _RANGE_CHUNKS and size < slices * chunk_bytes:
+            chunk = walker.next()
+            if chunk is None:
+                break
+            chunks.append(chunk)
+            size += max(1, chunk.rows) * walker.row_bytes
+            if chunk.rows >= walker.chunk_rows // 2 and len(chunks) >= slices:
+                break
+        return replace(
+            progress,
+            table=walker.table,
+            after=walker.place,
+            chunks=tuple(chunk.to_json() for chunk in chunks),
+            done=walker.finished,
+            reread=False,
+            notifications=announcements(
+                self._notifier,
+                [table.name for table in tables],
+                chunks,
+                begins=not progress.chunks and progress.table == 0,
+            ),
+        )
+
+    def ensure_held(self, progress: SnapshotProgress) -> None:
+        """The snapshot of `progress`, or one that covers it when it was lost: then the next range
+        goes on by the rules of `resumed`."""
+        if self._source.held is None:
+            self._source.lock()
+            held = self._source.hold(progress.visible)
+            self._renewed = True
+            log.info("the snapshot goes on with a later one, which sees %s", held.visible)
+
+    def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
+        """Where to go on after the snapshot was lost. Raises AttemptOver.
+
+        The chunks of the range that ends at `progress` count as being read: nobody knows whether
+        they were read on the lost snapshot or again on a later one. A table without key must not
+        be read on a later one at all: what was inserted since would come twice.
+        """
+        if not self._options.streams:
+            # No stream will bring what happened between the two snapshots.
+            raise AttemptOver
+        tables = _tables_of(progress)
+        self._source.expect(tables)
+        first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
+        rest = tables[first:]
+        self._source.refresh(rest)
+        if any(t.kind is not Cut.KEY and not self._source.has_key(t) for t in rest):
+            raise AttemptOver
+        place = progress.after
+        if place is None:
+            return progress
+        beginning = {"leaf": 0, "lower": None, "ordinal": place["ordinal"]}
+        touched = {chunk["table"] for chunk in progress.chunks}
+        if place["leaf"] > 0 or place["lower"] is not None:
+            touched.add(progress.table)
+        if touched and self._options.restarts:
+            return replace(progress, table=0, after=beginning, reread=True, done=False)
+        for number in sorted(touched):
+            if tables[number].kind is not Cut.KEY:
+                return replace(progress, table=number, after=beginning, reread=True, done=False)
+        return progress
+
+    def chunks(self, progress: SnapshotProgress) -> list[tuple[Chunk, SnapshotTable]]:
+        """The chunks of the range that ends at `progress`, each with its table."""
+        tables = _tables_of(progress)
+        self._source.expect(tables)
+        chunks = map(Chunk.from_json, progress.chunks)
+        return [(chunk, tables[chunk.table]) for chunk in chunks]
+
+    def _rows_per_chunk(self, leaf: Leaf) -> int:
+        if leaf.id not in self._rows:
+            self._rows[leaf.id] = rows_per_chunk(
+                self._source.rows(leaf),
+                leaf.pages * self._source.page_bytes,
+                self._options.chunk_bytes,
+                self._options.slices,
+            )
+        return self._rows[leaf.id]
+
+    def close(self) -> None:
+        """Let the snapshot go; never raises."""
+        self._source.close()
+
+
+def _tables_of(progress: SnapshotProgress) -> list[SnapshotTable]:
+    return [SnapshotTable.from_json(table) for table in progress.tables]

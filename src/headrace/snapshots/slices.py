@@ -1,0 +1,180 @@
+"""Slices of a snapshot's chunks, as they travel to tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from headrace.connect.kernels.memory import address_of
+from headrace.connect.records import Records, group_by_shape
+from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowKind, RowTable, Sequences
+from headrace.signals.progress import Insert
+from headrace.snapshots.chunks import Chunk
+from headrace.snapshots.incremental.inserts import notification_block, transaction_of
+from headrace.snapshots.notifications import ChunkAnnouncements
+from headrace.streaming.facts import EventSettings, Facts, shape_of
+
+
+@dataclass(frozen=True)
+class ChunkQuery:
+    """How a chunk is read. `query` is what its database is asked, `facts` what the cells of its
+    rows are. `filtered`: with a signal's filter, which may fail on a row. `count` asks for the
+    number of the table's rows, when the chunk is not all of the table and somebody is to be told.
+    Picklable."""
+
+    chunk: Chunk
+    query: Any
+    facts: Facts
+    announcements: ChunkAnnouncements | None = None
+    filtered: bool = False
+    count: Any = None
+
+
+class SnapshotRows(Protocol):
+    """A connection that sees the snapshot. Methods raise HeadraceError."""
+
+    def blocks(self, query: ChunkQuery, /) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Blocks of rows in the order of the chunk: images, and offsets (one more than rows) of
+        where they begin and end."""
+        ...
+
+    def count(self, query: ChunkQuery, rows: int, /) -> int:
+        """How many rows the table has in this snapshot; `rows` came in this chunk."""
+        ...
+
+
+class SnapshotReader(Protocol):
+    """How a task connects to the snapshot. Picklable."""
+
+    def open(self) -> AbstractContextManager[SnapshotRows]:
+        """A connection that is closed in the end. Raises a retriable HeadraceError when the
+        snapshot is over."""
+        ...
+
+
+@dataclass(frozen=True)
+class SnapshotPlace:
+    """Where the records of a snapshot stand: at a `position` of the log, and what `source` shows of
+    it. `taken_us` is in microseconds since 1970. `blocking`: the stream waits for it."""
+
+    position: int
+    last_commit: int | None
+    taken_us: int
+    transaction: int | None
+    blocking: bool
+
+    @property
+    def kind(self) -> RowKind:
+        """Of its rows."""
+        return RowKind.OUTSIDE if self.blocking else RowKind.SNAPSHOT
+
+    def entry(self) -> np.ndarray:
+        """The transaction that its rows refer to."""
+        entry = np.zeros(1, TRANSACTION)
+        entry["xid"] = NULL if self.transaction is None else self.transaction
+        entry["commit_us"] = self.taken_us
+        entry["commit_ms"] = self.taken_us // 1000
+        entry["commit_ns"] = self.taken_us * 1000
+        entry["last_commit"] = NULL if self.last_commit is None else self.last_commit
+        entry["final_lsn"] = self.position
+        entry["xmin"] = NULL
+        return entry
+
+
+@dataclass(frozen=True)
+class ChunkSlice:
+    """Chunks that one task reads on the snapshot, one after the other."""
+
+    queries: tuple[ChunkQuery, ...]
+    reader: SnapshotReader
+    place: SnapshotPlace
+    sequences: Sequences
+    settings: EventSettings
+    log_bytes: ClassVar[int | None] = None
+
+    def read(self) -> Iterator[list[Records]]:
+        """A piece per block of rows. Raises HeadraceError, a retriable one when the snapshot is
+        over."""
+        with self.reader.open() as connection:
+            for query in self.queries:
+                yield from self._chunk(connection, query)
+
+    def _chunk(self, connection: SnapshotRows, query: ChunkQuery) -> Iterator[list[Records]]:
+        shape = shape_of(query.facts, self.settings)
+        entry = self.place.entry()
+        announcements = query.announcements
+        part = 0
+        if announcements is not None:
+            yield from self._records_of(query, announcements.before, part, 0)
+            part = len(announcements.before)
+        done = 0
+        # One block is held back, because the last row carries a marker.
+        held: RowTable | None = None
+        for images, offsets in connection.blocks(query):
+            count = len(offsets) - 1
+            if count == 0:
+                continue
+            if held is not None:
+                yield group_by_shape(held, {0: shape})
+            rows = self._rows(query.chunk, offsets, part + done)
+            rows["new"] += address_of(images)
+            if done == 0 and query.chunk.first:
+                name = "first" if query.chunk.first == "run" else "first_in_data_collection"
+                rows["marker"][0] = MARKERS.index(name)
+            done += count
+            held = RowTable(rows, entry, (images,))
+        if held is not None:
+            if query.chunk.last:
+                markers = held.rows["marker"]
+                name = "last" if query.chunk.last == "run" else "last_in_data_collection"
+                if not (name != "last" and MARKERS[markers[-1]] == "first"):
+                    markers[-1] = MARKERS.index(name)
+            yield group_by_shape(held, {0: shape})
+        if announcements is not None and announcements.behind:
+            scanned = connection.count(query, done)
+            yield from self._records_of(query, announcements.behind, part + done, scanned)
+
+    def _rows(self, chunk: Chunk, offsets: np.ndarray, part: int) -> np.ndarray:
+        """Rows of a block, whose images begin at address 0."""
+        rows = np.zeros(len(offsets) - 1, ROW)
+        rows["new"] = offsets[:-1]
+        rows["size"] = offsets[1:] - offsets[:-1]
+        rows["position"] = rows["lsn"] = self.place.position
+        rows["kind"], rows["ordinal"] = self.place.kind, chunk.ordinal
+        rows["part"] = np.arange(part, part + len(rows))
+        rows["operation"] = ord("r")
+        rows["marker"] = MARKERS.index("true")
+        return rows
+
+    def _records_of(
+        self,
+        query: ChunkQuery,
+        notifications: Sequence[dict[str, Any]],
+        part: int,
+        scanned: int,
+    ) -> Iterator[list[Records]]:
+        """A piece per notification, with parts from `part` on. `scanned` is how many rows the
+        table had."""
+        announcements = query.announcements
+        assert announcements is not None
+        position = self.place.position
+        for number, notification in enumerate(notifications):
+            data = dict(notification["additional_data"])
+            if notification["type"] == "TABLE_SCAN_COMPLETED":
+                data["total_rows_scanned"] = str(scanned)
+            insert = Insert(
+                (position, int(self.place.kind), query.chunk.ordinal, part + number),
+                position,
+                None,
+                notification["timestamp"] * 1000,
+                notification={**notification, "additional_data": data},
+            )
+            block = notification_block(insert, announcements.topic)
+            rows = block.rows.copy()
+            rows["new"] = address_of(block.images)
+            table = RowTable(rows, transaction_of(insert), (block.images,))
+            yield group_by_shape(table, {0: shape_of(block.facts, self.settings)})

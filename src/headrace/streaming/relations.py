@@ -1,0 +1,74 @@
+"""The versions of a stream's collections, and the table that kernels read of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.kernels.memory import address_of
+from headrace.debezium.naming.topics import topic_hash
+from headrace.streaming import row_kernel
+from headrace.streaming.facts import EventSettings, Facts
+from headrace.streaming.key_columns import KeyColumns, KeyRendering, KeyScratch
+from headrace.streaming.unchanged import compared_columns
+
+_FIRST_VERSIONS = 64
+
+
+class RelationVersions:
+    """Relation versions in the order in which they were seen; rows refer to them by number.
+
+    `facts` and `collections` (what transaction metadata calls each) grow and never change
+    otherwise. `table` (int64, RELATION_WORDS per version) grows by replacement: a kernel gets its
+    address anew with every call. One thread adds; others may read `facts` and `collections`.
+    """
+
+    def __init__(self, rendering: KeyRendering, compared: EventSettings | None = None) -> None:
+        """`rendering` is that of keys. `compared`: updates without change are dropped, by what
+        events under these settings show."""
+        self.facts: list[Facts] = []
+        self.collections: list[str] = []
+        self.table = np.zeros((_FIRST_VERSIONS, row_kernel.RELATION_WORDS), np.int64)
+        self.key_texts = KeyScratch()
+        self._rendering = rendering
+        self._compared = compared
+        self._special: dict[Facts, int] = {}
+        self._kept: list[object] = []  # `table` holds their addresses
+
+    def append(self, facts: Facts, *, captured: bool = True) -> int:
+        """The number of a new version; rows of one that is not `captured` are left out."""
+        index = len(self.facts)
+        if index == len(self.table):
+            larger = np.zeros((2 * index, row_kernel.RELATION_WORDS), np.int64)
+            larger[:index] = self.table
+            self.table = larger
+        keys = None
+        compared = np.zeros((0, 3), np.int64)
+        if captured and facts.holds_changes:
+            keys = KeyColumns(facts, self._rendering)
+            self.key_texts.know(keys)
+            if self._compared is not None:
+                compared = compared_columns(facts, self._compared)
+        self._kept += [keys, compared]
+        self.table[index] = (
+            int(captured),
+            len(facts.cell_names),
+            topic_hash(facts.topic),
+            0 if keys is None else address_of(keys.table),
+            0 if keys is None else len(keys),
+            address_of(compared),
+            len(compared),
+            int(self._compared is not None),
+        )
+        self.facts.append(facts)
+        self.collections.append(facts.collection)
+        return index
+
+    def version_of(self, facts: Facts) -> int:
+        """The number of the version of records that no collection has: made at the first call."""
+        if facts not in self._special:
+            self._special[facts] = self.append(facts)
+        return self._special[facts]
+
+    def is_captured(self, index: int) -> bool:
+        """Whether rows of this version make records."""
+        return bool(self.table[index][row_kernel.CAPTURED])

@@ -1,0 +1,37 @@
+"""Rows behind a bound, by a database that is none of ours."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.relational.key_order import KeyColumn, is_beyond
+
+values = st.none() | st.sampled_from(["", "a", "a'b", "b\\", "c"])
+rows = st.tuples(values, st.sampled_from(["1", "2", "3"]), values)
+COLUMNS = [KeyColumn('"a"', True), KeyColumn('"b"', False), KeyColumn('"c"', True)]
+
+
+def order(row: tuple[str | None, ...]) -> list[tuple[bool, str]]:
+    return [(value is None, value or "") for value in row]
+
+
+def literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+@given(st.lists(rows), rows)
+def test_the_condition_takes_the_rows_behind_the_bound_and_its_not_the_others(
+    present: list[tuple[str | None, ...]], bound: tuple[str | None, ...]
+) -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (a text, b text NOT NULL, c text)")
+    connection.executemany("INSERT INTO t VALUES (?, ?, ?)", present)
+    condition = is_beyond(COLUMNS, bound, literal)
+    for text, expected in ((condition, True), (f"NOT {condition}", False)):
+        taken = connection.execute(f"SELECT a, b, c FROM t WHERE {text}").fetchall()
+        behind = [row for row in present if (order(row) > order(bound)) is expected]
+        assert sorted(map(order, taken)) == sorted(map(order, behind))
+    connection.close()

@@ -1,0 +1,74 @@
+"""Signals are done by who runs snapshots, and nothing of what is wrong with one is lost."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from headrace.signals.heeding import Heeding
+from headrace.signals.progress import Pending, SignalProgress
+from headrace.signals.signal import ExecuteSnapshot, Signal
+
+
+class Config:
+    signal_enabled_channels = ("source",)
+
+
+class Snapshots:
+    """Remembers what it was asked for."""
+
+    def __init__(self, *, running: bool) -> None:
+        tables = (Pending("public.t", "s"),) if running else ()
+        self.progress = SignalProgress(tables=tables)
+        self.calls: list[str] = []
+
+    def execute(self, signal: Signal, action: ExecuteSnapshot, place: int) -> None:
+        self.progress = replace(self.progress, ordinal=9)
+        raise KeyError("nobody thought of it")
+
+    def stop(self, collections: tuple[str, ...], place: int) -> None:
+        self.calls.append("stop")
+
+    def pause(self, place: int) -> None:
+        self.calls.append("pause")
+
+    def resume(self, place: int) -> None:
+        self.calls.append("resume")
+
+    def position_text(self, place: int) -> str:
+        return f"place {place}"
+
+
+@pytest.mark.parametrize("kind", ["stop-snapshot", "pause-snapshot"])
+def test_what_nothing_is_running_for_is_told_in_one_line(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    idle, running = Snapshots(running=False), Snapshots(running=True)
+    with caplog.at_level(logging.INFO, "headrace"):
+        for snapshots in (idle, running):
+            heeding = Heeding(Config(), snapshots)  # type: ignore[arg-type]
+            heeding.heed(Signal("s1", kind, "{}"), 7)
+    assert idle.calls == []
+    assert running.calls == [kind.removesuffix("-snapshot")]
+    assert [record.getMessage() for record in caplog.records] == [
+        "signal s1 is ignored: no incremental snapshot is running"
+    ]
+
+
+def test_a_log_signal_shows_where_it_stands(caplog: pytest.LogCaptureFixture) -> None:
+    heeding = Heeding(Config(), Snapshots(running=False))  # type: ignore[arg-type]
+    with caplog.at_level(logging.INFO, "headrace.signals"):
+        heeding.heed_row("s1", ["s1", "log", '{"message": "here: {}"}'], 7)
+        heeding.heed_row("s2", ["s2", "log"], 7)
+    assert "here: place 7" in caplog.text
+    assert "lacks columns" in caplog.text
+
+
+def test_a_signal_that_fails_leaves_nothing_behind(caplog: pytest.LogCaptureFixture) -> None:
+    snapshots = Snapshots(running=False)
+    heeding = Heeding(Config(), snapshots)  # type: ignore[arg-type]
+    heeding.heed(Signal("s1", "execute-snapshot", '{"data-collections": ["public.t"]}'), 7)
+    assert snapshots.progress == SignalProgress()
+    assert "nobody thought of it" in caplog.text
