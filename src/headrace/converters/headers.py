@@ -12,7 +12,8 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Constant, Shape
 from headrace.connect.rows import Flag, RowTable
 from headrace.connect.sized_cache import SizedCache
-from headrace.converters import kernel as code
+from headrace.converters import instructions as code
+from headrace.converters import kernel
 from headrace.converters.json.values import JsonOptions, render
 from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.program import Program, compile_program
@@ -145,7 +146,7 @@ class ConvertedHeaders:
             while True:
                 if needed + int(state[code.PATCH_BYTES]) > len(out):
                     out = np.empty(2 * (needed + int(state[code.PATCH_BYTES])), np.uint8)
-                end = code.emit_one(
+                end = kernel.emit_one(
                     program.address,
                     program.guard,
                     program.columns,

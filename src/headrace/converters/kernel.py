@@ -21,140 +21,121 @@ from headrace.connect.kernels.memory import (
     load32_signed,
     load64,
     store8,
-    store16,
     store32,
     store64,
 )
-from headrace.connect.kernels.text import DIGIT_ZEROS, put_int, wrapping_multiply
+from headrace.connect.kernels.text import put_int
 from headrace.connect.records import Image
 from headrace.connect.rows import (
     ADDRESSES,
-    NULL,
     ROW,
-    SHORT_SEQUENCE_LENGTH,
     TRANSACTION,
     TRANSACTION_NUMBERS,
     offset_in_row,
     offset_in_transaction,
 )
-from headrace.converters.json.binary import encode_binary
-from headrace.converters.json.cells import encode
-
-# Instructions: ten int64 each.
-WORDS = 10
-SIZE = WORDS * 8
-A, B, C = 8, 16, 24  # operands
-PREFIX, PREFIX_LENGTH = 32, 40
-NULL_TEXT, NULL_LENGTH = 48, 56
-UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
-AFTER_TEXT, AFTER_LENGTH = 64, 72  # of TRANSACTION_INT: behind a number, not behind a null
-
-(
-    END,
-    NOTHING,
-    ROW_INT,
-    ROW_CHARACTER,
-    TRANSACTION_INT,  # B: bytes to take back where it is null, or TO_MARK; C: where to go on
+from headrace.converters.instructions import (
+    AFTER_LENGTH,
+    AFTER_TEXT,
+    ALWAYS,
+    CELL,
     CHOICE,
     CLOCK,
-    CELL,
-    STRUCT,
-    ORDER_INT,
-    TEXT_MARK,  # a Concat begins, which is null where a part is
-    PART_BEGIN,  # any node as a part of a Concat …
-    PART_END,  # … and its end: A and B are B and C of TRANSACTION_INT
-    END_UNLESS_NULL,
-) = range(14)
-TO_MARK = -1
-
-# What `_run` and `emit_one` answer in place of the end of the output: cells are missing, or the
-# root is null, so there is no key, value or header.
-MISSING, NO_VALUE = -1, -2
-_NULL_BYTES = int.from_bytes(b"null", "little")
-_QUOTE = ord('"')
-
-# Why `emit` came back.
-DONE, FULL, UNUSUAL = range(3)
-
-# Words of `state` (int64). `address` is an array's.
-(
-    NEXT,
-    STATUS,
     CLOCK_MS,
-    CLOCK_US,
-    CLOCK_NS,
-    PATCH_TABLE,  # address, see patches.py
-    PATCH_MASK,
-    PATCH_BYTES,  # most bytes of patches that one row takes
-    MISSES,  # address of (cell, length, instruction, row) entries
-    MISS_COUNT,
-    MOST_MISSES,
-    ROW_NUMBER,  # of the row being rendered
-    FIRST_ROW,  # address of the table's rows, of their transactions and of their orders
-    FIRST_TRANSACTION,
-    FIRST_ORDER,
-    SCRATCH,  # address
-    COLUMNS,  # that the scratch holds for each image
-    VALUE_BYTES,  # what the rows that were rendered take
-    KEY_BYTES,
-    SELECTED,  # address of int64 row indexes
-    SHAPES,  # address of int64 per selected row: which of PROGRAMS
-    PROGRAMS,  # address of SHAPE_WORDS int64 per shape
-    START,  # selected rows to render: the first, and the end
+    COLUMNS,
     COUNT,
-    MOST_ROWS,
-    VALUES,  # addresses of the output, its bytes, and where each row's ends and presence go
-    VALUES_CAPACITY,
-    VALUE_ENDS,
-    VALUE_PRESENT,
+    DONE,
+    END,
+    END_UNLESS_NULL,
+    EPOCH,
+    FIRST_ORDER,
+    FIRST_ROW,
+    FIRST_TRANSACTION,
+    FULL,
+    HAS_COUNTERPART,
+    HAS_EXTRA,
+    HAS_NEW,
+    HAS_OLD,
+    HAS_TRANSACTION,
+    KEY_BYTES,
+    KEY_CONSTANT,
+    KEY_ENDS,
+    KEY_GROWTH,
+    KEY_GUARD,
+    KEY_PRESENT,
+    KEY_PROGRAM,
     KEYS,
     KEYS_CAPACITY,
-    KEY_ENDS,
-    KEY_PRESENT,
-    SEQUENCES,  # address
+    MISS_COUNT,
+    MISSING,
+    MOST_MISSES,
+    MOST_ROWS,
+    NEXT,
+    NO_VALUE,
+    NULL_LENGTH,
+    NULL_TEXT,
+    ORDER_INT,
+    PART_BEGIN,
+    PART_END,
+    PATCH_BYTES,
+    PREFIX,
+    PREFIX_LENGTH,
+    PROGRAMS,
+    ROW_CHARACTER,
+    ROW_INT,
+    ROW_NUMBER,
+    SCRATCH,
+    SELECTED,
     SEQUENCE_LENGTH,
-    EPOCH,
-) = range(36)
-STATE_WORDS = 40
+    SEQUENCES,
+    SHAPE_COLUMNS,
+    SHAPE_SOURCE_COLUMNS,
+    SHAPE_WORDS,
+    SHAPES,
+    SIZE,
+    START,
+    STATUS,
+    STRUCT,
+    TEXT_MARK,
+    TO_MARK,
+    TRANSACTION_INT,
+    UNAVAILABLE_LENGTH,
+    UNAVAILABLE_TEXT,
+    UNUSUAL,
+    VALUE_BYTES,
+    VALUE_CONSTANT,
+    VALUE_ENDS,
+    VALUE_GROWTH,
+    VALUE_GUARD,
+    VALUE_PRESENT,
+    VALUE_PROGRAM,
+    VALUES,
+    VALUES_CAPACITY,
+    A,
+    B,
+    C,
+)
+from headrace.converters.json.binary import encode_binary
+from headrace.converters.json.cells import encode
+from headrace.converters.prints import (
+    TEXT_BYTES,
+    patch,
+    print_clock,
+    print_transaction,
+    put_sequence,
+)
 
-_SCATTER = 0x9E3779B97F4A7C1  # odd
+_NULL_BYTES = int.from_bytes(b"null", "little")
+_QUOTE = ord('"')
 
 # Rows without a miss after which the pass no longer looks for more.
 _QUIET_ROWS = 8
 
-# Words of a shape's entry in `programs` (int64). The bounds of the bytes that a row takes: a
-# constant, and bytes for each byte of its images.
-(
-    KEY_PROGRAM,  # address; 0: no key
-    VALUE_PROGRAM,
-    KEY_CONSTANT,
-    VALUE_CONSTANT,
-    KEY_GROWTH,
-    VALUE_GROWTH,
-    SHAPE_COLUMNS,  # that the programs read of images of the table's rows
-    SHAPE_SOURCE_COLUMNS,  # and of images of source fields
-    KEY_GUARD,  # see GUARDS
-    VALUE_GUARD,
-) = range(10)
-SHAPE_WORDS = 10
-
-_HAS_OLD, _HAS_NEW, _HAS_COUNTERPART, _HAS_EXTRA, _HAS_TRANSACTION, ALWAYS = 1, 2, 4, 8, 16, 32
-GUARDS = (
-    _HAS_OLD,
-    _HAS_NEW,
-    _HAS_COUNTERPART,
-    _HAS_EXTRA,
-    _HAS_TRANSACTION,
-    _HAS_OLD | _HAS_NEW,
-)
-"""By Image: what a row must have one of, or the root is null. ALWAYS: the root has no guard."""
-
 # The scratch: texts of the row's transaction and of the clock (three), then the split cells of
 # five images. Texts repeat from row to row, so they are printed once; each is an int64 length and
 # 32 bytes.
-_TEXT_BYTES = 40
-_TEXT_OF_BYTE = _TEXT_BYTES // 8  # a transaction's fields have 8 bytes
-_CELLS = (TRANSACTION_NUMBERS + 3) * _TEXT_BYTES
+_TEXT_OF_BYTE = TEXT_BYTES // 8  # a transaction's fields have 8 bytes
+_CELLS = (TRANSACTION_NUMBERS + 3) * TEXT_BYTES
 _SPLIT_IMAGES = 5
 _OLD_IMAGE, _NEW_IMAGE, _COUNTERPART_IMAGE = (
     int(Image.OLD),
@@ -171,17 +152,11 @@ _ROW_SIZE = ROW.itemsize
 _TRANSACTION_SIZE = TRANSACTION.itemsize
 _OLD, _NEW = offset_in_row("old"), offset_in_row("new")
 _COUNTERPART, _EXTRA = offset_in_row("counterpart"), offset_in_row("extra")
-_POSITION, _POSITION_HIGH = offset_in_row("position"), offset_in_row("position_high")
-_ORDINAL = offset_in_row("ordinal")
-_PART = offset_in_row("part")
 _SIZE = offset_in_row("size")
 _TRANSACTION = offset_in_row("transaction")
 _OPERATION = offset_in_row("operation")
-_KIND = offset_in_row("kind")
 _IMAGE_OF_TRANSACTION = offset_in_transaction("image")
 _SIZE_OF_TRANSACTION = offset_in_transaction("size")
-_NULL = int(NULL)
-_HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint16)
 
 assert [offset_in_row(name) for name in ADDRESSES] == [0, 8, 16, 24]
 assert [name.upper() for name in ADDRESSES] == [image.name for image in Image][:4]
@@ -190,82 +165,6 @@ assert [name.upper() for name in ADDRESSES] == [image.name for image in Image][:
 def scratch_bytes(columns: int) -> int:
     """The scratch for shapes that read `columns` columns of an image."""
     return _CELLS + _SPLIT_IMAGES * CELL_BYTES * columns
-
-
-@kernel
-def _hexadecimal(value, size, out):
-    """`size` bytes of `value` as two digits each; returns their end."""
-    for i in range(size):
-        store16(out + 2 * i, np.int64(_HEXADECIMAL[(value >> (8 * (size - 1 - i))) & 255]))
-    return out + 2 * size
-
-
-@inlined_kernel
-def _put_sequence(row, epoch, length, out):
-    """Epoch(4), position(32, or 16 in the short form), kind(1), ordinal(12), part(8)."""
-    out = _hexadecimal(epoch, 2, out)
-    high = load64(row + _POSITION_HIGH)
-    if length != SHORT_SEQUENCE_LENGTH and high == 0:  # as it is where 8 bytes are enough
-        store64(out, DIGIT_ZEROS)
-        store64(out + 8, DIGIT_ZEROS)
-        out += 16
-    elif length != SHORT_SEQUENCE_LENGTH:
-        out = _hexadecimal(high, 8, out)
-    out = _hexadecimal(load64(row + _POSITION), 8, out)
-    store8(out, 48 + load8(row + _KIND))
-    out = _hexadecimal(load64(row + _ORDINAL), 6, out + 1)
-    _hexadecimal(load64(row + _PART), 4, out)
-
-
-@kernel
-def _print_transaction(transaction, texts):
-    for i in range(TRANSACTION_NUMBERS):
-        text = texts + _TEXT_BYTES * i
-        value = load64(transaction + 8 * i)
-        if value == _NULL:
-            store64(text, -1)
-        else:
-            store64(text, put_int(value, text + 8) - text - 8)
-
-
-@kernel
-def _print_clock(state, texts):
-    for i in range(3):
-        text = texts + _TEXT_BYTES * (TRANSACTION_NUMBERS + i)
-        value = load64(state + 8 * (CLOCK_MS + i))
-        store64(text, put_int(value, text + 8) - text - 8)
-
-
-@kernel
-def patch_slot(address, instruction):
-    """Where a patch's search begins."""
-    return (wrapping_multiply(address ^ (instruction << 17), _SCATTER) >> 23) & 0xFFFFFFFFFF
-
-
-@kernel
-def _patch(state, address, length, instruction, out):
-    """Copy what Python rendered for the cell at `address`, which key and value may show in
-    different ways; returns the new end, or -1 and the miss is noted."""
-    table = load64(state + 8 * PATCH_TABLE)
-    mask = load64(state + 8 * PATCH_MASK)
-    bucket = patch_slot(address, instruction) & mask
-    while True:
-        patch = table + 32 * bucket
-        cell = load64(patch)
-        if cell == 0:
-            break
-        if cell == address and load64(patch + 8) == instruction:
-            return copy(load64(patch + 16), load64(patch + 24), out)
-        bucket = (bucket + 1) & mask
-    count = load64(state + 8 * MISS_COUNT)
-    if count < load64(state + 8 * MOST_MISSES):
-        miss = load64(state + 8 * MISSES) + 32 * count
-        store64(miss, address)
-        store64(miss + 8, length)
-        store64(miss + 16, instruction)
-        store64(miss + 24, load64(state + 8 * ROW_NUMBER))
-        store64(state + 8 * MISS_COUNT, count + 1)
-    return np.int64(-1)
 
 
 @inlined_kernel
@@ -309,7 +208,7 @@ def _cell(at, row, cells, image_bytes, state, out):
         else:
             end = encode(address, length, encoding & 255, encoding >> 8, out)
         if end < 0:
-            end = _patch(state, address, length, at, out)
+            end = patch(state, address, length, at, out)
         return end
     if kind == UNAVAILABLE:
         return copy(load64(at + UNAVAILABLE_TEXT), load64(at + UNAVAILABLE_LENGTH), out)
@@ -349,7 +248,7 @@ def _run(program, row, transaction, texts, state, cells, image_bytes, out):
                 out = copy(text + 8, length, out)
                 out = copy(load64(at + AFTER_TEXT), load64(at + AFTER_LENGTH), out)
         elif code == CLOCK:
-            text = texts + _TEXT_BYTES * (TRANSACTION_NUMBERS + load64(at + A) - CLOCK_MS)
+            text = texts + TEXT_BYTES * (TRANSACTION_NUMBERS + load64(at + A) - CLOCK_MS)
             out = copy(text + 8, load64(text), out)
         elif code == CHOICE:
             # C: the last text, for all bytes from there on.
@@ -405,23 +304,23 @@ def _split_row(row, transaction, cells, image_bytes, columns, source_columns):
     image = load64(row + _OLD)
     if image:
         split(image, cells, columns)
-        images |= _HAS_OLD
+        images |= HAS_OLD
     image = load64(row + _NEW)
     if image:
         split(image, cells + image_bytes * _NEW_IMAGE, columns)
-        images |= _HAS_NEW
+        images |= HAS_NEW
     image = load64(row + _COUNTERPART)
     if image:
         split(image, cells + image_bytes * _COUNTERPART_IMAGE, columns)
-        images |= _HAS_COUNTERPART
+        images |= HAS_COUNTERPART
     image = load64(row + _EXTRA)
     if image:
         split(image, cells + image_bytes * _EXTRA_IMAGE, source_columns)
-        images |= _HAS_EXTRA
+        images |= HAS_EXTRA
     image = load64(transaction + _IMAGE_OF_TRANSACTION)
     if image:
         split(image, cells + image_bytes * _TRANSACTION_IMAGE, source_columns)
-        images |= _HAS_TRANSACTION
+        images |= HAS_TRANSACTION
     return images
 
 
@@ -451,7 +350,7 @@ def emit(state):
     texts = load64(state + 8 * SCRATCH)
     cells = texts + _CELLS
     image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
-    _print_clock(state, texts)
+    print_clock(state, texts)
     printed = np.int64(0)
     value_end = values
     key_end = keys
@@ -477,7 +376,7 @@ def emit(state):
             status = FULL
             break
         if transaction != printed:
-            _print_transaction(transaction, texts)
+            print_transaction(transaction, texts)
             printed = transaction
         images = _split_row(
             row, transaction, cells, image_bytes, load64(shape + 8 * SHAPE_COLUMNS),
@@ -505,7 +404,7 @@ def emit(state):
             continue
         store8(key_present + done, 0 if next_key == NO_VALUE else 1)
         store8(value_present + done, 0 if next_value == NO_VALUE else 1)
-        _put_sequence(row, epoch, sequence_length, sequence + sequence_length * done)
+        put_sequence(row, epoch, sequence_length, sequence + sequence_length * done)
         if next_key != NO_VALUE:
             key_end = next_key
         if next_value != NO_VALUE:
@@ -535,6 +434,6 @@ def emit_one(program, guard, columns, source_columns, row, state, out):
     transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
     if _split_row(row, transaction, cells, image_bytes, columns, source_columns) & guard == 0:
         return np.int64(NO_VALUE)
-    _print_transaction(transaction, texts)
-    _print_clock(state, texts)
+    print_transaction(transaction, texts)
+    print_clock(state, texts)
     return _run(program, row, transaction, texts, state, cells, image_bytes, out)

@@ -15,8 +15,9 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of, kernel, load64, store64
 from headrace.connect.records import Cell
-from headrace.converters import kernel as code
+from headrace.converters import instructions as code
 from headrace.converters.json.values import JsonOptions, render_cell
+from headrace.converters.prints import patch_slot
 from headrace.errors import HeadraceError
 
 MOST_MISSES = 4096
@@ -38,7 +39,7 @@ def _insert(entries, count, table, mask):
         entry = entries + 32 * i
         address = load64(entry)
         instruction = load64(entry + 8)
-        bucket = code.patch_slot(address, instruction) & mask
+        bucket = patch_slot(address, instruction) & mask
         while load64(table + 32 * bucket):
             bucket = (bucket + 1) & mask
         for word in range(4):

@@ -30,7 +30,7 @@ from headrace.connect.rows import (
     offset_in_transaction,
 )
 from headrace.connect.schema import Schema
-from headrace.converters import kernel as code
+from headrace.converters import instructions as code
 from headrace.converters.json.values import JsonOptions, quote, render
 from headrace.errors import HeadraceError
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Records, Shape
 from headrace.connect.rows import ROW, SEQUENCE_LENGTH, RowTable, Sequences
-from headrace.converters import kernel as code
+from headrace.converters import instructions as code
+from headrace.converters import kernel
 from headrace.converters.headers import ConvertedHeaders, HeaderColumn
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.patches import Patches, Unrenderable
@@ -183,8 +184,8 @@ class JsonConverter:
 
     def _make_room(self, columns: int) -> None:
         """A scratch for images of so many columns."""
-        if code.scratch_bytes(columns) + PADDING > len(self._scratch):
-            self._scratch = np.zeros(code.scratch_bytes(columns) + PADDING, np.uint8)
+        if kernel.scratch_bytes(columns) + PADDING > len(self._scratch):
+            self._scratch = np.zeros(kernel.scratch_bytes(columns) + PADDING, np.uint8)
             self._state[code.COLUMNS] = columns
 
     def _batch(
@@ -232,7 +233,7 @@ class JsonConverter:
             state[code.KEY_ENDS] = address_of(key_ends) + 4 * done
             state[code.KEY_PRESENT] = address_of(buffers.key_present) + done
             state[code.SEQUENCES] = address_of(buffers.sequences) + sequences.length * done
-            made = code.emit(address_of(state))
+            made = kernel.emit(address_of(state))
             largest = max(int(state[code.VALUE_BYTES]), int(state[code.KEY_BYTES]))
             if largest > LARGEST_TEXT:  # of the one row in grown buffers
                 topic = topics[int(shapes[start])].as_py()

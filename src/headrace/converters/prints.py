@@ -1,0 +1,116 @@
+"""What the compiled pass prints once per row, transaction or batch; cells that Python rendered."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.kernels.memory import (
+    copy,
+    inlined_kernel,
+    kernel,
+    load8,
+    load64,
+    store8,
+    store16,
+    store64,
+)
+from headrace.connect.kernels.text import DIGIT_ZEROS, put_int, wrapping_multiply
+from headrace.connect.rows import NULL, SHORT_SEQUENCE_LENGTH, TRANSACTION_NUMBERS, offset_in_row
+from headrace.converters.instructions import (
+    CLOCK_MS,
+    MISS_COUNT,
+    MISSES,
+    MOST_MISSES,
+    PATCH_MASK,
+    PATCH_TABLE,
+    ROW_NUMBER,
+)
+
+TEXT_BYTES = 40
+"""Bytes of a printed number in the scratch: an int64 length and 32 bytes."""
+
+_SCATTER = 0x9E3779B97F4A7C1  # odd
+_NULL = int(NULL)
+_HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint16)
+_POSITION, _POSITION_HIGH = offset_in_row("position"), offset_in_row("position_high")
+_ORDINAL = offset_in_row("ordinal")
+_PART = offset_in_row("part")
+_KIND = offset_in_row("kind")
+
+
+@kernel
+def _hexadecimal(value, size, out):
+    """`size` bytes of `value` as two digits each; returns their end."""
+    for i in range(size):
+        store16(out + 2 * i, np.int64(_HEXADECIMAL[(value >> (8 * (size - 1 - i))) & 255]))
+    return out + 2 * size
+
+
+@inlined_kernel
+def put_sequence(row, epoch, length, out):
+    """Epoch(4), position(32, or 16 in the short form), kind(1), ordinal(12), part(8)."""
+    out = _hexadecimal(epoch, 2, out)
+    high = load64(row + _POSITION_HIGH)
+    if length != SHORT_SEQUENCE_LENGTH and high == 0:  # as it is where 8 bytes are enough
+        store64(out, DIGIT_ZEROS)
+        store64(out + 8, DIGIT_ZEROS)
+        out += 16
+    elif length != SHORT_SEQUENCE_LENGTH:
+        out = _hexadecimal(high, 8, out)
+    out = _hexadecimal(load64(row + _POSITION), 8, out)
+    store8(out, 48 + load8(row + _KIND))
+    out = _hexadecimal(load64(row + _ORDINAL), 6, out + 1)
+    _hexadecimal(load64(row + _PART), 4, out)
+
+
+@kernel
+def print_transaction(transaction, texts):
+    for i in range(TRANSACTION_NUMBERS):
+        text = texts + TEXT_BYTES * i
+        value = load64(transaction + 8 * i)
+        if value == _NULL:
+            store64(text, -1)
+        else:
+            store64(text, put_int(value, text + 8) - text - 8)
+
+
+@kernel
+def print_clock(state, texts):
+    for i in range(3):
+        text = texts + TEXT_BYTES * (TRANSACTION_NUMBERS + i)
+        value = load64(state + 8 * (CLOCK_MS + i))
+        store64(text, put_int(value, text + 8) - text - 8)
+
+
+@kernel
+def patch_slot(address, instruction):
+    """Where a patch's search begins."""
+    return (wrapping_multiply(address ^ (instruction << 17), _SCATTER) >> 23) & 0xFFFFFFFFFF
+
+
+@kernel
+def patch(state, address, length, instruction, out):
+    """Copy what Python rendered for the cell at `address`, which key and value may show in
+    different ways; returns the new end, or -1 and the miss is noted."""
+    table = load64(state + 8 * PATCH_TABLE)
+    mask = load64(state + 8 * PATCH_MASK)
+    bucket = patch_slot(address, instruction) & mask
+    while True:
+        patch = table + 32 * bucket
+        cell = load64(patch)
+        if cell == 0:
+            break
+        if cell == address and load64(patch + 8) == instruction:
+            return copy(load64(patch + 16), load64(patch + 24), out)
+        bucket = (bucket + 1) & mask
+    count = load64(state + 8 * MISS_COUNT)
+    if count < load64(state + 8 * MOST_MISSES):
+        miss = load64(state + 8 * MISSES) + 32 * count
+        store64(miss, address)
+        store64(miss + 8, length)
+        store64(miss + 16, instruction)
+        store64(miss + 24, load64(state + 8 * ROW_NUMBER))
+        store64(state + 8 * MISS_COUNT, count + 1)
+    return np.int64(-1)
