@@ -12,8 +12,7 @@ from collections.abc import Callable
 
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
-from headrace.connectors.postgresql.events import PostgresSettings
-from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters.json.values import JsonOptions

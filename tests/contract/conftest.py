@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.contract.journal.subject import JournalSubject
 from tests.contract.subject import Subject
 from tests.contract.subjects.postgresql import PostgresSubject
 from tests.servers.postgresql import Database
+
+# The journal is found as somebody else's package would be: by its entry point.
+sys.path.append(str(Path(__file__).parent / "journal" / "installed"))
 
 
 def _postgresql(request: pytest.FixtureRequest) -> Subject:
@@ -16,7 +22,15 @@ def _postgresql(request: pytest.FixtureRequest) -> Subject:
     return PostgresSubject(database)
 
 
-_SUBJECTS: dict[str, Callable[[pytest.FixtureRequest], Subject]] = {"postgresql": _postgresql}
+def _journal(request: pytest.FixtureRequest) -> Subject:
+    folder: Path = request.getfixturevalue("tmp_path")
+    return JournalSubject(folder)
+
+
+_SUBJECTS: dict[str, Callable[[pytest.FixtureRequest], Subject]] = {
+    "postgresql": _postgresql,
+    "journal": _journal,
+}
 _MARKS = {"postgresql": [pytest.mark.postgres]}
 
 

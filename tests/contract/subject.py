@@ -19,6 +19,8 @@ class Feature(Enum):
     KEY_CHANGES = "a row's key can change"
     ROLLBACKS = "transactions can be rolled back"
     ACKNOWLEDGES = "the database keeps its log until it is acknowledged"
+    SNAPSHOTS = "existing rows are read"
+    SIGNALS = "signals are heeded"
     LOSES = "the log behind a reader's position can be given up"
 
 

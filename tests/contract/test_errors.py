@@ -94,6 +94,7 @@ def test_a_stream_that_breaks_is_named_and_goes_on(subject: Subject) -> None:
         assert fold(run.told()) == {1: "before", 2: "after"}
 
 
+@pytest.mark.needs(Feature.SNAPSHOTS)
 def test_a_snapshot_that_breaks_is_named_and_goes_on(subject: Subject) -> None:
     subject.apply(THINGS, [Fill(1, 2000, 300)])
     properties = {"snapshot_mode": "initial", "headrace_snapshot_chunk_bytes": "40kB"}

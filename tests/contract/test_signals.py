@@ -9,8 +9,9 @@ import pytest
 
 from tests.contract.changes import Delete, Event, Fill, Insert, Update, fold
 from tests.contract.run import THINGS, Run
-from tests.contract.subject import Subject
+from tests.contract.subject import Feature, Subject
 
+pytestmark = pytest.mark.needs(Feature.SIGNALS)
 ROWS = 60
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from headrace.connect.rows import RowTable, Sequences
 from headrace.connect.sized_cache import SizedCache
-from headrace.connectors.postgresql.events import PostgresSettings
-from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters import rows as json_converter

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
-from headrace.connectors.postgresql.events import PostgresSettings
-from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.converters import rows as json_converter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter

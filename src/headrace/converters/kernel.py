@@ -14,6 +14,7 @@ import numpy as np
 from headrace.connect.images import BINARY, CELL_BYTES, UNAVAILABLE, has_value, split
 from headrace.connect.kernels.memory import (
     copy,
+    inlined_kernel,
     kernel,
     load8,
     load32,
@@ -24,7 +25,7 @@ from headrace.connect.kernels.memory import (
     store32,
     store64,
 )
-from headrace.connect.kernels.text import put_int, wrapping_multiply
+from headrace.connect.kernels.text import DIGIT_ZEROS, put_int, wrapping_multiply
 from headrace.connect.records import Image
 from headrace.connect.rows import (
     ADDRESSES,
@@ -46,13 +47,14 @@ A, B, C = 8, 16, 24  # operands
 PREFIX, PREFIX_LENGTH = 32, 40
 NULL_TEXT, NULL_LENGTH = 48, 56
 UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
+AFTER_TEXT, AFTER_LENGTH = 64, 72  # of TRANSACTION_INT: behind a number, not behind a null
 
 (
     END,
     NOTHING,
     ROW_INT,
     ROW_CHARACTER,
-    TRANSACTION_INT,  # B: bytes to take back where it is null, or TO_MARK; C: where to go on then
+    TRANSACTION_INT,  # B: bytes to take back where it is null, or TO_MARK; C: where to go on
     CHOICE,
     CLOCK,
     CELL,
@@ -198,12 +200,17 @@ def _hexadecimal(value, size, out):
     return out + 2 * size
 
 
-@kernel
+@inlined_kernel
 def _put_sequence(row, epoch, length, out):
     """Epoch(4), position(32, or 16 in the short form), kind(1), ordinal(12), part(8)."""
     out = _hexadecimal(epoch, 2, out)
-    if length != SHORT_SEQUENCE_LENGTH:
-        out = _hexadecimal(load64(row + _POSITION_HIGH), 8, out)
+    high = load64(row + _POSITION_HIGH)
+    if length != SHORT_SEQUENCE_LENGTH and high == 0:  # as it is where 8 bytes are enough
+        store64(out, DIGIT_ZEROS)
+        store64(out + 8, DIGIT_ZEROS)
+        out += 16
+    elif length != SHORT_SEQUENCE_LENGTH:
+        out = _hexadecimal(high, 8, out)
     out = _hexadecimal(load64(row + _POSITION), 8, out)
     store8(out, 48 + load8(row + _KIND))
     out = _hexadecimal(load64(row + _ORDINAL), 6, out + 1)
@@ -261,7 +268,7 @@ def _patch(state, address, length, instruction, out):
     return np.int64(-1)
 
 
-@kernel
+@inlined_kernel
 def _image(row, transaction, which):
     """Address of an image of the row; 0: it has none."""
     if which == _TRANSACTION_IMAGE:
@@ -272,7 +279,7 @@ def _image(row, transaction, which):
     return load64(row + 8 * which)
 
 
-@kernel
+@inlined_kernel
 def _cell(at, row, cells, image_bytes, state, out):
     """The cell that an instruction shows; returns its end, or MISSING."""
     which = load64(at + A)
@@ -340,6 +347,7 @@ def _run(program, row, transaction, texts, state, cells, image_bytes, out):
                     continue
             else:
                 out = copy(text + 8, length, out)
+                out = copy(load64(at + AFTER_TEXT), load64(at + AFTER_LENGTH), out)
         elif code == CLOCK:
             text = texts + _TEXT_BYTES * (TRANSACTION_NUMBERS + load64(at + A) - CLOCK_MS)
             out = copy(text + 8, load64(text), out)

@@ -229,17 +229,20 @@ class _Compiler:
                     continue
                 case TransactionField():
                     offset = _offset_in_transaction(part.node)
-                    at, word = self.add(code.TRANSACTION_INT, offset, back, null=shown), _C
+                    at = self.add(code.TRANSACTION_INT, offset, back, 0, shown, after)
+                    if part.null is None:
+                        to_end.append((at, _C))
+                    continue
                 case _:
                     self.add(code.PART_BEGIN)
                     self.node(part.node)
-                    at, word = self.add(code.PART_END, back, null=shown), _B
+                    at = self.add(code.PART_END, back, null=shown)
             self.pending += after
             if part.null is None:
-                to_end.append((at, word))
+                to_end.append((at, _B))
             else:
                 self.add(code.NOTHING)
-                self.jumps.append((at, word, len(self.instructions)))
+                self.jumps.append((at, _B, len(self.instructions)))
         self.pending += b'"'
         if to_end:
             self.add(code.NOTHING)

@@ -22,7 +22,6 @@ from pyspark.sql.types import StructType
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.connectors.registry import parse_options
-from headrace.offsets.offset import OffsetObject
 from headrace.sinks.file.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, task_part_name, write_part
@@ -31,6 +30,8 @@ from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from headrace.offsets.offset import OffsetObject
 
 FORMAT = "headrace_parts"
 OUTPUT = "headrace.sink.path"

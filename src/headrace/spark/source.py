@@ -11,11 +11,12 @@ from pyspark.sql.types import StructType
 
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connectors.registry import parse_options
-from headrace.offsets.offset import OffsetObject
 from headrace.spark.slice_partition import SlicePartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from headrace.offsets.offset import OffsetObject
 
 COLUMNS = (
     "topic string not null, partition int, key string, value string, "

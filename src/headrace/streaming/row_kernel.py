@@ -13,7 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import CELL_BYTES, UNAVAILABLE, has_value
-from headrace.connect.kernels.memory import kernel, load8, load64, store8, store32, store64
+from headrace.connect.kernels.memory import (
+    inlined_kernel,
+    kernel,
+    load8,
+    load64,
+    store8,
+    store32,
+    store64,
+)
 from headrace.connect.kernels.text import units_length
 from headrace.connect.rows import (
     BEGIN,
@@ -180,7 +188,7 @@ def open_transaction(transactions, state):
     store64(state + 8 * TRANSACTIONS, index + 1)
 
 
-@kernel
+@inlined_kernel
 def add_row(
     rows, state, old, new, counterpart, place, part, hash_value, size, relation, operation, flags
 ):
@@ -207,7 +215,7 @@ def add_row(
     store64(state + 8 * ROWS, load64(state + 8 * ROWS) + 1)
 
 
-@kernel
+@inlined_kernel
 def add_deletion(
     rows, state, old, counterpart, place, hash_value, size, relation, flags, tombstone
 ):
@@ -223,7 +231,7 @@ def add_deletion(
         )  # fmt: skip
 
 
-@kernel
+@inlined_kernel
 def add_value(
     rows, state, old, new, counterpart, place, hash_value, size, relation, operation, flags
 ):
@@ -253,7 +261,7 @@ def add_ending(rows, transactions, state, place, size):
         add_row(rows, state, 0, 0, 0, place, 0, 0, size, borders - 1, ENDING, 0)
 
 
-@kernel
+@inlined_kernel
 def is_skipped(relation, operation, options):
     """Whether the changes of a relation version (RELATION_WORDS at `relation`) with this
     operation make no rows: then their images need not be read."""
@@ -265,7 +273,7 @@ def is_skipped(relation, operation, options):
     )
 
 
-@kernel
+@inlined_kernel
 def add_change(
     rows,
     transactions,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.connectors.postgresql.events import PostgresSettings
-from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
 from headrace.debezium.column_rules import ColumnRule

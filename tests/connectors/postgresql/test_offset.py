@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headrace.connect.rows import Sequences
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition, read_offset
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import LARGEST_EPOCH
@@ -52,6 +53,17 @@ def read(data: dict[str, Any]) -> PostgresOffset:
 )
 def test_a_stored_offset_is_written_again_as_it_was(stored: dict[str, Any]) -> None:
     assert read(stored).to_json() == stored
+
+
+def test_an_offset_of_version_1_keeps_its_sequences_and_is_upgraded() -> None:
+    old = read(INSIDE)
+    assert (old.is_old, old.sequences) == (True, Sequences(2, 41))
+    new = old.upgraded()
+    assert new.to_json() == INSIDE | {"v": 2, "epoch": 3, "slices": 1}
+    assert (new.is_old, new.sequences) == (False, Sequences(3, 57))
+    assert replace(old, heartbeat=1).to_json()["v"] == 1
+    with pytest.raises(HeadraceError, match=r"offset\.newer"):
+        read(INSIDE | {"v": 3})
 
 
 def test_positions_are_told_by_their_places_only() -> None:

@@ -31,7 +31,9 @@ def _kernel_sources(package: Path) -> list[Path]:
     from at the beginning of a line, near and far. What is imported from a package (`from
     headrace.debezium import decimals`) is not followed."""
     texts = {source: source.read_text() for source in package.rglob("*.py")}
-    waiting = [source for source, text in texts.items() if "@kernel" in text or "@intr" in text]
+    waiting = [
+        source for source, text in texts.items() if "kernel\ndef " in text or "@intr" in text
+    ]
     sources = set(waiting)
     while waiting:
         source = waiting.pop()
@@ -62,6 +64,8 @@ config.CACHE_DIR = _cache_folder()
 
 # Kernels never run under the GIL, are cached on disk, and divide as C does.
 kernel = njit(cache=True, nogil=True, error_model="numpy")
+# For parts of a hot loop that have a name: compiled into their caller, as if they stood there.
+inlined_kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 _BYTES16 = ir.VectorType(ir.IntType(8), 16)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from headrace.config.filters import NameFilter
 from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.events import PostgresSettings
-from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions
 from headrace.relational.capture import TableCapture
 from headrace.streaming.key_columns import KeyConverter, KeyRendering

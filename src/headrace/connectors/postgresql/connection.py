@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import psycopg
 from psycopg import sql
+from psycopg.pq.abc import PGconn
 
 from headrace.config.kinds import INT_MAX
 from headrace.connectors.postgresql.config import PostgresConfig
@@ -248,3 +250,11 @@ def translate(
         "Check the server's log.",
         retriable=isinstance(error, psycopg.OperationalError),
     )
+
+
+def is_plain(connection: PGconn) -> bool:
+    """Whether nothing encrypts it. libpq does not tell of GSS encryption: it counts as used where
+    it was not ruled out. With HEADRACE_LIBPQ_READER in the environment libpq reads in any case."""
+    if connection.ssl_in_use or os.environ.get("HEADRACE_LIBPQ_READER"):
+        return False
+    return any(o.keyword == b"gssencmode" and o.val == b"disable" for o in connection.info)

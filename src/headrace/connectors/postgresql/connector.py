@@ -19,7 +19,6 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.heartbeats import HeartbeatQuery
 from headrace.connectors.postgresql.position import (
     PostgresOffset,
@@ -37,7 +36,7 @@ from headrace.connectors.postgresql.replication.slot import (
 )
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
-from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.starting.beginning import Beginning
 from headrace.connectors.postgresql.starting.log_stream import Log, LogStream
 from headrace.connectors.postgresql.starting.readiness import Readiness, check_system

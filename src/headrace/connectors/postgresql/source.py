@@ -1,4 +1,4 @@
-"""PostgreSQL's source block: its schema, and the nodes of its fields."""
+"""PostgreSQL's source block, its schema and the nodes of its fields, and the settings of events."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from headrace.connect.records import (
     TransactionField,
 )
 from headrace.connect.schema import Field, Schema, Type
+from headrace.connectors.postgresql.types.options import DEFAULT_OPTIONS, PostgresTypeOptions
 from headrace.debezium.event_format import EventFormat
 from headrace.debezium.source_info import snapshot_marker, source_schema
-from headrace.relational.events import RelationFacts, RelationKind
+from headrace.relational.events import RelationalSettings, RelationFacts, RelationKind
 from headrace.streaming.facts import EventSettings
 
 CONNECTOR = "postgresql"
@@ -123,3 +124,11 @@ def _source_node(
         case "origin_lsn" if facts.origin is not None:
             return TransactionField(schema, "origin_lsn")
     return Constant(schema, None)
+
+
+@dataclass(frozen=True)
+class PostgresSettings(RelationalSettings):
+    """What all events of a run have in common."""
+
+    source: PostgresSource
+    types: PostgresTypeOptions = DEFAULT_OPTIONS

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from headrace.connect.kernels.memory import PADDING
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
-from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.connectors.postgresql.source import PostgresSource
+from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions as TypeOptions
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts

@@ -19,9 +19,9 @@ from psycopg import pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connectors.postgresql.connection import is_plain
 from headrace.connectors.postgresql.reading.copy_text import Status, image_bound, transcode_rows
 from headrace.connectors.postgresql.replication.pgoutput_messages import MOST_COLUMNS
-from headrace.connectors.postgresql.replication.sockets import is_plain
 from headrace.errors import HeadraceError
 
 BLOCK_BYTES = 4 << 20

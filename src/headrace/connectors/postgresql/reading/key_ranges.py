@@ -14,7 +14,6 @@ from psycopg import sql
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, translate
-from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.reading.chunk_query import (
     bounds_statement,
     chunk_statement,
@@ -23,6 +22,7 @@ from headrace.connectors.postgresql.reading.chunk_query import (
     maximum_statement,
 )
 from headrace.connectors.postgresql.reading.copy_reader import read_copy
+from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, find_operators_in, translate
-from headrace.connectors.postgresql.events import types_of
+from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
 from headrace.relational.reselection import Lookup

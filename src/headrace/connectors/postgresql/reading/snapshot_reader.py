@@ -16,9 +16,9 @@ from headrace.connectors.postgresql.connection import (
     settings_of_users,
     translate,
 )
-from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.reading.filtered_rows import read_rows
 from headrace.connectors.postgresql.reading.keeper import lost_snapshot
+from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
 from headrace.snapshots.chunks import Cut

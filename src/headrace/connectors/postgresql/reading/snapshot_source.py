@@ -18,7 +18,6 @@ from headrace.connectors.postgresql.catalog.catalog import (
 )
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, settings_of_users
-from headrace.connectors.postgresql.events import types_of
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
@@ -33,6 +32,7 @@ from headrace.connectors.postgresql.reading.locks import TableLocks
 from headrace.connectors.postgresql.reading.overrides import copy_override
 from headrace.connectors.postgresql.reading.snapshot_reader import PostgresSnapshotReader
 from headrace.connectors.postgresql.reading.snapshot_tables import TableList, snapshot_tables
+from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import Overrides

@@ -15,6 +15,7 @@ import numpy as np
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.memory import (
     address_of,
+    inlined_kernel,
     kernel,
     load8,
     load32_be,
@@ -236,7 +237,7 @@ def _commit(body, length, lsn, rows, transactions, ends, state):
     return MORE
 
 
-@kernel
+@inlined_kernel
 def _check_resumed(lsn, state):
     """Compare the LSN at the place where the last process stopped inside a transaction."""
     if (
@@ -247,7 +248,7 @@ def _check_resumed(lsn, state):
         store64(state + 8 * CHECKED, 1 if lsn == load64(state + 8 * CHECK_LSN) else 2)
 
 
-@kernel
+@inlined_kernel
 def _change(
     frame,
     length,

@@ -29,7 +29,7 @@ from headrace.connectors.postgresql.replication.pgoutput_state import (
     received,
     state_from,
 )
-from headrace.connectors.postgresql.replication.relation_registry import RelationRegistry
+from headrace.connectors.postgresql.replication.relations import Relations
 from headrace.connectors.postgresql.replication.stream import Stream, server_error
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
@@ -68,7 +68,7 @@ class PgoutputReader:
     def __init__(
         self,
         open_stream: Callable[[], Stream],
-        relations: RelationRegistry,
+        relations: Relations,
         start: PostgresPosition,
         options: ReaderOptions,
     ) -> None:

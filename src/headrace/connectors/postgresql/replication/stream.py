@@ -17,8 +17,8 @@ from typing import Protocol
 from psycopg import pq
 from psycopg.pq.abc import PGconn
 
+from headrace.connectors.postgresql.connection import is_plain
 from headrace.connectors.postgresql.position import format_lsn
-from headrace.connectors.postgresql.replication.sockets import is_plain
 from headrace.errors import HeadraceError
 
 _STATUS = struct.Struct("!cQQQqB")

@@ -13,7 +13,6 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.reading.keeper import Keeper
 from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshot, open_snapshot
@@ -29,6 +28,7 @@ from headrace.connectors.postgresql.replication.slot import (
     system_identifier,
     wait_until_free,
 )
+from headrace.connectors.postgresql.source import PostgresSettings
 from headrace.connectors.postgresql.starting.readiness import Readiness
 from headrace.connectors.waiting import Waiting
 

@@ -11,23 +11,23 @@ from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.metrics import StreamState
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
-from headrace.connectors.postgresql.catalog.known_tables import KnownTables
-from headrace.connectors.postgresql.catalog.relations import Relations
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
-from headrace.connectors.postgresql.events import PostgresSettings
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition, format_lsn
 from headrace.connectors.postgresql.reading.chunk_source import PostgresChunkSource
 from headrace.connectors.postgresql.reading.row_queries import row_lookup
 from headrace.connectors.postgresql.replication import pgoutput as decoder
+from headrace.connectors.postgresql.replication.known_tables import KnownTables
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
     ReaderOptions,
 )
+from headrace.connectors.postgresql.replication.relations import Relations
 from headrace.connectors.postgresql.replication.slot import find_slot, wait_until_free
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin, write_xmin
 from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
 from headrace.connectors.postgresql.signal_table import SignalTable
+from headrace.connectors.postgresql.source import PostgresSettings
 from headrace.connectors.postgresql.starting.readiness import Readiness
 from headrace.connectors.postgresql.starting.stored_position import StoredPosition
 from headrace.debezium.transactions import MESSAGES

@@ -14,6 +14,7 @@ from headrace.connectors.postgresql.types.defaults import default_value
 from headrace.connectors.postgresql.types.options import DEFAULT_OPTIONS, PostgresTypeOptions
 from headrace.connectors.postgresql.types.source_type import is_character, length_and_scale
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, SYSTEM_SCHEMA, TypeFacts
+from headrace.relational.events import RelationFacts
 from headrace.relational.types.column_type import NO_COLUMN, ColumnName, ColumnType
 from headrace.relational.types.declaration import Declaration
 from headrace.relational.types.options import TypeOptions
@@ -61,6 +62,12 @@ class PostgresType:
             options=options,
             column=column,
         )
+
+
+def types_of(facts: RelationFacts) -> list[TypeFacts]:
+    """The types of a table's columns."""
+    declared = (column.type for column in facts.columns)
+    return [one.facts for one in declared if isinstance(one, PostgresType)]
 
 
 def resolve(

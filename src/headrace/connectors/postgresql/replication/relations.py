@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog.known_tables import KnownTables
-from headrace.connectors.postgresql.catalog.logged_table import logged_table
 from headrace.connectors.postgresql.messages import MessageFacts
+from headrace.connectors.postgresql.replication.known_tables import KnownTables
+from headrace.connectors.postgresql.replication.logged_table import logged_table
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.relational.events import RelationFacts
 from headrace.streaming.facts import BorderFacts, EventSettings
@@ -19,7 +19,8 @@ from headrace.streaming.relations import RelationVersions
 
 class Relations(RelationVersions):
     """The relation versions of a stream by oid, by what the catalogue says, and by the origin of
-    replicated transactions; see RelationRegistry. `oids` grows by replacement, as `table` does."""
+    replicated transactions. No method waits for the catalogue but `answered`. `oids` grows by
+    replacement, as `table` does."""
 
     def __init__(
         self,

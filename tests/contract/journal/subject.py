@@ -1,0 +1,88 @@
+"""The journal as a subject of the conformance suite."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from headrace.connect.images import cells
+from headrace.connectors.connector import OffsetObject
+from tests.contract.changes import Change, Delete, Fill, Insert, Move, Update
+from tests.contract.journal.journal import COLLECTIONS, Journal, Row
+from tests.contract.subject import Feature, Subject
+
+
+class JournalSubject(Subject):
+    """A journal in a fresh folder."""
+
+    features = frozenset(Feature) - {Feature.SNAPSHOTS, Feature.SIGNALS}
+
+    def __init__(self, folder: Path) -> None:
+        self._journal = Journal(folder)
+        self._rows: dict[str, dict[int, str]] = {name: {} for name in COLLECTIONS}
+
+    def properties(self, reader: str) -> dict[str, str]:
+        return {
+            "connector.class": "journal",
+            "topic.prefix": "headrace",
+            "journal.folder": str(self._journal.folder),
+            "journal.reader": reader,
+            "errors.max.retries": "0",
+        }
+
+    def apply(
+        self, collection: str, changes: Sequence[Change], *, rolled_back: bool = False
+    ) -> None:
+        rows, number = dict(self._rows[collection]), COLLECTIONS.index(collection)
+        told = [(number, *pair) for change in changes for pair in _apply(rows, change)]
+        if not rolled_back:
+            self._journal.commit(told)
+            self._rows[collection] = rows
+
+    def rows(self, collection: str) -> dict[int, str]:
+        images = self._journal.rows(COLLECTIONS.index(collection))
+        return {key: (cells(image)[1] or b"").decode() for key, image in images.items()}
+
+    def identifier(self, collection: str) -> str:
+        return collection
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        sign = self._journal.folder / "stopped"
+        sign.touch()
+        try:
+            yield
+        finally:
+            sign.unlink()
+
+    def forget(self, reader: str) -> None:
+        self._journal.acknowledged(reader).unlink(missing_ok=True)
+
+    def acknowledged(self, reader: str) -> Any:
+        return int(self._journal.acknowledged(reader).read_text(), 16)
+
+    def place(self, offset: OffsetObject) -> Any:
+        return int(offset["journal"], 16)
+
+    def lose(self, reader: str) -> None:
+        (self._journal.folder / "first").write_text(str(self._journal.file.stat().st_size))
+
+
+def _apply(rows: dict[int, str], change: Change) -> Iterator[tuple[Row | None, Row | None]]:
+    match change:
+        case Insert(key, text):
+            yield None, (key, text)
+            rows[key] = text
+        case Update(key, text):
+            yield (key, rows[key]), (key, text)
+            rows[key] = text
+        case Delete(key):
+            yield (key, rows.pop(key)), None
+        case Move(key, to):
+            rows[to] = text = rows.pop(key)
+            yield (key, text), (to, text)
+        case Fill(first, last, _):
+            for key in range(first, last + 1):
+                yield from _apply(rows, Insert(key, change.text))
