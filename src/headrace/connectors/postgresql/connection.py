@@ -39,15 +39,15 @@ _OURS = {"search_path": "pg_catalog,pg_temp", "standard_conforming_strings": "on
 
 def parameters(config: PostgresConfig, *, replication: bool, application: str) -> dict[str, object]:
     """libpq connection parameters."""
-    wanted = dict(_SETTINGS)
+    options = dict(_SETTINGS)
     if replication:
-        wanted |= _OURS
+        options |= _OURS
     if config.snapshot_locking_mode == "shared":
         # Who waits for our locks stands before whatever else we read: never wait for ever.
-        wanted["lock_timeout"] = str(config.snapshot_lock_timeout_ms)
-    settings = " ".join(f"-c {name}={value}" for name, value in wanted.items())
+        options["lock_timeout"] = str(config.snapshot_lock_timeout_ms)
+    settings = " ".join(f"-c {name}={value}" for name, value in options.items())
     password = config.database_password
-    found: dict[str, object] = {
+    parameters: dict[str, object] = {
         "host": config.database_hostname,
         "port": config.database_port,
         "user": config.database_user,
@@ -68,9 +68,9 @@ def parameters(config: PostgresConfig, *, replication: bool, application: str) -
         "options": settings,
     }
     if replication:
-        found["replication"] = "database"
-    found.update(dict(config.driver))
-    return {name: value for name, value in found.items() if value is not None}
+        parameters["replication"] = "database"
+    parameters.update(dict(config.driver))
+    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def connect(
@@ -90,7 +90,7 @@ def connect(
 
     Raises HeadraceError with a code of `translate`.
     """
-    given = parameters(config, replication=replication, application=application)
+    arguments = parameters(config, replication=replication, application=application)
     limit_ms = None
     if limit is not None:
         checks = limit == CHECK_LIMIT
@@ -98,9 +98,9 @@ def connect(
             config.connection_validation_timeout_ms if checks else config.database_query_timeout_ms
         )
     if limit_ms is not None and "connect_timeout" not in config.driver:
-        given["connect_timeout"] = -(-limit_ms // 1000)
+        arguments["connect_timeout"] = -(-limit_ms // 1000)
     try:
-        connection = psycopg.connect(**given, autocommit=True)  # type: ignore[arg-type]
+        connection = psycopg.connect(**arguments, autocommit=True)  # type: ignore[arg-type]
     except psycopg.Error as error:
         raise translate(error, config) from None
     connection.prepare_threshold = None
