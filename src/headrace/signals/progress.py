@@ -38,13 +38,13 @@ class Pending:
 class Insert:
     """Records that a range holds between those of the log: the rows of a chunk, or a notification.
 
-    `at` is their place: position, kind, ordinal and first part of `sequence`. `lsn`,
-    `last_commit` and `time_us` are what the rows' `source` shows. A chunk is named by its bounds
-    (lower exclusive, None: open; upper inclusive), so that it can be read again.
+    `at` is their place: position, kind, ordinal and first part of `sequence`. `shown` (a position
+    of the log), `last_commit` and `time_us` are what the rows' `source` shows. A chunk is named by
+    its bounds (lower exclusive, None: open; upper inclusive), so that it can be read again.
     """
 
     at: tuple[int, int, int, int]
-    lsn: int
+    shown: int
     last_commit: int | None
     time_us: int
     table: Pending | None = None
@@ -56,7 +56,7 @@ class Insert:
         """Without what is not there."""
         out: dict[str, Any] = {
             "at": list(self.at),
-            "lsn": self.lsn,
+            "lsn": self.shown,
             "last_commit": self.last_commit,
             "time_us": self.time_us,
         }
@@ -77,7 +77,7 @@ class Insert:
         table = data.get("table")
         return Insert(
             at=(position, kind, ordinal, part),
-            lsn=data["lsn"],
+            shown=data["lsn"],
             last_commit=data["last_commit"],
             time_us=data["time_us"],
             table=None if table is None else Pending.from_json(table),

@@ -65,11 +65,11 @@ class ChunkAnnouncements:
         topic: str | None, notifications: Sequence[dict[str, Any]], chunk: int
     ) -> ChunkAnnouncements | None:
         """Those of the chunk with this number, of all of its range; None: there are none."""
-        mine = [entry for entry in notifications if entry["chunk"] == chunk]
-        if not mine or topic is None:
+        around = [entry for entry in notifications if entry["chunk"] == chunk]
+        if not around or topic is None:
             return None
         return ChunkAnnouncements(
             topic,
-            tuple(entry["notification"] for entry in mine if not entry["behind"]),
-            tuple(entry["notification"] for entry in mine if entry["behind"]),
+            tuple(entry["notification"] for entry in around if not entry["behind"]),
+            tuple(entry["notification"] for entry in around if entry["behind"]),
         )

@@ -25,6 +25,7 @@ from headrace.connectors.postgresql.position import (
     PostgresPosition,
     read_offset,
 )
+from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshot
 from headrace.connectors.postgresql.replication.log_end import flushed_log_end
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
@@ -35,7 +36,6 @@ from headrace.connectors.postgresql.replication.slot import (
 )
 from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
-from headrace.connectors.postgresql.snapshot import PostgresSnapshot
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.starting.beginning import Beginning
 from headrace.connectors.postgresql.starting.log_stream import Log, LogStream

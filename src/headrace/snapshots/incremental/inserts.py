@@ -68,7 +68,7 @@ class Insertions:
             return
         insert = Insert(
             place.take(len(rows)),
-            place.lsn,
+            place.shown,
             place.last_commit,
             chunk.taken_us,
             chunk.table,
@@ -93,7 +93,7 @@ class Insertions:
             return
         insert = Insert(
             place.take(1),
-            place.lsn,
+            place.shown,
             place.last_commit,
             notification.timestamp * 1000,
             notification=notification.to_json(),
@@ -136,7 +136,7 @@ def _rows(insert: Insert, count: int) -> np.ndarray:
     rows = np.zeros(count, ROW)
     rows["position"], rows["kind"], rows["ordinal"] = position, kind, ordinal
     rows["part"] = np.arange(part, part + count)
-    rows["lsn"] = insert.lsn
+    rows["lsn"] = insert.shown
     return rows
 
 

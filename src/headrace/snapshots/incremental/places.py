@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 @dataclass
 class InsertionPoint:
-    """Where records are inserted; `part` counts on."""
+    """Where records are inserted; `part` counts on. `shown` is the position of the log that their
+    `source` shows."""
 
     position: int
     kind: int
     ordinal: int
     part: int
-    lsn: int
+    shown: int
     last_commit: int | None
     row: int = 0  # ordinal of the row of the log that comes next
     xid: int | None = None  # and its transaction

@@ -261,14 +261,14 @@ class IncrementalSnapshots(Generic[P]):
         """Before a row of the log."""
         entry = passage.transactions[row["transaction"]]
         last = None if entry["last_commit"] == NULL else int(entry["last_commit"])
-        position, ordinal, lsn = int(row["position"]), int(row["ordinal"]), int(row["lsn"])
+        position, ordinal, shown = int(row["position"]), int(row["ordinal"]), int(row["lsn"])
         if ordinal == 0:
             at = (position, int(RowKind.OUTSIDE), _BEFORE_TRANSACTION)
             part = 0
         else:
             at, part = (position, int(row["kind"]), ordinal - 1), INSERT_PARTS
         xid = None if entry["xid"] == NULL else int(entry["xid"])
-        place = InsertionPoint(*at, part, lsn, last, ordinal, xid)
+        place = InsertionPoint(*at, part, shown, last, ordinal, xid)
         # An UPDATE of the signal table is two rows of one message: they share the place.
         if self._before is None or not self._before.is_at(place):
             self._before = place
@@ -317,7 +317,7 @@ class IncrementalSnapshots(Generic[P]):
 
     def position_text(self, place: InsertionPoint) -> str:
         """The place of the log for people."""
-        return self._stream.position_text(place.lsn)
+        return self._stream.position_text(place.shown)
 
     def _stop_requested(self, place: InsertionPoint) -> None:
         """What was asked to stop while a window was open stops when it has closed."""

@@ -14,7 +14,6 @@ from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.position import parse_lsn
-from headrace.connectors.postgresql.reading.copy_limit import row_bytes
 from headrace.connectors.postgresql.reading.filtered_rows import DIALECT
 from headrace.connectors.postgresql.reading.key_ranges import (
     TableTarget,
@@ -22,6 +21,7 @@ from headrace.connectors.postgresql.reading.key_ranges import (
     limit_time,
     problems,
     read_range,
+    row_bytes,
     split,
 )
 from headrace.connectors.postgresql.visibility import DeliveredTransactions, VisibleTransactions

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from headrace.connectors.postgresql.reading.chunk_query import (
     is_upto,
     maximum_statement,
 )
-from headrace.connectors.postgresql.reading.copy_limit import read_blocks
+from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
@@ -32,6 +33,11 @@ from headrace.streaming.key_columns import KeyRendering
 from headrace.streaming.key_hashes import key_hashes
 
 _TIME_IS_OVER = "57014"
+_CANCEL_SECONDS = 30.0
+_STATISTICS = """
+SELECT sum(pg_table_size(oid))::bigint, sum(greatest(reltuples, 0))::float8
+FROM pg_catalog.pg_class WHERE oid = ANY(%s) AND relkind = 'r'
+"""
 
 
 @dataclass(frozen=True)
@@ -129,7 +135,7 @@ def read_range(connection: psycopg.Connection, keys: KeyRange[TableTarget]) -> C
         only=not target.table.partitioned,
         limit=keys.limit,
     ).as_string(connection)
-    blocks, cut = read_blocks(connection, statement, keys.max_bytes)
+    blocks, cut = _read_blocks(connection, statement, keys.max_bytes)
     offsets = [np.zeros(1, np.int64)]
     at = 0
     for block, ends in blocks:
@@ -143,6 +149,45 @@ def read_range(connection: psycopg.Connection, keys: KeyRange[TableTarget]) -> C
     joined = np.concatenate([*(images for images, _ in blocks), np.zeros(64, np.uint8)])
     hashes = key_hashes(joined, all_offsets, target.facts, target.rendering)
     return ChunkRows(target.facts, joined[:at], all_offsets, hashes, target.rendering, cut)
+
+
+def _read_blocks(
+    connection: psycopg.Connection, statement: str, max_bytes: int | None
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], bool]:
+    """The blocks of `read_copy` until they hold more than `max_bytes`, and whether they do. The
+    server is told to stop then; its transaction goes on from the savepoint `headrace`."""
+    blocks: list[tuple[np.ndarray, np.ndarray]] = []
+    size = 0
+    full = False
+    try:
+        for images, ends in read_copy(connection.pgconn, statement):
+            if full:
+                continue  # it is on the way until the server stops
+            blocks.append((images, ends))
+            size += len(images)
+            if max_bytes is not None and size > max_bytes:
+                full = True
+                _cancel(connection)
+    except HeadraceError as error:
+        if not full or error.code != "postgresql.copy_failed":
+            raise
+        connection.execute("ROLLBACK TO headrace")
+    return blocks, full
+
+
+def _cancel(connection: psycopg.Connection) -> None:
+    # Without it the rows come all the same, and are dropped here.
+    with contextlib.suppress(psycopg.Error):
+        connection.cancel_safe(timeout=_CANCEL_SECONDS)
+
+
+def row_bytes(connection: psycopg.Connection, tables: Sequence[int]) -> float | None:
+    """Bytes that a row of these tables (oids) takes on disk, TOAST included, by their statistics;
+    None: nobody counted them yet."""
+    row = connection.execute(_STATISTICS, (list(tables),)).fetchone()
+    if row is None or not row[0] or not row[1]:
+        return None
+    return float(row[0]) / float(row[1])
 
 
 def _condition(target: TableTarget) -> list[sql.Composable]:

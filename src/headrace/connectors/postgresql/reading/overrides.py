@@ -61,18 +61,18 @@ def copy_override(
 ) -> sql.Composed:
     """COPY … TO STDOUT of the statement's rows, in the table's columns and types; a column that
     it does not give is null."""
-    found = result_columns(connection, table, statement)
+    given = result_columns(connection, table, statement)
     parts: list[sql.Composable] = []
     for column in columns:
-        wanted = column.type.facts.oid, column.type.typmod
-        given = found.get(column.name)
+        declared = column.type.facts.oid, column.type.typmod
+        result = given.get(column.name)
         name = sql.Identifier("t", column.name)
-        if given is None:
+        if result is None:
             parts.append(sql.SQL("NULL"))
-        elif given == wanted:
+        elif result == declared:
             parts.append(name)
         else:
-            row = connection.execute("SELECT format_type(%s, %s)", wanted).fetchone()
+            row = connection.execute("SELECT format_type(%s, %s)", declared).fetchone()
             assert row is not None
             parts.append(sql.SQL("CAST({} AS {})").format(name, sql.SQL(row[0])))
     return sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(

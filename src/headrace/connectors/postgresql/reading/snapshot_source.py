@@ -9,6 +9,7 @@ from dataclasses import replace
 import psycopg
 from psycopg import sql
 
+from headrace.connect.slices import Plan
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
@@ -38,7 +39,9 @@ from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery
+from headrace.snapshots.snapshot import Snapshot
 from headrace.snapshots.tables import Leaf, SnapshotTable
+from headrace.streaming.facts import EventSettings
 
 log = logging.getLogger(__name__)
 
@@ -258,3 +261,19 @@ class PostgresSnapshotSource:
         if self._locks is not None:
             self._locks.close()
             self._locks = None
+
+
+PostgresSnapshot = Snapshot[PostgresPosition, Keeper]
+
+
+def open_snapshot(
+    config: PostgresConfig,
+    capture: Capture,
+    catalog: Catalog,
+    plan: Plan,
+    check: Callable[[], None],
+    settings: EventSettings,
+) -> PostgresSnapshot:
+    """A snapshot to begin or to go on with. `check` is called while it waits, and may raise."""
+    source = PostgresSnapshotSource(config, capture, catalog, check)
+    return Snapshot(config, source, plan, settings)

@@ -15,6 +15,7 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.reading.keeper import Keeper
+from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshot, open_snapshot
 from headrace.connectors.postgresql.replication.publication import (
     drop_publication,
     ensure_publication,
@@ -27,7 +28,6 @@ from headrace.connectors.postgresql.replication.slot import (
     system_identifier,
     wait_until_free,
 )
-from headrace.connectors.postgresql.snapshot import PostgresSnapshot, open_snapshot
 from headrace.connectors.postgresql.source import PostgresSettings
 from headrace.connectors.postgresql.starting.readiness import Readiness
 from headrace.connectors.waiting import Waiting
