@@ -44,7 +44,8 @@ def write_filtered(database: Database, megabytes: int, transactions: int = 1) ->
 
 
 def streaming_of(reader: Reader) -> Streaming:
-    streaming = reader.open()._streaming  # type: ignore[attr-defined]
+    stream = reader.open()._stream  # type: ignore[attr-defined]
+    streaming = stream if isinstance(stream, Streaming) else stream.streaming
     assert isinstance(streaming, Streaming)
     return streaming
 
