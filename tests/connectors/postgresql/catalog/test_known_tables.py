@@ -35,8 +35,8 @@ def test_ids_of_the_log_are_compared_across_wrap_arounds(
 
 
 def reading(snapshot: str) -> CatalogReading:
-    table = CatalogTable("public", "t", (), ("id",), oid=7)
-    return CatalogReading(snapshot, {7: table}, {23: TypeFacts(23, "int4")})
+    table = CatalogTable("public", "t", (), ("id",), id=7)
+    return CatalogReading({7: table}, {23: TypeFacts(23, "int4")}, snapshot)
 
 
 class OneReading:

@@ -39,7 +39,7 @@ def check_publication(checked: Checked) -> None:
         [] if for_all else unpublished(checked.tables, published, checked.catalog.partition_roots())
     )
     if absent and mode == "filtered":
-        foreign = [t for t in absent if not checked.rights[t.oid].owned]
+        foreign = [t for t in absent if not checked.rights[t.id].owned]
         if not owned or foreign:
             checked.findings.add(
                 "postgresql.publication_privilege",
@@ -130,7 +130,7 @@ def _check_creation(checked: Checked, name: str, mode: str) -> None:
         " pg_roles r WHERE (r.rolsuper OR r.rolname = 'rds_superuser')"
         " AND pg_has_role(r.oid, 'MEMBER'))"
     )[0]
-    foreign = [t for t in checked.tables if not checked.rights[t.oid].owned]
+    foreign = [t for t in checked.tables if not checked.rights[t.id].owned]
     allowed = creates and (superuser or mode == "no_tables" or (mode == "filtered" and not foreign))
     if not allowed:
         checked.findings.add(

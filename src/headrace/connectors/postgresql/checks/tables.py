@@ -41,20 +41,20 @@ def no_privilege(config: PostgresConfig, table: CatalogTable) -> HeadraceError:
 
 
 def check_rights(checked: Checked) -> None:
-    rows = checked.rows(_RIGHTS, ([t.oid for t in checked.tables],))
+    rows = checked.rows(_RIGHTS, ([t.id for t in checked.tables],))
     checked.rights = {
         row[0]: Rights(row[1], row[2], row[3], tuple(row[4] or ()), tuple(row[5] or ()))
         for row in rows
     }
     # A table may have been dropped since; it is left out from here on.
-    checked.tables = [t for t in checked.tables if t.oid in checked.rights]
-    hidden = [t for t in checked.tables if not checked.rights[t.oid].readable]
+    checked.tables = [t for t in checked.tables if t.id in checked.rights]
+    hidden = [t for t in checked.tables if not checked.rights[t.id].readable]
     for table in hidden:
         checked.findings.add_error(no_privilege(checked.config, table))
     if checked.tables and not hidden:
         checked.findings.add("postgresql.select", "ok", "Every captured table may be read")
     for table in checked.tables:
-        if checked.rights[table.oid].row_security:
+        if checked.rights[table.id].row_security:
             checked.findings.add(
                 "postgresql.row_security",
                 "warning",
@@ -67,7 +67,7 @@ def check_rights(checked: Checked) -> None:
 def check_identities(checked: Checked) -> None:
     unidentified, partial, full = [], [], []
     for table in [_with_identity_set(checked, table) for table in checked.tables]:
-        rights = checked.rights[table.oid]
+        rights = checked.rights[table.id]
         if table.identity == "f":
             full.append(table)
             continue
@@ -115,9 +115,9 @@ def _with_identity_set(checked: Checked, table: CatalogTable) -> CatalogTable:
     wanted = rules_for(checked.config.replica_identity_autoset_values, table.name)
     if len(wanted) != 1 or wanted[0].letter == table.identity:
         return table
-    if wanted[0].index is None and checked.rights[table.oid].owned:
+    if wanted[0].index is None and checked.rights[table.id].owned:
         return replace(table, identity=wanted[0].letter)
-    if not checked.rights[table.oid].owned:
+    if not checked.rights[table.id].owned:
         name = checked.quoted(table.schema, table.table)
         checked.findings.add(
             "postgresql.identity_not_owned",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 import psycopg
@@ -25,11 +24,10 @@ from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
-from headrace.relational.events import RelationFacts
+from headrace.relational.chunk_targets import TableTarget as ChunkTarget
 from headrace.signals.progress import Key
 from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.source import KeyRange, Skipped
-from headrace.streaming.key_columns import KeyRendering
 from headrace.streaming.key_hashes import key_hashes
 
 _TIME_IS_OVER = "57014"
@@ -40,27 +38,7 @@ FROM pg_catalog.pg_class WHERE oid = ANY(%s) AND relkind = 'r'
 """
 
 
-@dataclass(frozen=True)
-class TableTarget:
-    """A table that can be read in chunks: by which columns, and under which condition. See
-    `snapshots.incremental.source.Target`."""
-
-    table: CatalogTable
-    facts: RelationFacts
-    key: tuple[str, ...]
-    nullable: tuple[bool, ...]
-    condition: str | None
-    rendering: KeyRendering
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """Schema and table."""
-        return self.table.schema, self.table.table
-
-    @property
-    def parts(self) -> frozenset[int]:
-        """The oids of the table and its partitions."""
-        return frozenset((self.table.oid, *(leaf.id for leaf in self.table.leaves)))
+TableTarget = ChunkTarget[CatalogTable]
 
 
 @contextmanager
@@ -96,7 +74,7 @@ def limit_time(connection: psycopg.Connection, config: PostgresConfig, target: T
 def largest_key(connection: psycopg.Connection, target: TableTarget) -> Key | None:
     """None: no row is there."""
     statement = maximum_statement(
-        target.name, target.key, _condition(target), only=not target.table.partitioned
+        target.table.path, target.key, _condition(target), only=not target.table.partitioned
     )
     row = connection.execute(statement).fetchone()
     return None if row is None else tuple(row)
@@ -110,7 +88,7 @@ def split(
     bounds: list[Key] = []
     if count > 1:
         statement = bounds_statement(
-            target.name,
+            target.table.path,
             target.key,
             [*_bounds(whole), *_condition(target)],
             only=not target.table.partitioned,
@@ -128,7 +106,7 @@ def read_range(connection: psycopg.Connection, keys: KeyRange[TableTarget]) -> C
     """The rows in the order of the key; in a savepoint that `problems` made."""
     target = keys.target
     statement = chunk_statement(
-        target.name,
+        target.table.path,
         [column.name for column in target.facts.columns],
         target.key,
         [*_bounds(keys), *_condition(target)],

@@ -62,8 +62,8 @@ class Readiness:
 
     def _read(self) -> tuple[CatalogReading, list[CatalogTable]]:
         captured = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
-        reading = self._catalog.read([table.oid for table in captured])
-        described = (reading.describe(table.oid) for table in captured)
+        reading = self._catalog.read([table.id for table in captured])
+        described = (reading.describe(table.id) for table in captured)
         return reading, [table for table in described if table is not None]
 
     def reading_now(self) -> CatalogReading:
@@ -124,11 +124,11 @@ class Readiness:
         rows = connection.execute(
             "SELECT c.oid FROM pg_class c WHERE c.oid = ANY (%s::oid[])"
             " AND NOT has_table_privilege(c.oid, 'SELECT')",
-            ([table.oid for table in tables],),
+            ([table.id for table in tables],),
         ).fetchall()
         hidden = {row[0] for row in rows}
         for table in tables:
-            if table.oid in hidden:
+            if table.id in hidden:
                 raise no_privilege(self._config, table)
 
     def _check_names(self, tables: list[CatalogTable]) -> None:
