@@ -34,6 +34,7 @@ from headrace.debezium.transactions import MESSAGES
 from headrace.signals.channels import has_channels
 from headrace.signals.collection import Watermarks
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
+from headrace.streaming import row_kernel
 from headrace.streaming.counts import TransactionCounts
 from headrace.streaming.ranges import Limit
 from headrace.streaming.streaming import Streaming, StreamOptions
@@ -212,8 +213,8 @@ class Log:
 def _row_options(config: PostgresConfig) -> int:
     skipped = config.skipped_operations
     return (
-        (decoder.TOMBSTONES if config.tombstones_on_delete else 0)
-        | (decoder.SKIP_CREATE if "c" in skipped else 0)
-        | (decoder.SKIP_UPDATE if "u" in skipped else 0)
-        | (decoder.SKIP_DELETE if "d" in skipped else 0)
+        (row_kernel.TOMBSTONES if config.tombstones_on_delete else 0)
+        | (row_kernel.SKIP_CREATE if "c" in skipped else 0)
+        | (row_kernel.SKIP_UPDATE if "u" in skipped else 0)
+        | (row_kernel.SKIP_DELETE if "d" in skipped else 0)
     )
