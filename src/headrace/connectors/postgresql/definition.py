@@ -29,7 +29,6 @@ class PostgresDefinition:
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.postgresql.reading.copy_text": ("image_bound", "transcode_rows"),
         "headrace.connectors.postgresql.replication.pgoutput": ("index_frames",),
-        "headrace.streaming.row_kernel": ("open_transaction",),
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.postgresql.reading.snapshot_reader",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import psycopg
-from psycopg import sql
 
 from headrace.connect.slices import Plan
 from headrace.connectors.postgresql.capture import Capture
@@ -22,13 +21,13 @@ from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
     copy_statement,
-    count_statement,
     cut_of,
     next_bound,
     number_of_rows,
     query_is_empty,
     tables_with_rows,
 )
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.reading.filtered_rows import DIALECT, check_filter
 from headrace.connectors.postgresql.reading.keeper import Keeper, position_of, renew
 from headrace.connectors.postgresql.reading.locks import TableLocks
@@ -163,7 +162,7 @@ class PostgresSnapshotSource(SnapshotTables[CatalogTable]):
 
     def _count_statement(self, leaves: Sequence[Leaf], condition: str | None) -> str:
         names = [(leaf.schema, leaf.name) for leaf in leaves]
-        return count_statement(names, condition).as_string(self._connection)
+        return SQL.count(names, condition)
 
     def _statement(
         self,
@@ -176,9 +175,8 @@ class PostgresSnapshotSource(SnapshotTables[CatalogTable]):
         connection, path = self._connection, (leaf.schema, leaf.name)
         names = [column.name for column in facts.columns]
         if chunk.kind is not Cut.WHOLE:
-            copy = copy_statement(path, names, table.key, chunk, condition)
-            return copy.as_string(connection)
-        whole = sql.SQL("SELECT * FROM {}").format(sql.Identifier(*path)).as_string(connection)
+            return copy_statement(path, names, table.key, chunk, condition)
+        whole = f"SELECT * FROM {SQL.dialect.quoted(*path)}"
         statement = self._overrides.statements.get(table.name, whole)
         columns = {column.name: column for column in table.columns}
         with settings_of_users(connection):
