@@ -13,6 +13,7 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
+from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.relational.catalog import StoredTable, TableReading
 from headrace.relational.table import Column
 from headrace.snapshots.tables import Leaf
@@ -113,6 +114,10 @@ class CatalogReading(TableReading[CatalogTable]):
 
     types: Mapping[int, TypeFacts]
     snapshot: str
+
+    def sees(self, xid: int) -> bool:
+        """Whether it is as of a moment behind a transaction of the log."""
+        return VisibleTransactions(self.snapshot).sees(xid)
 
     def type_facts(self, oid: int) -> TypeFacts:
         """A type."""

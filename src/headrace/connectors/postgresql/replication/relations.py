@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.messages import MessageFacts
-from headrace.connectors.postgresql.replication.known_tables import KnownTables
+from headrace.connectors.postgresql.replication.known_tables import LoggedTables
 from headrace.connectors.postgresql.replication.logged_table import logged_table
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.relational.events import RelationFacts
@@ -26,7 +26,7 @@ class Relations(RelationVersions):
     def __init__(
         self,
         capture: Capture,
-        tables: KnownTables,
+        tables: LoggedTables,
         server: str,
         *,
         compared: EventSettings | None = None,

@@ -17,7 +17,7 @@ from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosi
 from headrace.connectors.postgresql.reading.chunk_source import PostgresChunkSource
 from headrace.connectors.postgresql.reading.row_queries import row_lookup
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.connectors.postgresql.replication.known_tables import KnownTables
+from headrace.connectors.postgresql.replication.known_tables import LoggedTables
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
     ReaderOptions,
@@ -50,7 +50,7 @@ class LogStream:
     def __init__(
         self,
         streaming: Streaming[PostgresPosition],
-        tables: KnownTables,
+        tables: LoggedTables,
         xmin: SlotXmin,
         settings: PostgresSettings,
     ) -> None:
@@ -119,7 +119,7 @@ class Log:
         decoder.load_kernel()
         sender_timeout_ms = self._await_slot(start)
         compared = self.settings if config.skip_messages_without_change else None
-        tables = KnownTables(Catalog(config), self.readiness.reading_now())
+        tables = LoggedTables(Catalog(config), self.readiness.reading_now())
         relations = Relations(self.capture, tables, config.topic_prefix, compared=compared)
         counts, signals = self._counts(), self._signals(greets=greets)
         reader = PgoutputReader(
