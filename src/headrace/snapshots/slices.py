@@ -80,7 +80,7 @@ class SnapshotPlace:
         entry["commit_ms"] = self.taken_us // 1000
         entry["commit_ns"] = self.taken_us * 1000
         entry["last_commit"] = NULL if self.last_commit is None else self.last_commit
-        entry["final_lsn"] = self.position
+        entry["position"] = self.position
         entry["xmin"] = NULL
         return entry
 
@@ -143,7 +143,7 @@ class ChunkSlice:
         rows = np.zeros(len(offsets) - 1, ROW)
         rows["new"] = offsets[:-1]
         rows["size"] = offsets[1:] - offsets[:-1]
-        rows["position"] = rows["lsn"] = self.place.position
+        rows["position"] = rows["place"] = self.place.position
         rows["kind"], rows["ordinal"] = self.place.kind, chunk.ordinal
         rows["part"] = np.arange(part, part + len(rows))
         rows["operation"] = ord("r")

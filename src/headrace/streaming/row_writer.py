@@ -36,7 +36,7 @@ def add_record(
     row["new"] = record.image
     row["position_high"] = state[row_kernel.POSITION_HIGH]
     row["position"] = state[row_kernel.POSITION_LOW]
-    row["lsn"] = record.place
+    row["place"] = record.place
     row["ordinal"] = state[row_kernel.ORDINAL]
     row["part"] = record.part
     row["hash"] = np.int64(topic_hash).view(np.uint64)

@@ -97,7 +97,7 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
             start = int(row["new"]) - segment.start
             assert segment.array[start : start + int(row["size"])].tobytes() == image
             assert entries[row["transaction"]]["xid"] == NULL
-            assert entries[row["transaction"]]["final_lsn"] == where[0]
+            assert entries[row["transaction"]]["position"] == where[0]
         else:
             assert row["new"] == 11
             assert entries[row["transaction"]]["xid"] in (1, 2)

@@ -233,7 +233,7 @@ class PostgresDatabase:
 
 def _source_position(row: np.void | None) -> dict[str, int | None]:
     """SourceEventPosition of the last row."""
-    return {"lsn": None if row is None else int(row["lsn"]), "xmin": None}
+    return {"lsn": None if row is None else int(row["place"]), "xmin": None}
 
 
 def _event_settings(config: PostgresConfig, capture: Capture) -> PostgresSettings:

@@ -136,7 +136,7 @@ def _rows(insert: Insert, count: int) -> np.ndarray:
     rows = np.zeros(count, ROW)
     rows["position"], rows["kind"], rows["ordinal"] = position, kind, ordinal
     rows["part"] = np.arange(part, part + count)
-    rows["lsn"] = insert.shown
+    rows["place"] = insert.shown
     return rows
 
 
@@ -148,7 +148,7 @@ def transaction_of(insert: Insert) -> np.ndarray:
     entry["commit_ms"] = insert.time_us // 1000
     entry["commit_ns"] = insert.time_us * 1000
     entry["last_commit"] = NULL if insert.last_commit is None else insert.last_commit
-    entry["final_lsn"] = insert.at[0]
+    entry["position"] = insert.at[0]
     return entry
 
 

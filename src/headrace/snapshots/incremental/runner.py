@@ -261,7 +261,7 @@ class IncrementalSnapshots(Generic[P]):
         """Before a row of the log."""
         entry = passage.transactions[row["transaction"]]
         last = None if entry["last_commit"] == NULL else int(entry["last_commit"])
-        position, ordinal, shown = int(row["position"]), int(row["ordinal"]), int(row["lsn"])
+        position, ordinal, shown = int(row["position"]), int(row["ordinal"]), int(row["place"])
         if ordinal == 0:
             at = (position, int(RowKind.OUTSIDE), _BEFORE_TRANSACTION)
             part = 0
