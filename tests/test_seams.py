@@ -8,7 +8,7 @@ from pathlib import Path
 import headrace
 
 SOURCES = Path(headrace.__file__).parent
-REASONS = SOURCES.parents[1] / "docs" / "seams.md"
+REASONS = SOURCES.parents[1] / "docs" / "architecture.md"
 NAMES = re.compile(r"postgres|pgoutput|lsn|\bslot\b|mongo|oracle|db2", re.IGNORECASE)
 MOST = 25
 
