@@ -16,15 +16,14 @@ _FIRST_ENTRIES = 256
 @kernel
 def find_number(table, mask, identity):
     """The number of an id in the memory of an IdTable, or -1."""
-    slot = wrapping_multiply(identity, _SPREAD) & mask
+    entry = wrapping_multiply(identity, _SPREAD) & mask
     while True:
-        entry = table + 16 * slot
-        candidate = load64(entry)
+        candidate = load64(table + 16 * entry)
         if candidate == identity:
-            return load64(entry + 8)
+            return load64(table + 16 * entry + 8)
         if candidate < 0:
             return -1
-        slot = (slot + 1) & mask
+        entry = (entry + 1) & mask
 
 
 class IdTable:
@@ -50,7 +49,7 @@ class IdTable:
         self._enter(identity, number)
 
     def _enter(self, identity: int, number: int) -> None:
-        slot = (identity * _SPREAD) & self.mask
-        while self.memory[2 * slot] not in (-1, identity):
-            slot = (slot + 1) & self.mask
-        self.memory[2 * slot : 2 * slot + 2] = (identity, number)
+        entry = (identity * _SPREAD) & self.mask
+        while self.memory[2 * entry] not in (-1, identity):
+            entry = (entry + 1) & self.mask
+        self.memory[2 * entry : 2 * entry + 2] = (identity, number)
