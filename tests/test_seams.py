@@ -27,7 +27,8 @@ def naming_lines() -> list[tuple[str, str]]:
 
 def listed_lines() -> list[tuple[str, str]]:
     """The same of the table in the documentation, whose third column is the reason."""
-    rows = re.findall(r"^\| `([^`]+)` \| ``? ?(.+?) ?``? \| [^|]+ \|$", REASONS.read_text(), re.M)
+    _, table = REASONS.read_text().split("| File | Line | Reason |")
+    rows = re.findall(r"^\| `([^`]+)` \| ``? ?(.+?) ?``? \| [^|]+ \|$", table, re.M)
     return [(file, text.replace(r"\|", "|")) for file, text in rows]
 
 
