@@ -12,9 +12,10 @@ import psycopg
 
 from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
-from headrace.connectors.engine import Engine, EngineOptions
-from headrace.connectors.heartbeats import Heartbeats
+from headrace.connectors.engine import Engine
+from headrace.connectors.log_stream import LogStream
 from headrace.connectors.metrics import StreamingMetrics
+from headrace.connectors.opening import open_engine, plan_of
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
@@ -38,7 +39,7 @@ from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.starting.beginning import Beginning
-from headrace.connectors.postgresql.starting.log_stream import Log, LogStream
+from headrace.connectors.postgresql.starting.log_stream import Log
 from headrace.connectors.postgresql.starting.readiness import Readiness, check_system
 from headrace.connectors.postgresql.starting.stored_position import StoredPosition
 from headrace.connectors.source import Lost, OpenSnapshot
@@ -185,7 +186,7 @@ class PostgresDatabase:
         """See Source."""
         return self._beginning.snapshot()
 
-    def stream(self, start: PostgresOffset, *, greets: bool) -> LogStream:
+    def stream(self, start: PostgresOffset, *, greets: bool) -> LogStream[PostgresPosition]:
         """Waits for the slot, and reads from it."""
         return self._log.open(start, greets=greets)
 
@@ -256,17 +257,6 @@ def open_connector(
 ) -> Engine[PostgresPosition]:
     """A connector for one slot; see ConnectorDefinition.open."""
     waiting = Waiting(orphaned)
-    plan = Plan(config.headrace_slices or cores, str(config.headrace_slice_order))
-    database = PostgresDatabase(config, plan, waiting, inline=inline)
-    options = EngineOptions(
-        max_retries=config.errors_max_retries,
-        retry_seconds=config.retriable_restart_connector_wait_ms / 1000,
-        streaming_delay_seconds=config.streaming_delay_ms / 1000,
-    )
-    heartbeats = None
-    if config.heartbeat_interval_ms:
-        query = database.heartbeat_query
-        heartbeats = Heartbeats(
-            config.heartbeat_interval_ms / 1000, None if query is None else query.run
-        )
-    return Engine(database, options, waiting, heartbeats)
+    database = PostgresDatabase(config, plan_of(config, cores), waiting, inline=inline)
+    query = database.heartbeat_query
+    return open_engine(database, config, waiting, None if query is None else query.run)
