@@ -25,7 +25,7 @@ from headrace.connectors.postgresql.reading.key_ranges import (
 )
 from headrace.connectors.postgresql.visibility import DeliveredTransactions, VisibleTransactions
 from headrace.errors import HeadraceError
-from headrace.relational.chunk_targets import ChunkTargets
+from headrace.relational.reading.chunk_targets import ChunkTargets
 from headrace.signals.progress import Key, Pending
 from headrace.snapshots.incremental.lanes import Lanes
 from headrace.snapshots.incremental.rows import ChunkRows

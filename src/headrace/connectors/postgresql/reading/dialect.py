@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from psycopg import sql
 
-from headrace.relational.chunk_sql import ChunkSql, Path
+from headrace.relational.reading.chunk_sql import ChunkSql, Path
 
 
 class PostgresDialect:
-    """See `headrace.relational.chunk_sql.Dialect`."""
+    """See `headrace.relational.reading.chunk_sql.Dialect`."""
 
     def quoted(self, *names: str) -> str:
         """See Dialect."""

@@ -18,7 +18,7 @@ from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
-from headrace.relational.chunk_targets import TableTarget as ChunkTarget
+from headrace.relational.reading.chunk_targets import TableTarget as ChunkTarget
 from headrace.signals.progress import Key
 from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.source import KeyRange, Skipped

@@ -37,7 +37,7 @@ from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import PROPERTY
-from headrace.relational.snapshot_tables import SnapshotTables
+from headrace.relational.reading.snapshot_tables import SnapshotTables
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.snapshot import Snapshot
 from headrace.snapshots.tables import Leaf, SnapshotTable

@@ -10,9 +10,9 @@ from typing import Generic
 from headrace.config.properties.relational import RelationalConfig
 from headrace.relational.capture import TableCapture
 from headrace.relational.catalog import T, TableCatalog, TableReading
-from headrace.relational.chunk_targets import needed
 from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import Overrides
+from headrace.relational.reading.chunk_targets import needed
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from headrace.relational.chunk_targets import TableTarget
-from headrace.relational.key_order import KeyColumn, is_beyond
+from headrace.relational.reading.chunk_targets import TableTarget
+from headrace.relational.reading.key_order import KeyColumn, is_beyond
 from headrace.signals.progress import Key
 from headrace.snapshots.incremental.source import KeyRange
 
