@@ -17,6 +17,7 @@ from headrace.connectors.states import TRANSITIONS, Event, State
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
+from headrace.signals.progress import SignalProgress
 from headrace.snapshots.planner import AttemptOver
 
 log = logging.getLogger(__name__)
@@ -262,14 +263,22 @@ class Engine(Generic[P]):
     def _next_range(self, after: Offset[P], seconds: float) -> Offset[P]:
         stream = self._opened_stream(after)
         if self._bounded:
-            if self._target is None:
-                self._target = self._source.log_end()
-            end = stream.poll(after, seconds, self._target)
+            end = self._next_bounded(stream, after, seconds)
             # Nothing new ends a bounded run: then no heartbeat may follow either.
             return end if end == after or not self._beats() else self._beat(end)
         due = float("inf") if self._heartbeats is None else self._heartbeats.remaining()
         end = stream.poll(after, min(seconds, due), None, moves=due <= seconds)
         return self._beat(end) if self._beats() else end
+
+    def _next_bounded(self, stream: OpenStream[P], after: Offset[P], seconds: float) -> Offset[P]:
+        """`after` itself from the place on at which the log ended when this was called first,
+        whatever has come meanwhile, unless signals are being heeded."""
+        if self._target is None:
+            self._target = self._source.log_end()
+        end = stream.poll(after, seconds, self._target)
+        position = after.position
+        is_behind = position.transaction is None and position.committed >= self._target
+        return end if not is_behind or _signals_go_on(after, end) else after
 
     def _beats(self) -> bool:
         return self._heartbeats is not None and self._heartbeats.remaining() == 0
@@ -367,3 +376,11 @@ class Engine(Generic[P]):
         if source.ends_snapshot(error):
             self._close_snapshot()
         return self._options.retry_seconds
+
+
+def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:
+    """Whether a signal was heeded behind `after`, or asked for rows that are being read."""
+    before, progress = after.signals or SignalProgress(), end.signals or SignalProgress()
+    if progress.inserts or progress != replace(before, inserts=()):
+        return True
+    return progress.running and not progress.paused
