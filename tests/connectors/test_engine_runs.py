@@ -179,7 +179,8 @@ def test_a_bounded_run_heeds_signals_to_their_end() -> None:
     query = streaming()
     query.engine.bounded()
     running = SignalProgress(tables=(Pending("t", "id"),))
-    query.source.lines, query.source.signals = 1, {1: running, 2: running, 3: SignalProgress(file=1)}
+    ended = SignalProgress(file=1)
+    query.source.lines, query.source.signals = 1, {1: running, 2: running, 3: ended}
     assert query.poll().position == Line(1)
     query.source.lines = 9
     assert [query.poll().position for _ in range(5)] == [

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from headrace.connect.deadline import Deadline
 from headrace.connect.slices import Slice
 from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice
-from headrace.connectors.source import Lost, OpenSnapshot, OpenStream, Source
+from headrace.connectors.source import Lost, LostLog, OpenSnapshot, OpenStream, Source
 from headrace.connectors.states import TRANSITIONS, Event, State
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
@@ -187,11 +187,16 @@ class Engine(Generic[P]):
         self._close_stream()
         if lost.is_followed:
             log.warning("%s; it is followed (offset.mismatch.strategy)", lost.error.message)
-            return self._source.follow(after)
+            return self._answers().follow(after)
         log.warning("%s; a new snapshot begins (snapshot.mode)", lost.error.message)
         self._close_snapshot()
-        self._source.make_room(lost)
+        self._answers().make_room(lost)
         return self._begin(after.epoch + 1)
+
+    def _answers(self) -> LostLog[P]:
+        answers = self._source.lost_log
+        assert answers is not None, "only a source that answers says that its log is lost"
+        return answers
 
     def _begin(self, epoch: int) -> Offset[P]:
         return self._begun(*self._source.begin(epoch))
@@ -229,7 +234,7 @@ class Engine(Generic[P]):
             return after.after_snapshot()
         log.warning("the snapshot cannot go on with a later one: it starts again")
         self._take(Event.ATTEMPT_OVER)
-        self._source.make_room(None)
+        self._source.give_up_snapshot()
         return self._begin(after.epoch + 1)
 
     def _wait_to_stream(self, after: Offset[P], seconds: float) -> Offset[P] | None:
@@ -252,7 +257,8 @@ class Engine(Generic[P]):
         try:
             return self._next_range(after, seconds)
         except HeadraceError as error:
-            if not self._source.is_lost(error):
+            answers = self._source.lost_log
+            if answers is None or not answers.tells(error):
                 raise
             self._take(Event.POSITION_UNKNOWN)
             repaired = self._start(after)
@@ -337,7 +343,7 @@ class Engine(Generic[P]):
         if lost.is_followed:
             log.warning("%s; what the database still holds is read", lost.error.message)
             return False
-        self._source.keep_lost(lost)
+        self._answers().keep(lost)
         log.warning("%s; what was planned last is left to the new snapshot", lost.error.message)
         return True
 

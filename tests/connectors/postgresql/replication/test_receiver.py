@@ -29,6 +29,9 @@ class Tables:
     oids = np.array([0, 0, -1, -1], np.int64)
     key_texts = KeyScratch()
 
+    def close(self) -> None:
+        pass
+
 
 START = PostgresPosition(50)
 OPTIONS = ReaderOptions(0, skip_truncate=True, status_seconds=10)

@@ -107,6 +107,7 @@ class PgoutputReader:
         """See LogReader."""
         if self._stream is not None:
             self._stream.close()
+        self._relations.close()
 
     def acknowledge(self, place: int) -> None:
         """See LogReader."""

@@ -122,6 +122,10 @@ class Relations(RelationVersions):
         """By message.prefix.include.list and message.prefix.exclude.list."""
         return self._capture.takes_message(prefix)
 
+    def close(self) -> None:
+        """The catalogue is asked no more; never raises."""
+        self._tables.close()
+
     def _enter(self, oid: int, index: int) -> None:
         if 4 * len(self._by_oid) > len(self.oids):
             self.oids = np.full(2 * len(self.oids), -1, np.int64)

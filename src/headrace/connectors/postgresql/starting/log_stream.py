@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headrace.connect.slices import Plan, Slice
+from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
-from headrace.connectors.metrics import StreamState
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
@@ -24,7 +23,7 @@ from headrace.connectors.postgresql.replication.pgoutput_reader import (
 )
 from headrace.connectors.postgresql.replication.relations import Relations
 from headrace.connectors.postgresql.replication.slot import find_slot, wait_until_free
-from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin, write_xmin
+from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
 from headrace.connectors.postgresql.signal_table import SignalTable
 from headrace.connectors.postgresql.source import PostgresSettings
@@ -43,59 +42,6 @@ log = logging.getLogger(__name__)
 _DEFAULT_SENDER_TIMEOUT_MS = 60_000
 
 
-class LogStream:
-    """The open log; see headrace.connectors.source.OpenStream."""
-
-    def __init__(
-        self,
-        streaming: Streaming[PostgresPosition],
-        tables: KnownTables,
-        xmin: SlotXmin,
-        settings: PostgresSettings,
-    ) -> None:
-        self.streaming = streaming
-        self._tables, self._xmin, self._settings = tables, xmin, settings
-
-    @property
-    def start(self) -> PostgresOffset:
-        """See OpenStream."""
-        return self.streaming.start
-
-    def poll(
-        self, after: PostgresOffset, seconds: float, target: int | None, *, moves: bool = False
-    ) -> PostgresOffset:
-        """See OpenStream; the end says which xmin its records show."""
-        end = self.streaming.poll(after, seconds, target, moves=moves)
-        return self._xmin.shown(after, end)
-
-    def slices(self, start: PostgresOffset, end: PostgresOffset) -> list[Slice]:
-        """See OpenStream."""
-        return self.streaming.slices(start, end, self._settings)
-
-    def acknowledge(self, place: int) -> None:
-        """See OpenStream."""
-        self.streaming.acknowledge(place)
-
-    def head(self) -> int:
-        """See OpenStream."""
-        return self.streaming.server_position()
-
-    def state(self) -> StreamState:
-        """See OpenStream."""
-        streaming = self.streaming
-        return StreamState(
-            streaming.receiver.connected(),
-            streaming.filtered(),
-            *streaming.queue_bytes(),
-            streaming.oldest_unacknowledged(),
-        )
-
-    def close(self) -> None:
-        """See OpenStream."""
-        self.streaming.close()
-        self._tables.close()
-
-
 @dataclass(frozen=True)
 class Log:
     """What opens the log, again after each interruption. `inline`: slices carry their bytes;
@@ -112,7 +58,7 @@ class Log:
     orphaned: Callable[[], bool]
     inline: bool
 
-    def open(self, start: PostgresOffset, *, greets: bool) -> LogStream:
+    def open(self, start: PostgresOffset, *, greets: bool) -> Streaming[PostgresPosition]:
         """The log from `start` on, when nobody else uses the slot. Raises HeadraceError."""
         config = self.config
         decoder.load_kernel()
@@ -135,17 +81,17 @@ class Log:
         )
         if signals is not None:
             signals.truncates = reader.truncates
-        streaming = Streaming(
+        return Streaming(
             reader,
             relations,
             start,
+            self.settings,
             self._stream_options(),
             metrics=self.metrics.streaming,
             inserter=signals,
             counts=counts,
-            finish=write_xmin,
+            marks=self.xmin,
         )
-        return LogStream(streaming, tables, self.xmin, self.settings)
 
     def _await_slot(self, start: PostgresOffset) -> int:
         """Waits for the slot, and looks at it once more; the server's wal_sender_timeout in ms."""
