@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
+from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.deadline import Deadline
 from headrace.connect.slices import Slice
 from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice
@@ -34,6 +35,15 @@ class EngineOptions:
     max_retries: int
     retry_seconds: float
     streaming_delay_seconds: float
+
+    @staticmethod
+    def of(config: ConnectorConfig) -> EngineOptions:
+        """Taken from a configuration."""
+        return EngineOptions(
+            max_retries=config.errors_max_retries,
+            retry_seconds=config.retriable_restart_connector_wait_ms / 1000,
+            streaming_delay_seconds=config.streaming_delay_ms / 1000,
+        )
 
 
 class Engine(Generic[P]):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol
+from typing import Any, Generic, Protocol
 
 import numpy as np
 
+from headrace.config.properties.execution import ExecutionConfig
 from headrace.connect.slices import Plan, Slice
 from headrace.offsets.offset import Offset, P
 from headrace.spool.segment import SEGMENT_BYTES, Segment
@@ -53,6 +54,20 @@ class StreamOptions:
     acknowledges: bool = True
     inline: bool = False
     lookup: Lookup | None = None
+
+    @staticmethod
+    def of(
+        config: ExecutionConfig, plan: Plan, orphaned: Callable[[], bool], **more: Any
+    ) -> StreamOptions:
+        """Taken from a configuration; `more` are the options that it has not."""
+        return StreamOptions(
+            Limit(config.headrace_range_max_bytes, config.headrace_range_max_rows),
+            plan,
+            spool_bytes=config.headrace_spool_max_bytes,
+            acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
+            orphaned=orphaned,
+            **more,
+        )
 
     def range_limit(self) -> Limit:
         """The limit of one range, with a number of rows, and such that its slices can be sent."""

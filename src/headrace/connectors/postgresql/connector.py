@@ -251,15 +251,6 @@ def open_connector(
     waiting = Waiting(orphaned)
     plan = Plan(config.headrace_slices or cores, str(config.headrace_slice_order))
     database = PostgresDatabase(config, plan, waiting, inline=inline)
-    options = EngineOptions(
-        max_retries=config.errors_max_retries,
-        retry_seconds=config.retriable_restart_connector_wait_ms / 1000,
-        streaming_delay_seconds=config.streaming_delay_ms / 1000,
-    )
-    heartbeats = None
-    if config.heartbeat_interval_ms:
-        query = database.heartbeat_query
-        heartbeats = Heartbeats(
-            config.heartbeat_interval_ms / 1000, None if query is None else query.run
-        )
-    return Engine(database, options, waiting, heartbeats)
+    query = database.heartbeat_query
+    heartbeats = Heartbeats.of(config, None if query is None else query.run)
+    return Engine(database, EngineOptions.of(config), waiting, heartbeats)

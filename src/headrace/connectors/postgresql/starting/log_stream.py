@@ -34,7 +34,6 @@ from headrace.signals.channels import has_channels
 from headrace.signals.collection import Watermarks
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
 from headrace.streaming.counts import TransactionCounts
-from headrace.streaming.ranges import Limit
 from headrace.streaming.streaming import Streaming, StreamOptions
 
 log = logging.getLogger(__name__)
@@ -123,12 +122,10 @@ class Log:
 
     def _stream_options(self) -> StreamOptions:
         config = self.config
-        return StreamOptions(
-            Limit(config.headrace_range_max_bytes, config.headrace_range_max_rows),
+        return StreamOptions.of(
+            config,
             self.plan,
-            spool_bytes=config.headrace_spool_max_bytes,
-            acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
-            orphaned=self.orphaned,
+            self.orphaned,
             acknowledges=config.acknowledges(),
             inline=self.inline,
             lookup=row_lookup(config) if config.post_processors else None,
