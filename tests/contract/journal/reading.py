@@ -53,7 +53,8 @@ class State:
     def images(self, collection: int, chosen: slice) -> _Images:
         images = list(self.journal.rows(collection, self.upto).values())[chosen]
         offsets = np.cumsum([0, *map(len, images)], dtype=np.int64)
-        return np.frombuffer(b"".join(images) + bytes(PADDING), np.uint8), offsets
+        padded = np.frombuffer(b"".join(images) + bytes(PADDING), np.uint8)
+        return padded[: offsets[-1]], offsets
 
     @contextlib.contextmanager
     def open(self) -> Iterator[State]:
