@@ -8,7 +8,7 @@ from pathlib import Path
 import headrace
 
 SOURCES = Path(headrace.__file__).parent
-REASONS = SOURCES.parents[1] / "docs" / "seams.md"
+REASONS = SOURCES.parents[1] / "docs" / "architecture.md"
 NAMES = re.compile(r"postgres|pgoutput|lsn|\bslot\b|mongo|oracle|db2", re.IGNORECASE)
 MOST = 25
 
@@ -27,7 +27,8 @@ def naming_lines() -> list[tuple[str, str]]:
 
 def listed_lines() -> list[tuple[str, str]]:
     """The same of the table in the documentation, whose third column is the reason."""
-    rows = re.findall(r"^\| `([^`]+)` \| ``? ?(.+?) ?``? \| [^|]+ \|$", REASONS.read_text(), re.M)
+    table = REASONS.read_text().split("| File | Line | Reason |")[1]
+    rows = re.findall(r"^\| `([^`]+)` \| ``? ?(.+?) ?``? \| [^|]+ \|$", table, re.M)
     return [(file, text.replace(r"\|", "|")) for file, text in rows]
 
 

@@ -351,7 +351,7 @@ class Reference:
             words = self.words
             self.rows.append(
                 (
-                    *images, 0, words[decoder.FINAL_LSN], 0, lsn, words[decoder.ORDINAL], part,
+                    *images, 0, 0, words[decoder.FINAL_LSN], lsn, words[decoder.ORDINAL], part,
                     value, size, words[decoder.TRANSACTION_ROW], oid, ord(kind), 2, 0, flags, 0,
                 )
             )  # fmt: skip
