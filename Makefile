@@ -3,7 +3,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 SPARK ?=
 # `make test SPARK=4.3.0` and `make test PYTHON=python3.12` have environments of their own.
-OTHER_PYTHON := $(if $(filter command environment,$(firstword $(origin PYTHON))),-$(notdir $(PYTHON)))
+OTHER_PYTHON := $(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(PYTHON)))
 VARIANT := $(if $(SPARK),-spark-$(SPARK))$(OTHER_PYTHON)
 VENV := .venv$(if $(filter test chaos,$(MAKECMDGOALS)),$(VARIANT))
 BIN := $(VENV)/bin

@@ -27,7 +27,7 @@ def naming_lines() -> list[tuple[str, str]]:
 
 def listed_lines() -> list[tuple[str, str]]:
     """The same of the table in the documentation, whose third column is the reason."""
-    _, table = REASONS.read_text().split("| File | Line | Reason |")
+    table = REASONS.read_text().split("| File | Line | Reason |")[1]
     rows = re.findall(r"^\| `([^`]+)` \| ``? ?(.+?) ?``? \| [^|]+ \|$", table, re.M)
     return [(file, text.replace(r"\|", "|")) for file, text in rows]
 

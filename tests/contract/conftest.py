@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from headrace.connectors import registry
 from tests.contract.journal.subject import JournalSubject
 from tests.contract.subject import Subject
 from tests.contract.subjects.postgresql import PostgresSubject
 from tests.servers.postgresql import Database
 
-# The journal is found as somebody else's package would be: by its entry point.
-sys.path.append(str(Path(__file__).parent / "journal" / "installed"))
+_INSTALLED = Path(__file__).parent / "journal" / "installed"
 
 
 def _postgresql(request: pytest.FixtureRequest) -> Subject:
@@ -23,8 +22,18 @@ def _postgresql(request: pytest.FixtureRequest) -> Subject:
 
 
 def _journal(request: pytest.FixtureRequest) -> Subject:
+    request.getfixturevalue("journal_is_installed")
     folder: Path = request.getfixturevalue("tmp_path")
     return JournalSubject(folder)
+
+
+@pytest.fixture
+def journal_is_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The journal is found as somebody else's package would be: by its entry point."""
+    monkeypatch.syspath_prepend(_INSTALLED)
+    registry.forget_added()
+    yield
+    registry.forget_added()
 
 
 _SUBJECTS: dict[str, Callable[[pytest.FixtureRequest], Subject]] = {

@@ -355,7 +355,7 @@ class Reference:
             words = self.words
             self.rows.append(
                 (
-                    *images, 0, words[decoder.FINAL_LSN], 0, lsn, words[row_kernel.ORDINAL], part,
+                    *images, 0, 0, words[decoder.FINAL_LSN], lsn, words[row_kernel.ORDINAL], part,
                     value, size, words[row_kernel.TRANSACTION_ROW], oid, ord(kind), 2, 0, flags, 0,
                 )
             )  # fmt: skip

@@ -31,7 +31,10 @@ def called_in(module: ModuleType) -> set[Dispatcher]:
         inner
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
-        and any(isinstance(d, ast.Name) and d.id == "kernel" for d in node.decorator_list)
+        and any(
+            isinstance(d, ast.Name) and d.id in ("kernel", "inlined_kernel")
+            for d in node.decorator_list
+        )
         for inner in ast.walk(node)
     }
     found = set()

@@ -131,7 +131,12 @@ def place_of(row: np.void) -> int:
 def put_place(rows: np.ndarray, place: int) -> None:
     """Give `rows` a place in the log, unsigned, at most 128 bits."""
     rows["position_high"] = np.uint64(place >> 64).view(np.int64)
-    rows["position"] = np.uint64(place & _HALF).view(np.int64)
+    rows["position"] = low_half(place)
+
+
+def low_half(place: int) -> np.int64:
+    """The lower 64 bits of a place in the log: all of it in most databases."""
+    return np.uint64(place & _HALF).view(np.int64)
 
 
 def are_before(rows: np.ndarray, place: int) -> np.ndarray:

@@ -216,3 +216,8 @@ def _added() -> tuple[ConnectorDefinition, ...]:
         except (ImportError, AttributeError) as error:
             log.warning("The connector %s (%s) is left out: %s", entry.name, entry.value, error)
     return tuple(added.values())
+
+
+def forget_added() -> None:
+    """Look for other packages' definitions again: what is installed has changed."""
+    _added.cache_clear()

@@ -37,7 +37,7 @@ class VisibleTransactions:
         """64-bit ids of the log's."""
         base = self.xmax & ~(_WRAP - 1)
         wide = base | (xids & (_WRAP - 1))
-        wide = np.where(wide > self.xmax + _WRAP // 2, wide - _WRAP, wide)
+        wide = np.where(wide >= self.xmax + _WRAP // 2, wide - _WRAP, wide)
         return np.asarray(np.where(wide < self.xmax - _WRAP // 2, wide + _WRAP, wide))
 
     def sees(self, xid: int) -> bool:

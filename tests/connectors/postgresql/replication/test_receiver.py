@@ -31,6 +31,9 @@ class Tables:
     oids = IdTable()
     key_texts = KeyScratch()
 
+    def close(self) -> None:
+        pass
+
 
 Tables.oids.put(0, 0)
 START = PostgresPosition(50)

@@ -44,7 +44,7 @@ def write_filtered(database: Database, megabytes: int, transactions: int = 1) ->
 
 
 def streaming_of(reader: Reader) -> Streaming:
-    streaming = reader.open()._streaming  # type: ignore[attr-defined]
+    streaming = reader.open()._stream  # type: ignore[attr-defined]
     assert isinstance(streaming, Streaming)
     return streaming
 

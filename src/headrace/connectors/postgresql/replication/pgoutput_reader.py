@@ -64,6 +64,7 @@ class PgoutputReader:
     """See headrace.streaming.reader.LogReader. Places are LSNs."""
 
     end_type = pgoutput.END
+    transaction_image = (0, 0)
 
     def __init__(
         self,
@@ -107,6 +108,7 @@ class PgoutputReader:
         """See LogReader."""
         if self._stream is not None:
             self._stream.close()
+        self._relations.close()
 
     def acknowledge(self, place: int) -> None:
         """See LogReader."""
@@ -155,8 +157,8 @@ class PgoutputReader:
             raise _broken(f"a message of {length - 1} bytes was announced")
         return length
 
-    def begin_segment(self) -> None:
-        """See LogReader."""
+    def begin_segment(self, _image: int, _size: int) -> None:
+        """See LogReader; transactions have no image."""
         begin_segment(self._state)
 
     def index(self, piece: Piece, publish: Publish, seconds: float) -> bool:

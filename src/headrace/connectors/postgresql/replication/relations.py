@@ -121,3 +121,7 @@ class Relations(RelationVersions):
     def captures_message(self, prefix: str) -> bool:
         """By message.prefix.include.list and message.prefix.exclude.list."""
         return self._capture.takes_message(prefix)
+
+    def close(self) -> None:
+        """The catalogue is asked no more; never raises."""
+        self._tables.close()

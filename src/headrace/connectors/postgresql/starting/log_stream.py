@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
-from headrace.connectors.log_stream import (
-    LogStream,
-    heeds_signals,
-    row_options,
-    stream_options,
-    transaction_counts,
-)
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
@@ -30,12 +23,13 @@ from headrace.connectors.postgresql.replication.pgoutput_reader import (
 )
 from headrace.connectors.postgresql.replication.relations import Relations
 from headrace.connectors.postgresql.replication.slot import find_slot, wait_until_free
-from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin, write_xmin
+from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
 from headrace.connectors.postgresql.signal_table import SignalTable
 from headrace.connectors.postgresql.source import PostgresSettings
 from headrace.connectors.postgresql.starting.readiness import Readiness
 from headrace.connectors.postgresql.starting.stored_position import StoredPosition
+from headrace.connectors.record_options import heeds_signals, row_options, transaction_counts
 from headrace.signals.collection import Watermarks
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
 from headrace.streaming.streaming import Streaming, StreamOptions
@@ -61,7 +55,7 @@ class Log:
     orphaned: Callable[[], bool]
     inline: bool
 
-    def open(self, start: PostgresOffset, *, greets: bool) -> LogStream[PostgresPosition]:
+    def open(self, start: PostgresOffset, *, greets: bool) -> Streaming[PostgresPosition]:
         """The log from `start` on, when nobody else uses the slot. Raises HeadraceError."""
         config = self.config
         decoder.load_kernel()
@@ -85,17 +79,17 @@ class Log:
         )
         if signals is not None:
             signals.truncates = reader.truncates
-        streaming = Streaming(
+        return Streaming(
             reader,
             relations,
             start,
+            self.settings,
             self._stream_options(),
             metrics=self.metrics.streaming,
             inserter=signals,
             counts=counts,
-            finish=write_xmin,
+            marks=self.xmin,
         )
-        return LogStream(streaming, self.settings, shown=self.xmin.shown, closed=tables.close)
 
     def _await_slot(self, start: PostgresOffset) -> int:
         """Waits for the slot, and looks at it once more; the server's wal_sender_timeout in ms."""
@@ -127,8 +121,11 @@ class Log:
 
     def _stream_options(self) -> StreamOptions:
         config = self.config
-        return replace(
-            stream_options(config, self.plan, self.orphaned, inline=self.inline),
+        return StreamOptions.of(
+            config,
+            self.plan,
+            self.orphaned,
+            inline=self.inline,
             acknowledges=config.acknowledges(),
             lookup=row_lookup(config) if config.post_processors else None,
         )
