@@ -53,6 +53,7 @@ class JournalDatabase(Source[JournalPosition]):
         self._options = StreamOptions.of(config, plan, waiting.orphaned, inline=inline)
         prefix = config.topic_prefix
         self._facts = [JournalFacts(f"{prefix}.{name}", name) for name in COLLECTIONS]
+        self._reading = RowChunks(self._journal, self._facts, self._rendering)
         metrics = StreamingMetrics(lambda _row: {})
         self._metrics = ConnectorMetrics(metrics, lambda: COLLECTIONS, lambda: None)
 
@@ -74,7 +75,7 @@ class JournalDatabase(Source[JournalPosition]):
         self._journal.check(0 if stored is None else stored.position.offset)
 
     def begin(self, epoch: int) -> tuple[JournalOffset, OpenSnapshot[JournalPosition] | None]:
-        state = State.now(self._journal)
+        state = self._reading.now()
         start = Offset(self._config.topic_prefix, JournalPosition(state.upto), epoch)
         if not SnapshotRule.of(self._config).at_first:
             return start, None
@@ -87,7 +88,7 @@ class JournalDatabase(Source[JournalPosition]):
             snapshot.resumed(stored.snapshot)
 
     def snapshot(self) -> Snapshot[JournalPosition, State]:
-        rows = SnapshotRows(self._journal, self._facts)
+        rows = SnapshotRows(self._reading)
         return Snapshot(self._config, rows, self._plan, self._settings)
 
     def stream(self, start: JournalOffset, *, greets: bool) -> Streaming[JournalPosition]:
@@ -107,9 +108,8 @@ class JournalDatabase(Source[JournalPosition]):
     def _signals(self, greets: bool) -> IncrementalSnapshots[JournalPosition] | None:
         if not has_channels(self._config):
             return None
-        rows = RowChunks(self._journal, self._facts, self._rendering)
         stream = SignalStream[JournalPosition](None, None, lambda _: None, hex, greets)
-        return IncrementalSnapshots(self._config, rows, stream, self._metrics.incremental)
+        return IncrementalSnapshots(self._config, self._reading, stream, self._metrics.incremental)
 
     def translate(self, error: Exception) -> HeadraceError | None:
         return self._journal.translate(error)

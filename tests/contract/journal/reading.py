@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,27 +31,45 @@ _Images = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class State:
+class Target:
+    """A collection: see headrace.snapshots.incremental.source.Target."""
+
+    number: int
+    facts: JournalFacts
+    key: tuple[str, ...] = ("id",)
+    parts: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class State(ChunkTransaction[Target]):
     """The rows as of an offset of the log: see HeldSnapshot, SnapshotReader, SnapshotRows,
     Visibility and ChunkTransaction."""
 
     journal: Journal
     upto: int
-    taken_us: int
+    time_us: int
+    rendering: KeyRendering
     transaction: int | None = None
 
-    @staticmethod
-    def now(journal: Journal) -> State:
-        return State(journal, journal.end(), time.time_ns() // 1000)
+    @property
+    def taken_us(self) -> int:
+        return self.time_us
 
     @property
     def visible(self) -> str:
         return str(self.upto)
 
+    @property
+    def visibility(self) -> State:
+        return self
+
+    def hides(self, rows: np.ndarray, _transactions: np.ndarray) -> np.ndarray:
+        return ~are_before(rows, place_of(self.upto))
+
     def keys(self, collection: int) -> list[int]:
         return list(self.journal.rows(collection, self.upto))
 
-    def images(self, collection: int, chosen: slice) -> _Images:
+    def images(self, collection: int, chosen: slice = slice(None)) -> _Images:
         images = list(self.journal.rows(collection, self.upto).values())[chosen]
         offsets = np.cumsum([0, *map(len, images)], dtype=np.int64)
         padded = np.frombuffer(b"".join(images) + bytes(PADDING), np.uint8)
@@ -66,6 +85,33 @@ class State:
     def count(self, query: ChunkQuery, _rows: int, /) -> int:
         return len(self.keys(query.chunk.table))
 
+    def largest_key(self, target: Target, /) -> Key | None:
+        keys = self.keys(target.number)
+        return (str(keys[-1]),) if keys else None
+
+    def split(self, whole: KeyRange[Target], size: int, count: int, /) -> list[KeyRange[Target]]:
+        keys = self.keys(whole.target.number)[self._within(whole)]
+        lower = [whole.lower, *((str(key),) for key in keys[size - 1 :: size][: count - 1])]
+        whole_ones = [KeyRange(whole.target, *pair) for pair in itertools.pairwise(lower)]
+        return [*whole_ones, KeyRange(whole.target, lower[-1], whole.upper, size)]
+
+    def read(self, ranges: Sequence[KeyRange[Target]], /) -> list[ChunkRows | Skipped]:
+        return [self._rows(keys.target, self._within(keys)) for keys in ranges]
+
+    def _within(self, keys: KeyRange[Target]) -> slice:
+        present = self.keys(keys.target.number)
+        first, last = (
+            None if key is None else bisect_right(present, int(key[0] or 0))
+            for key in (keys.lower, keys.upper)
+        )
+        end = len(present) if last is None else last
+        return slice(first, end if keys.limit is None else min(end, (first or 0) + keys.limit))
+
+    def _rows(self, target: Target, chosen: slice) -> ChunkRows:
+        images, offsets = self.images(target.number, chosen)
+        hashes = key_hashes(images, offsets, target.facts, self.rendering)
+        return ChunkRows(target.facts, images, offsets, hashes, self.rendering)
+
 
 class SnapshotRows(SnapshotSource[JournalPosition, State]):
     """See headrace.snapshots.source.SnapshotSource."""
@@ -74,14 +120,14 @@ class SnapshotRows(SnapshotSource[JournalPosition, State]):
     held: State | None = None
     continued_at: int | None = None
 
-    def __init__(self, journal: Journal, facts: Sequence[JournalFacts]) -> None:
-        self._journal, self._facts = journal, facts
+    def __init__(self, database: RowChunks) -> None:
+        self._database = database
 
     def adopt(self, held: State, /) -> None:
         self.held = held
 
     def hold(self, covers: str | None) -> State:
-        self.held = State.now(self._journal)
+        self.held = self._database.now()
         if covers:
             self.continued_at = self.position()
         return self.held
@@ -89,7 +135,7 @@ class SnapshotRows(SnapshotSource[JournalPosition, State]):
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         tables = []
         for number, name in enumerate(COLLECTIONS):
-            offsets = self.reader().images(number, slice(None))[1]
+            offsets = self.reader().images(number)[1]
             pages = -(-int(offsets[-1]) // self.page_bytes)
             leaf = Leaf(number, "", name, pages, len(offsets) - 1)
             if leaf.rows and (conditions is None or name in conditions):
@@ -114,7 +160,7 @@ class SnapshotRows(SnapshotSource[JournalPosition, State]):
             bisect_left(keys, int(bound[0])) if isinstance(bound, tuple) else None
             for bound in (chunk.lower, chunk.upper)
         )
-        return ChunkQuery(chunk, slice(first, last), self._facts[table.id], announcements)
+        return ChunkQuery(chunk, slice(first, last), self._database.facts[table.id], announcements)
 
     def reader(self) -> State:
         assert self.held is not None
@@ -131,71 +177,15 @@ class SnapshotRows(SnapshotSource[JournalPosition, State]):
 
 
 @dataclass(frozen=True)
-class Target:
-    """A collection: see headrace.snapshots.incremental.source.Target."""
-
-    number: int
-    key: tuple[str, ...] = ("id",)
-    parts: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Chunks(ChunkTransaction[Target]):
-    """What a state shows in chunks."""
-
-    state: State
-    facts: Sequence[JournalFacts]
-    rendering: KeyRendering
-
-    @property
-    def visibility(self) -> Chunks:
-        return self
-
-    @property
-    def taken_us(self) -> int:
-        return self.state.taken_us
-
-    def hides(self, rows: np.ndarray, _transactions: np.ndarray) -> np.ndarray:
-        return ~are_before(rows, place_of(self.state.upto))
-
-    def largest_key(self, target: Target, /) -> Key | None:
-        keys = self.state.keys(target.number)
-        return (str(keys[-1]),) if keys else None
-
-    def split(self, whole: KeyRange[Target], size: int, count: int, /) -> list[KeyRange[Target]]:
-        keys = self.state.keys(whole.target.number)[_rows_in(self.state, whole)]
-        bounds = [whole.lower, *((str(key),) for key in keys[size - 1 :: size][: count - 1])]
-        ends = [*bounds[1:], whole.upper]
-        last = len(bounds) - 1
-        return [
-            KeyRange(whole.target, lower, upper, size if number == last else None)
-            for number, (lower, upper) in enumerate(zip(bounds, ends, strict=True))
-        ]
-
-    def read(self, ranges: Sequence[KeyRange[Target]], /) -> list[ChunkRows | Skipped]:
-        return [self._rows(keys) for keys in ranges]
-
-    def _rows(self, keys: KeyRange[Target]) -> ChunkRows:
-        facts = self.facts[keys.target.number]
-        images, offsets = self.state.images(keys.target.number, _rows_in(self.state, keys))
-        hashes = key_hashes(images, offsets, facts, self.rendering)
-        return ChunkRows(facts, images, offsets, hashes, self.rendering)
-
-
-def _rows_in(state: State, keys: KeyRange[Target]) -> slice:
-    present = state.keys(keys.target.number)
-    first = 0 if keys.lower is None else bisect_right(present, int(keys.lower[0] or 0))
-    last = len(present) if keys.upper is None else bisect_right(present, int(keys.upper[0] or 0))
-    return slice(first, last if keys.limit is None else min(last, first + keys.limit))
-
-
-@dataclass(frozen=True)
 class RowChunks(ChunkSource[Target]):
     """See headrace.snapshots.incremental.source.ChunkSource."""
 
     journal: Journal
     facts: Sequence[JournalFacts]
     rendering: KeyRendering
+
+    def now(self) -> State:
+        return State(self.journal, self.journal.end(), time.time_ns() // 1000, self.rendering)
 
     def tables(self) -> list[str]:
         return list(COLLECTIONS)
@@ -206,8 +196,9 @@ class RowChunks(ChunkSource[Target]):
     def target(self, pending: Pending) -> Target:
         if pending.name not in COLLECTIONS:
             raise Skipped("UNKNOWN_SCHEMA", "there is no such collection")
-        return Target(COLLECTIONS.index(pending.name))
+        number = COLLECTIONS.index(pending.name)
+        return Target(number, self.facts[number])
 
     @contextlib.contextmanager
-    def transaction(self, *, shared: bool) -> Iterator[Chunks]:
-        yield Chunks(State.now(self.journal), self.facts, self.rendering)
+    def transaction(self, *, shared: bool) -> Iterator[State]:
+        yield self.now()
