@@ -114,9 +114,10 @@ class SnapshotTables(ABC, Generic[T]):
             if leaves:
                 tables.append(SnapshotTable(table.id, *table.path, cut, leaves, opens, condition))
             opens = False
+        config = self._settings
         order = ReadingOrder(
-            str(self._settings.snapshot_tables_order_by_row_count),
-            self._settings.headrace_snapshot_chunk_bytes,
+            str(config.snapshot_tables_order_by_row_count),
+            config.headrace_snapshot_chunk_bytes,
             self.page_bytes,
         )
         return order.of(tables, self.rows, self.has_key)
