@@ -13,7 +13,6 @@ from headrace.connect.rows import Sequences
 from headrace.connect.slices import Slice
 from headrace.connectors.engine import Engine, EngineOptions
 from headrace.connectors.heartbeats import Heartbeats, HeartbeatSlice
-from headrace.connectors.metrics import StreamState
 from headrace.connectors.source import Lost
 from headrace.connectors.states import Event, State
 from headrace.connectors.waiting import Waiting
@@ -21,6 +20,7 @@ from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import Pending, SignalProgress
+from headrace.streaming.stream_state import StreamState
 
 CHUNKS = 3  # ranges of a snapshot
 EVERYWHERE = {Event.INTERRUPTED, Event.POSITION_UNKNOWN, Event.CLOSED}
@@ -152,6 +152,23 @@ class LineStream:
         self.source.log("close stream")
 
 
+@dataclass(frozen=True)
+class LineAnswers:
+    source: LineSource
+
+    def tells(self, error: HeadraceError) -> bool:
+        return error.code == "lines.lost"
+
+    def follow(self, after: LineOffset) -> LineOffset:
+        return replace(after.at(Line(self.source.lines)), epoch=after.epoch + 1)
+
+    def make_room(self, lost: Lost) -> None:
+        self.source.log("make room")
+
+    def keep(self, lost: Lost) -> None:
+        self.source.log("keep lost")
+
+
 class LineMetrics:
     """Says what it is told."""
 
@@ -241,17 +258,12 @@ class LineSource:
         self.is_known = True
         return None
 
-    def follow(self, after: LineOffset) -> LineOffset:
-        return replace(after.at(Line(self.lines)), epoch=after.epoch + 1)
+    @property
+    def lost_log(self) -> LineAnswers:
+        return LineAnswers(self)
 
-    def is_lost(self, error: HeadraceError) -> bool:
-        return error.code == "lines.lost"
-
-    def make_room(self, lost: Lost | None) -> None:
+    def give_up_snapshot(self) -> None:
         self.log("make room")
-
-    def keep_lost(self, lost: Lost) -> None:
-        self.log("keep lost")
 
     def snapshot(self) -> LineSnapshot:
         return LineSnapshot(self)

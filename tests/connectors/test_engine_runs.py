@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,10 +11,12 @@ from headrace.connectors.connector import Connector
 from headrace.connectors.heartbeats import Heartbeats
 from headrace.connectors.states import State
 from headrace.errors import HeadraceError
+from headrace.signals.progress import Pending, SignalProgress
 from tests.connectors.lines import (
     IN_STATE,
     INITIAL,
     DriverError,
+    Line,
     LineSource,
     Query,
     blocked,
@@ -161,6 +164,42 @@ def test_a_bounded_run_looks_for_its_end_once() -> None:
     for _ in range(4):
         query.poll()
     assert query.happened().count("look for the end") == 1
+
+
+def test_a_bounded_run_ends_although_more_and_more_is_written() -> None:
+    query = streaming()
+    query.engine.bounded()
+    query.source.lines = 2
+    assert query.poll().position == Line(1)
+    query.source.lines = 9
+    assert [query.poll().position for _ in range(3)] == [Line(2)] * 3
+
+
+def test_a_bounded_run_heeds_signals_to_their_end() -> None:
+    query = streaming()
+    query.engine.bounded()
+    running = SignalProgress(tables=(Pending("t", "id"),))
+    ended = SignalProgress(file=1)
+    query.source.lines, query.source.signals = 1, {1: running, 2: running, 3: ended}
+    assert query.poll().position == Line(1)
+    query.source.lines = 9
+    assert [query.poll().position for _ in range(5)] == [
+        Line(2),
+        Line(3),
+        Line(4),
+        Line(4),
+        Line(4),
+    ]
+
+
+def test_a_bounded_run_ends_inside_of_no_transaction() -> None:
+    query = streaming()
+    query.engine.bounded()
+    stored = query.source.read_offset(query.offsets[-1])
+    query.offsets.append(replace(stored, position=Line(0, transaction=3)).to_json())
+    query.source.lines = 1
+    assert query.poll().position == Line(1)
+    assert query.poll().position == Line(1)
 
 
 def test_no_heartbeat_follows_the_end_of_a_bounded_run() -> None:

@@ -99,6 +99,7 @@ def test_a_bounded_run_ends_behind_everything_that_was_there(subject: Subject) -
             writer.join()
         expected = events_of(EVERYTHING)
         assert run.told()[: len(expected)] == expected
+        assert not run.step(0)
 
 
 def keep_writing(subject: Subject, ended: threading.Event) -> None:

@@ -130,7 +130,7 @@ def choices() -> st.SearchStrategy[Choice]:
 def concats() -> st.SearchStrategy[Concat]:
     nodes = st.one_of(
         cells(),
-        st.sampled_from(["lsn", "ordinal"]).map(lambda name: RowField(NUMBER, name)),
+        st.sampled_from(["place", "ordinal"]).map(lambda name: RowField(NUMBER, name)),
         st.just(RowField(TEXT, "operation", character=True)),
         st.sampled_from(["xid", "last_commit"]).map(lambda n: TransactionField(NUMBER, n)),
         st.just(OrderField(NUMBER, "total")),
@@ -144,7 +144,7 @@ def concats() -> st.SearchStrategy[Concat]:
 LEAVES: st.SearchStrategy[Node] = st.one_of(
     cells(),
     cells(),
-    st.sampled_from(["position", "position_high", "lsn", "ordinal", "part", "size"]).map(
+    st.sampled_from(["position", "position_high", "place", "ordinal", "part", "size"]).map(
         lambda name: RowField(NUMBER, name)
     ),
     st.just(RowField(TEXT, "operation", character=True)),
@@ -237,7 +237,7 @@ def tables(draw: st.DrawFn) -> RowTable:
             },
             position=draw(st.integers(0, 2**63 - 1)),
             position_high=draw(st.integers(0, 2**63 - 1)),
-            lsn=draw(st.integers(0, 2**63 - 1)),
+            place=draw(st.integers(0, 2**63 - 1)),
             ordinal=number,
             part=draw(st.integers(0, 2)),
             transaction=draw(st.integers(0, 1)),

@@ -12,7 +12,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.relational.events import RelationFacts
-from headrace.streaming import key_kernel
+from headrace.streaming import key_kernel, row_kernel
 from headrace.streaming.key_columns import KeyColumns, KeyScratch
 from tests.connectors.postgresql.facts import KEYS, column
 from tests.connectors.postgresql.replication.pgoutput import (
@@ -190,12 +190,12 @@ class Reference:
 
     def __post_init__(self) -> None:
         names = (
-            decoder.OPEN, decoder.XID, decoder.COMMIT_US, decoder.FINAL_LSN, decoder.ORDINAL,
-            decoder.COMPLETE, decoder.WAL_END, decoder.REPLY, decoder.FILTERED,
-            decoder.TRANSACTION_HAS_ROWS,
+            decoder.OPEN, decoder.XID, row_kernel.COMMIT_US, decoder.FINAL_LSN, row_kernel.ORDINAL,
+            decoder.COMPLETE, decoder.WAL_END, decoder.REPLY, row_kernel.FILTERED,
+            row_kernel.TRANSACTION_HAS_ROWS,
         )  # fmt: skip
         self.words = dict.fromkeys(names, 0)
-        self.words |= {decoder.LAST_COMMIT: int(NULL), decoder.TRANSACTION_ROW: -1}
+        self.words |= {row_kernel.LAST_COMMIT: int(NULL), row_kernel.TRANSACTION_ROW: -1}
 
     def run(self, raw: bytes, most_rows: int) -> Reference:
         """Decode until something stops it."""
@@ -266,11 +266,11 @@ class Reference:
         words |= {
             decoder.OPEN: 1,
             decoder.FINAL_LSN: final,
-            decoder.COMMIT_US: _signed(micros + 946_684_800_000_000),
+            row_kernel.COMMIT_US: _signed(micros + 946_684_800_000_000),
             decoder.XID: xid,
-            decoder.ORDINAL: 1,
-            decoder.TRANSACTION_ROW: -1,
-            decoder.TRANSACTION_HAS_ROWS: 0,
+            row_kernel.ORDINAL: 1,
+            row_kernel.TRANSACTION_ROW: -1,
+            row_kernel.TRANSACTION_HAS_ROWS: 0,
         }
 
     def _commit(self, body: bytes) -> None:
@@ -278,10 +278,10 @@ class Reference:
         if len(body) != 26 or not words[decoder.OPEN]:
             raise Broken
         (end,) = struct.unpack_from("!q", body, 10)
-        if words[decoder.TRANSACTION_HAS_ROWS]:
-            self.ends.append((len(self.rows), end, end, words[decoder.COMMIT_US]))
+        if words[row_kernel.TRANSACTION_HAS_ROWS]:
+            self.ends.append((len(self.rows), end, end, words[row_kernel.COMMIT_US]))
         words[decoder.OPEN] = 0
-        words[decoder.LAST_COMMIT] = end
+        words[row_kernel.LAST_COMMIT] = end
         words[decoder.COMPLETE] = max(words[decoder.COMPLETE], end)
 
     def _change(self, body: bytes, lsn: int, size: int) -> None:
@@ -292,12 +292,16 @@ class Reference:
         if oid >= len(TABLES):
             raise Broken
         table, operation = TABLES[oid], body[:1]
-        skips = {b"I": decoder.SKIP_CREATE, b"U": decoder.SKIP_UPDATE, b"D": decoder.SKIP_DELETE}
+        skips = {
+            b"I": row_kernel.SKIP_CREATE,
+            b"U": row_kernel.SKIP_UPDATE,
+            b"D": row_kernel.SKIP_DELETE,
+        }
         if not table.captured or self.options & skips[operation]:
-            words[decoder.FILTERED] += 1
+            words[row_kernel.FILTERED] += 1
         else:
             self._rows_of(table, oid, operation, body, lsn, size)
-        words[decoder.ORDINAL] += 1
+        words[row_kernel.ORDINAL] += 1
 
     def _rows_of(
         self, table: Table, oid: int, operation: bytes, body: bytes, lsn: int, size: int
@@ -330,17 +334,17 @@ class Reference:
                 if resolved[column] is UNAVAILABLE and text is not None:
                     resolved[column] = text
             new_key = table.keys.key(resolved, UNAVAILABLE)
-        if self.words[decoder.TRANSACTION_ROW] < 0:
+        if self.words[row_kernel.TRANSACTION_ROW] < 0:
             words = self.words
-            micros = words[decoder.COMMIT_US]
-            self.words[decoder.TRANSACTION_ROW] = len(self.transactions)
+            micros = words[row_kernel.COMMIT_US]
+            self.words[row_kernel.TRANSACTION_ROW] = len(self.transactions)
             self.transactions.append(
                 (
                     words[decoder.XID], micros // 1000, micros, _signed(micros * 1000),
-                    words[decoder.LAST_COMMIT], 0, words[decoder.FINAL_LSN],
+                    words[row_kernel.LAST_COMMIT], 0, words[decoder.FINAL_LSN],
                 )
             )  # fmt: skip
-        self.words[decoder.TRANSACTION_HAS_ROWS] = 1
+        self.words[row_kernel.TRANSACTION_HAS_ROWS] = 1
 
         def add(
             images: tuple[int, int, int], part: int, key: object, kind: str, flags: int
@@ -351,12 +355,12 @@ class Reference:
             words = self.words
             self.rows.append(
                 (
-                    *images, 0, 0, words[decoder.FINAL_LSN], lsn, words[decoder.ORDINAL], part,
-                    value, size, words[decoder.TRANSACTION_ROW], oid, ord(kind), 2, 0, flags, 0,
+                    *images, 0, 0, words[decoder.FINAL_LSN], lsn, words[row_kernel.ORDINAL], part,
+                    value, size, words[row_kernel.TRANSACTION_ROW], oid, ord(kind), 2, 0, flags, 0,
                 )
             )  # fmt: skip
 
-        tombstones = bool(self.options & decoder.TOMBSTONES)
+        tombstones = bool(self.options & row_kernel.TOMBSTONES)
         if operation == b"D":
             add((old_at, 0, 0), 0, old_key, "d", int(full))
             if tombstones:
@@ -386,7 +390,7 @@ class Frames:
         self._state = Guarded(8 * decoder.STATE_WORDS)
         self._scratch = Guarded(key_kernel.SCRATCH)
         self._texts = KeyScratch(self._scratch.array(key_kernel.SCRATCH))
-        self._table = np.zeros((len(TABLES), decoder.RELATION_WORDS), np.int64)
+        self._table = np.zeros((len(TABLES), row_kernel.RELATION_WORDS), np.int64)
         self._oids = np.full(2 * 64, -1, np.int64)
         for oid, table in enumerate(TABLES):
             self._texts.know(table.keys)
@@ -412,8 +416,8 @@ class Frames:
         ends = self._ends.take(60 * decoder.END.itemsize)
         words = np.zeros(decoder.STATE_WORDS, np.int64)
         words[decoder.CHECKED] = 1
-        words[decoder.LAST_COMMIT] = NULL
-        words[decoder.TRANSACTION_ROW] = -1
+        words[row_kernel.LAST_COMMIT] = NULL
+        words[row_kernel.TRANSACTION_ROW] = -1
         state = self._state.take(words.tobytes())
         while True:
             decoder.index_frames(
@@ -428,8 +432,8 @@ class Frames:
         assert int(words[decoder.STATUS]) == expected.status
         assert int(words[decoder.POSITION]) == expected.position
         for memory, kind, word, wanted in (
-            (rows, ROW, decoder.ROWS, expected.rows),
-            (transactions, TRANSACTION, decoder.TRANSACTIONS, expected.transactions),
+            (rows, ROW, row_kernel.ROWS, expected.rows),
+            (transactions, TRANSACTION, row_kernel.TRANSACTIONS, expected.transactions),
             (ends, decoder.END, decoder.ENDS, expected.ends),
         ):
             count = int(words[word])

@@ -7,7 +7,7 @@ import sqlite3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.relational.key_order import KeyColumn, is_beyond
+from headrace.relational.reading.key_order import KeyColumn, is_beyond
 
 values = st.none() | st.sampled_from(["", "a", "a'b", "b\\", "c"])
 rows = st.tuples(values, st.sampled_from(["1", "2", "3"]), values)

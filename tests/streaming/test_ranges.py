@@ -52,7 +52,7 @@ class Log:
         for part in range(records):
             row = np.zeros(1, ROW)
             row["position"], row["ordinal"], row["part"] = position, ordinal, part
-            row["kind"], row["size"], row["lsn"] = 2, size, position - 5
+            row["kind"], row["size"], row["place"] = 2, size, position - 5
             index.rows[index.row_count] = row[0]
             index.row_count += 1
             self.messages.append(number)

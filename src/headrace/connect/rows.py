@@ -22,7 +22,7 @@ ROW = np.dtype(
         # number of 128 bits (see `place_of`). The upper half is 0 where 64 bits are enough.
         ("position_high", "<i8"),
         ("position", "<i8"),
-        ("lsn", "<i8"),  # of the change
+        ("place", "<i8"),  # of the change itself, in the log
         ("ordinal", "<i8"),  # of the message in its transaction (BEGIN 0); of a snapshot's chunk
         ("part", "<i8"),  # of the record in its change (delete 0, tombstone 1, create 2)
         ("hash", "<u8"),  # of topic and key: which slice the record belongs to
@@ -47,8 +47,8 @@ TRANSACTION = np.dtype(
         ("commit_us", "<i8"),
         ("commit_ns", "<i8"),
         ("last_commit", "<i8"),  # end of the commit before, in the log; NULL: none known
-        ("origin_lsn", "<i8"),  # of the commit on the server that it was replicated from
-        ("final_lsn", "<i8"),
+        ("origin_place", "<i8"),  # of the commit on the server that it was replicated from
+        ("position", "<i8"),  # of the transaction in the log
         ("xmin", "<i8"),  # of the source process when the range was planned; NULL: not read
         ("image", "<i8"),  # address of the image with its source fields that are texts; 0: none
         ("size", "<i8"),  # bytes of that image
@@ -131,7 +131,12 @@ def place_of(row: np.void) -> int:
 def put_place(rows: np.ndarray, place: int) -> None:
     """Give `rows` a place in the log, unsigned, at most 128 bits."""
     rows["position_high"] = np.uint64(place >> 64).view(np.int64)
-    rows["position"] = np.uint64(place & _HALF).view(np.int64)
+    rows["position"] = low_half(place)
+
+
+def low_half(place: int) -> np.int64:
+    """The lower 64 bits of a place in the log: all of it in most databases."""
+    return np.uint64(place & _HALF).view(np.int64)
 
 
 def are_before(rows: np.ndarray, place: int) -> np.ndarray:

@@ -39,7 +39,9 @@ class Connector(Protocol):
         ...
 
     def bounded(self) -> None:
-        """From now on `poll` ends at the log's present head (Spark's availableNow)."""
+        """From now on `poll` ends at the place where the log ends when it is read first (Spark's
+        availableNow): it gives `after` back at that place and behind it, whatever comes meanwhile,
+        and nowhere before. Signals that are being heeded come to their end first."""
         ...
 
     def latest(self) -> OffsetObject:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics, StreamState
+from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
 from headrace.offsets.offset import Offset
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.snapshots.chunks import Chunk
 from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.tables import SnapshotTable
+from headrace.streaming.stream_state import StreamState
 
 
 class DatabaseWatch(Protocol):

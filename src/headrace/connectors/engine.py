@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
+from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.deadline import Deadline
 from headrace.connect.slices import Slice
 from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice
-from headrace.connectors.source import Lost, OpenSnapshot, OpenStream, Source
+from headrace.connectors.source import Lost, LostLog, OpenSnapshot, OpenStream, Source
 from headrace.connectors.states import TRANSITIONS, Event, State
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
+from headrace.signals.progress import SignalProgress
 from headrace.snapshots.planner import AttemptOver
 
 log = logging.getLogger(__name__)
@@ -33,6 +35,15 @@ class EngineOptions:
     max_retries: int
     retry_seconds: float
     streaming_delay_seconds: float
+
+    @staticmethod
+    def of(config: ConnectorConfig) -> EngineOptions:
+        """Taken from a configuration."""
+        return EngineOptions(
+            max_retries=config.errors_max_retries,
+            retry_seconds=config.retriable_restart_connector_wait_ms / 1000,
+            streaming_delay_seconds=config.streaming_delay_ms / 1000,
+        )
 
 
 class Engine(Generic[P]):
@@ -186,11 +197,16 @@ class Engine(Generic[P]):
         self._close_stream()
         if lost.is_followed:
             log.warning("%s; it is followed (offset.mismatch.strategy)", lost.error.message)
-            return self._source.follow(after)
+            return self._answers().follow(after)
         log.warning("%s; a new snapshot begins (snapshot.mode)", lost.error.message)
         self._close_snapshot()
-        self._source.make_room(lost)
+        self._answers().make_room(lost)
         return self._begin(after.epoch + 1)
+
+    def _answers(self) -> LostLog[P]:
+        answers = self._source.lost_log
+        assert answers is not None, "only a source that answers says that its log is lost"
+        return answers
 
     def _begin(self, epoch: int) -> Offset[P]:
         return self._begun(*self._source.begin(epoch))
@@ -228,7 +244,7 @@ class Engine(Generic[P]):
             return after.after_snapshot()
         log.warning("the snapshot cannot go on with a later one: it starts again")
         self._take(Event.ATTEMPT_OVER)
-        self._source.make_room(None)
+        self._source.give_up_snapshot()
         return self._begin(after.epoch + 1)
 
     def _wait_to_stream(self, after: Offset[P], seconds: float) -> Offset[P] | None:
@@ -251,7 +267,8 @@ class Engine(Generic[P]):
         try:
             return self._next_range(after, seconds)
         except HeadraceError as error:
-            if not self._source.is_lost(error):
+            answers = self._source.lost_log
+            if answers is None or not answers.tells(error):
                 raise
             self._take(Event.POSITION_UNKNOWN)
             repaired = self._start(after)
@@ -262,14 +279,22 @@ class Engine(Generic[P]):
     def _next_range(self, after: Offset[P], seconds: float) -> Offset[P]:
         stream = self._opened_stream(after)
         if self._bounded:
-            if self._target is None:
-                self._target = self._source.log_end()
-            end = stream.poll(after, seconds, self._target)
+            end = self._next_bounded(stream, after, seconds)
             # Nothing new ends a bounded run: then no heartbeat may follow either.
             return end if end == after or not self._beats() else self._beat(end)
         due = float("inf") if self._heartbeats is None else self._heartbeats.remaining()
         end = stream.poll(after, min(seconds, due), None, moves=due <= seconds)
         return self._beat(end) if self._beats() else end
+
+    def _next_bounded(self, stream: OpenStream[P], after: Offset[P], seconds: float) -> Offset[P]:
+        """`after` itself from the place on at which the log ended when this was called first,
+        whatever has come meanwhile, unless signals are being heeded."""
+        if self._target is None:
+            self._target = self._source.log_end()
+        end = stream.poll(after, seconds, self._target)
+        position = after.position
+        is_behind = position.transaction is None and position.committed >= self._target
+        return end if not is_behind or _signals_go_on(after, end) else after
 
     def _beats(self) -> bool:
         return self._heartbeats is not None and self._heartbeats.remaining() == 0
@@ -328,7 +353,7 @@ class Engine(Generic[P]):
         if lost.is_followed:
             log.warning("%s; what the database still holds is read", lost.error.message)
             return False
-        self._source.keep_lost(lost)
+        self._answers().keep(lost)
         log.warning("%s; what was planned last is left to the new snapshot", lost.error.message)
         return True
 
@@ -367,3 +392,11 @@ class Engine(Generic[P]):
         if source.ends_snapshot(error):
             self._close_snapshot()
         return self._options.retry_seconds
+
+
+def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:
+    """Whether a signal was heeded behind `after`, or asked for rows that are being read."""
+    before, progress = after.signals or SignalProgress(), end.signals or SignalProgress()
+    if progress.inserts or progress != replace(before, inserts=()):
+        return True
+    return progress.running and not progress.paused

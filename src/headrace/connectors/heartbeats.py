@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.deadline import Deadline
 from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences, put_place
@@ -33,6 +34,12 @@ class Heartbeats:
     ) -> None:
         self._next = Deadline(seconds, clock)
         self._execute = execute
+
+    @staticmethod
+    def of(config: ConnectorConfig, execute: Callable[[], None] | None = None) -> Heartbeats | None:
+        """Those that a configuration asks for, if it does."""
+        seconds = config.heartbeat_interval_ms / 1000
+        return Heartbeats(seconds, execute) if seconds else None
 
     def remaining(self) -> float:
         """Seconds until the next one is due; not below 0."""

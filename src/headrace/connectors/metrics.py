@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -66,19 +65,6 @@ class LagMetrics:
         place = int(np.searchsorted(np.cumsum(self._counts), -(-count * percent // 100)))
         bound = self._BOUNDS[min(place, len(self._BOUNDS) - 1)]
         return max(self._least, min(self._largest, round(float(bound))))
-
-
-@dataclass(frozen=True)
-class StreamState:
-    """An open stream: whether it is connected, how many row changes made no record, how many bytes
-    of log were received and not delivered, how many may be, and the commit time (microseconds since
-    1970) of the oldest change that the database was not told to forget; None: there is none."""
-
-    connected: bool
-    filtered: int
-    queued_bytes: int
-    largest_queue_bytes: int
-    oldest_unacknowledged_us: int | None
 
 
 class StreamingMetrics:

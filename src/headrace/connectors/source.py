@@ -8,11 +8,11 @@ from typing import Protocol
 
 from headrace.connect.slices import Slice
 from headrace.connectors.connector_metrics import ConnectorMetrics
-from headrace.connectors.metrics import StreamState
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import Pending
+from headrace.streaming.stream_state import StreamState
 
 
 class OpenSnapshot(Protocol[P]):
@@ -86,19 +86,34 @@ class Lost:
     is_followed: bool
 
 
+class LostLog(Protocol[P]):
+    """What a source does where the log from a stored position on is gone."""
+
+    def tells(self, error: HeadraceError) -> bool:
+        """Whether an error of the stream says that the log from its position on is gone."""
+        ...
+
+    def follow(self, after: Offset[P]) -> Offset[P]:
+        """`after` moved to the database's position, in the next epoch."""
+        ...
+
+    def make_room(self, lost: Lost) -> None:
+        """Takes away what a new beginning cannot use of the position in the log."""
+        ...
+
+    def keep(self, lost: Lost) -> None:
+        """A range before the gap is left out: the next `Source.check` must still find the gap.
+        Raises HeadraceError when it might not."""
+        ...
+
+
 class Source(Protocol[P]):
     """The database's side of a connector. One thread calls it. Methods raise HeadraceError, or an
-    error of the driver that `translate` knows."""
+    error of the driver that `translate` knows.
 
-    @property
-    def streams(self) -> bool:
-        """Whether the log is read behind a snapshot (snapshot.mode)."""
-        ...
-
-    @property
-    def snapshots_every_start(self) -> bool:
-        """Whether rows are read at every start (snapshot.mode)."""
-        ...
+    A source derives from this class and leaves out what it does not need: `begin_at` where
+    `snapshots_every_start` never holds, `snapshot` where no rows are read.
+    """
 
     @property
     def heartbeat_topic(self) -> str:
@@ -127,35 +142,10 @@ class Source(Protocol[P]):
         for. What it made is undone when it fails."""
         ...
 
-    def begin_at(self, after: Offset[P]) -> tuple[Offset[P], OpenSnapshot[P]]:
-        """Begins a snapshot at a stored position, in the next epoch."""
-        ...
-
     def check(self, stored: Offset[P], snapshot: OpenSnapshot[P] | None) -> Lost | None:
         """Whether a stored offset still fits the database; asked once until `forget_position`. An
-        unfinished `snapshot` is asked, too, whether it can go on, and raises AttemptOver."""
-        ...
-
-    def follow(self, after: Offset[P]) -> Offset[P]:
-        """`after` moved to the database's position, in the next epoch."""
-        ...
-
-    def is_lost(self, error: HeadraceError) -> bool:
-        """Whether an error of the stream says that the log from its position on is gone."""
-        ...
-
-    def make_room(self, lost: Lost | None) -> None:
-        """Takes away what a new beginning cannot use of the position in the log; None: a snapshot
-        begins anew, and needs a position of its own."""
-        ...
-
-    def keep_lost(self, lost: Lost) -> None:
-        """A range before the gap is left out: the next `check` must still find the gap. Raises
-        HeadraceError when it might not."""
-        ...
-
-    def snapshot(self) -> OpenSnapshot[P]:
-        """A snapshot to go on with, or for a signal."""
+        unfinished `snapshot` is asked, too, whether it can go on, and raises AttemptOver. Only a
+        source with `lost_log` says Lost; without, what is gone is an error."""
         ...
 
     def stream(self, start: Offset[P], *, greets: bool) -> OpenStream[P]:
@@ -166,31 +156,54 @@ class Source(Protocol[P]):
         """The place where the log ends now."""
         ...
 
-    def ends_snapshot(self, error: HeadraceError) -> bool:
-        """Whether the snapshot must be let go before what failed is tried again."""
-        ...
+    # -- what not every source has --------------------------------------------------------------
 
-    def translate(self, error: Exception) -> HeadraceError | None:
+    @property
+    def streams(self) -> bool:
+        """Whether the log is read behind a snapshot (snapshot.mode)."""
+        return True
+
+    @property
+    def snapshots_every_start(self) -> bool:
+        """Whether rows are read at every start (snapshot.mode)."""
+        return False
+
+    @property
+    def lost_log(self) -> LostLog[P] | None:
+        """What is done when the log is gone; None: that ends the query."""
+        return None
+
+    def begin_at(self, after: Offset[P]) -> tuple[Offset[P], OpenSnapshot[P]]:
+        """Begins a snapshot at a stored position, in the next epoch."""
+        raise NotImplementedError
+
+    def snapshot(self) -> OpenSnapshot[P]:
+        """A snapshot to go on with, or for a signal."""
+        raise NotImplementedError
+
+    def give_up_snapshot(self) -> None:
+        """A snapshot begins anew, and needs a position in the log of its own."""
+
+    def ends_snapshot(self, error: HeadraceError) -> bool:  # noqa: ARG002
+        """Whether the snapshot must be let go before what failed is tried again."""
+        return False
+
+    def translate(self, error: Exception) -> HeadraceError | None:  # noqa: ARG002
         """An error of the driver in our words; None: it is not the driver's."""
-        ...
+        return None
 
     def forget_position(self) -> None:
         """`check` asks the database again."""
-        ...
 
     def forget_tables(self) -> None:
         """What was read of the catalogue may be old from now on."""
-        ...
 
     def disconnect(self) -> None:
         """Close connections that may be broken; they are opened again when needed. Never raises."""
-        ...
 
     def close(self) -> None:
         """Close everything but streams and snapshots; never raises."""
-        ...
 
     def drop(self) -> None:
         """At an orderly end: take away the position in the log, if the configuration says so. Never
         raises."""
-        ...

@@ -289,7 +289,7 @@ class JsonConverter:
 def _too_large(topic: str, row: np.void, what: str) -> HeadraceError:
     return HeadraceError(
         "converters.text_too_large",
-        f"a record of {topic} at the place {int(row['lsn'])} of the log {what}; "
+        f"a record of {topic} at the place {int(row['place'])} of the log {what}; "
         f"a key or value has at most {LARGEST_TEXT} bytes",
         "Leave the large column out (column.exclude.list) or truncate it "
         "(column.truncate.to.LENGTH.chars, where LENGTH is a number of characters), or set "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.connect.records import Choice
+from collections.abc import Mapping
+
+from headrace.connect.records import Choice, Constant, Node, Struct, TransactionField
 from headrace.connect.rows import MARKERS
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.event_format import EventFormat, SnapshotMarker
@@ -53,3 +55,20 @@ def snapshot_marker(schema: Schema) -> Choice:
         for number, marker in enumerate(MARKERS)
     )
     return Choice(schema, "marker", texts)
+
+
+def source_block(schema: Schema, own: Mapping[str, Node], **constants: object) -> Struct:
+    """A source block: `own` are nodes by the names of their fields; of the others, `snapshot` is
+    the row's marker, `ts_ms`, `ts_us` and `ts_ns` the time of its transaction, and the rest
+    `constants`, null where there are none."""
+    nodes: list[Node] = []
+    for field in schema.fields:
+        if field.name in own:
+            nodes.append(own[field.name])
+        elif field.name == "snapshot":
+            nodes.append(snapshot_marker(field.schema))
+        elif field.name in ("ts_ms", "ts_us", "ts_ns"):
+            nodes.append(TransactionField(field.schema, "commit_" + field.name[3:]))
+        else:
+            nodes.append(Constant(field.schema, constants.get(field.name)))
+    return Struct(schema, tuple(nodes))

@@ -23,7 +23,9 @@ class Position(Protocol):
 
     @property
     def transaction(self) -> int | None:
-        """Place of the transaction that the position is inside of; None between transactions."""
+        """Place of the transaction that the position is inside of; None between transactions. It is
+        below the place that is `committed` behind the end of this transaction, and not below the
+        one that was `committed` before it: a place names a transaction, the next one its end."""
         ...
 
     @property

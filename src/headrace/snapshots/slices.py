@@ -11,7 +11,17 @@ import numpy as np
 
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Records, group_by_shape
-from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, RowKind, RowTable, Sequences
+from headrace.connect.rows import (
+    MARKERS,
+    NULL,
+    ROW,
+    TRANSACTION,
+    RowKind,
+    RowTable,
+    Sequences,
+    low_half,
+    put_place,
+)
 from headrace.signals.progress import Insert
 from headrace.snapshots.chunks import Chunk
 from headrace.snapshots.incremental.inserts import notification_block, transaction_of
@@ -80,7 +90,7 @@ class SnapshotPlace:
         entry["commit_ms"] = self.taken_us // 1000
         entry["commit_ns"] = self.taken_us * 1000
         entry["last_commit"] = NULL if self.last_commit is None else self.last_commit
-        entry["final_lsn"] = self.position
+        entry["position"] = low_half(self.position)
         entry["xmin"] = NULL
         return entry
 
@@ -143,7 +153,8 @@ class ChunkSlice:
         rows = np.zeros(len(offsets) - 1, ROW)
         rows["new"] = offsets[:-1]
         rows["size"] = offsets[1:] - offsets[:-1]
-        rows["position"] = rows["lsn"] = self.place.position
+        put_place(rows, self.place.position)
+        rows["place"] = low_half(self.place.position)
         rows["kind"], rows["ordinal"] = self.place.kind, chunk.ordinal
         rows["part"] = np.arange(part, part + len(rows))
         rows["operation"] = ord("r")

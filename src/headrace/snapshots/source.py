@@ -36,7 +36,8 @@ H = TypeVar("H", bound=HeldSnapshot)
 
 class SnapshotSource(Protocol[P, H]):
     """The database under a snapshot: holds one state of it, lists its tables, finds bounds of
-    chunks. All methods raise HeadraceError."""
+    chunks. All methods raise HeadraceError. A source derives from this class and leaves out what
+    it does not need."""
 
     @property
     def page_bytes(self) -> int:
@@ -50,7 +51,6 @@ class SnapshotSource(Protocol[P, H]):
 
     def lock(self) -> None:
         """Lock the tables that will be read, as the configuration says; once."""
-        ...
 
     def adopt(self, held: H, /) -> None:
         """Hold a snapshot that was taken already."""
@@ -68,15 +68,13 @@ class SnapshotSource(Protocol[P, H]):
 
     def expect(self, tables: Sequence[SnapshotTable]) -> None:
         """These tables will be asked for, one after the other."""
-        ...
 
     def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:
         """Forget what the catalogue said of tables, and read at once what it says of these."""
-        ...
 
-    def has_key(self, table: SnapshotTable) -> bool:
+    def has_key(self, table: SnapshotTable) -> bool:  # noqa: ARG002
         """Whether events of the table have a key, so that a row may be read twice."""
-        ...
+        return True
 
     def rows(self, leaf: Leaf) -> int:
         """How many rows a leaf has: by the statistics, counted or estimated."""
@@ -115,9 +113,9 @@ class SnapshotSource(Protocol[P, H]):
         """The position between transactions where the log is now."""
         ...
 
-    def last_commit(self, position: P, /) -> int | None:
-        """What `source` shows of the last commit at a position."""
-        ...
+    def last_commit(self, position: P, /) -> int | None:  # noqa: ARG002
+        """What `source` shows of the last commit at a position; None: nothing."""
+        return None
 
     def close(self) -> None:
         """Let the snapshot and the locks go; never raises."""

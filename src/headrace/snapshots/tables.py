@@ -36,8 +36,8 @@ class SnapshotTable:
 
     @property
     def name(self) -> str:
-        """schema.table"""
-        return f"{self.schema}.{self.table}"
+        """schema.table, or the table alone where there are no schemas."""
+        return f"{self.schema}.{self.table}" if self.schema else self.table
 
     @property
     def pages(self) -> int:

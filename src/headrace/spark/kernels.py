@@ -22,6 +22,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.sinks.file.lines": ("_write_lines",),
     "headrace.sinks.file.merge": ("_gather",),
     "headrace.spool.extract": ("_gather", "_gather_transactions"),
+    "headrace.streaming.row_kernel": ("open_transaction",),
 }
 """Those that connectors share, by module; a connector's own are in its definition. All arguments
 are int64; what these kernels call is compiled into them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import Cell, Constant, Header, Image, Node, Shape, Struct
@@ -155,44 +155,19 @@ def shape_of(facts: Facts | PackedFacts, settings: EventSettings) -> Shape:
 
 @dataclass(frozen=True)
 class TopicFacts:
-    """Facts of records that are known by their topic alone: no collection has them."""
+    """Facts of records that are known by their topic alone: no collection has them. Subclasses may
+    have any of the attributes as a field."""
 
     topic: str
 
-    @property
-    def name(self) -> str:
-        """No collection."""
-        return ""
-
-    @property
-    def collection(self) -> str:
-        """No collection."""
-        return ""
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """No cells that rows are compared by."""
-        return ()
-
-    @property
-    def cell_names(self) -> tuple[str, ...]:
-        """No cells that anybody asks for by name."""
-        return ()
-
-    @property
-    def holds_changes(self) -> bool:
-        """They are no changes of rows."""
-        return False
-
-    @property
-    def wants_lookup(self) -> bool:
-        """Nothing of them is in a table."""
-        return False
-
-    @property
-    def nbytes(self) -> int:
-        """As much as a table without columns."""
-        return 40_000
+    name = ""
+    collection = ""
+    key: ClassVar[tuple[str, ...]] = ()
+    cell_names: ClassVar[tuple[str, ...]] = ()
+    holds_changes = False
+    wants_lookup = False
+    nbytes = 40_000
+    """As much as a table without columns."""
 
     def as_incremental(self) -> Facts:
         """Chunks have no such records."""

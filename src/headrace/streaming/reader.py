@@ -89,8 +89,16 @@ class LogReader(Protocol):
         `indexed`), as far as it is known; 0: nothing is."""
         ...
 
-    def begin_segment(self) -> None:
-        """From now on another segment is written. What was not indexed stands at its beginning."""
+    @property
+    def transaction_image(self) -> tuple[int, int]:
+        """Virtual address and bytes of the image of the transaction that is open; (0, 0): it has
+        none, or no transaction is open."""
+        ...
+
+    def begin_segment(self, image: int, size: int) -> None:
+        """From now on another segment is written. At its beginning stands a copy of the open
+        transaction's image, `size` bytes (0: there is none) at the virtual address `image`, to
+        which the transaction's rows in this segment refer; then what was not indexed."""
         ...
 
     def read_into(self, target: memoryview, seconds: float) -> int:

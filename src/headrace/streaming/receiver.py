@@ -125,20 +125,24 @@ class Receiver:
             lacking = unit - (piece.written - self._reader.indexed)
             if free >= max(lacking, _LEAST_READ_BYTES):
                 return _behind_written(piece)
-        size = unit + _LEAST_READ_BYTES
+        size = unit + self._reader.transaction_image[1] + _LEAST_READ_BYTES
         return None if self._backpressure.waits(size) else _behind_written(self._roll(size))
 
     def _roll(self, size: int) -> Piece:
-        """Go on in a new segment; what is not indexed moves along."""
-        old = self._piece
+        """Go on in a new segment. What is not indexed moves along; the open transaction's image is
+        copied, because a range may need this segment and not the one before."""
+        old, image = self._piece, b""
         piece = self._spool.add(size)
         if old is not None:
-            rest = old.segment.map[self._reader.indexed : old.written]
-            piece.segment.map[: len(rest)] = rest
-            piece.written = len(rest)
+            address, length = self._reader.transaction_image
+            first = address - old.segment.start
+            image = old.segment.map[first : first + length] if length else b""
+            moved = image + old.segment.map[self._reader.indexed : old.written]
+            piece.segment.map[: len(moved)] = moved
+            piece.written = len(moved)
             old.written = self._reader.indexed
         self._piece = piece
-        self._reader.begin_segment()
+        self._reader.begin_segment(piece.segment.start if image else 0, len(image))
         return piece
 
     def _publish(

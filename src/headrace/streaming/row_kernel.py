@@ -95,7 +95,7 @@ _ROW_SIZE = ROW.itemsize
 _R = {name: offset_in_row(name) for name in ROW.names or ()}
 _OLD, _NEW, _COUNTERPART, _EXTRA = _R["old"], _R["new"], _R["counterpart"], _R["extra"]
 _POSITION, _POSITION_HIGH = _R["position"], _R["position_high"]
-_PLACE, _ORDINAL, _PART = _R["lsn"], _R["ordinal"], _R["part"]
+_PLACE, _ORDINAL, _PART = _R["place"], _R["ordinal"], _R["part"]
 _HASH, _SIZE, _TRANSACTION, _RELATION = _R["hash"], _R["size"], _R["transaction"], _R["relation"]
 _OPERATION, _KIND, _MARKER, _FLAGS = _R["operation"], _R["kind"], _R["marker"], _R["flags"]
 _FILLER = _R["filler"]
@@ -103,7 +103,7 @@ _FILLER = _R["filler"]
 _TRANSACTION_SIZE = TRANSACTION.itemsize
 _T = {name: offset_in_transaction(name) for name in TRANSACTION.names or ()}
 _T_ID, _T_MS, _T_US, _T_NS = _T["xid"], _T["commit_ms"], _T["commit_us"], _T["commit_ns"]
-_T_LAST, _T_ORIGIN, _T_FINAL = _T["last_commit"], _T["origin_lsn"], _T["final_lsn"]
+_T_LAST, _T_ORIGIN, _T_FINAL = _T["last_commit"], _T["origin_place"], _T["position"]
 _T_IMAGE, _T_IMAGE_SIZE = _T["image"], _T["size"]
 
 

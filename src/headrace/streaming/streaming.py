@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol
+from typing import Any, Generic, Protocol
 
 import numpy as np
 
+from headrace.config.properties.execution import ExecutionConfig
 from headrace.connect.slices import Plan, Slice
 from headrace.offsets.offset import Offset, P
 from headrace.spool.segment import SEGMENT_BYTES, Segment
@@ -21,6 +22,7 @@ from headrace.streaming.ranges import Backlog, Limit, holds_rows, is_delivered, 
 from headrace.streaming.reader import LogReader
 from headrace.streaming.receiver import Receiver
 from headrace.streaming.slices import FactsPacker, Lookup
+from headrace.streaming.stream_state import StreamState
 from headrace.streaming.unacknowledged import Unacknowledged
 
 SLICE_BYTES = 2 << 20
@@ -52,6 +54,20 @@ class StreamOptions:
     acknowledges: bool = True
     inline: bool = False
     lookup: Lookup | None = None
+
+    @staticmethod
+    def of(
+        config: ExecutionConfig, plan: Plan, orphaned: Callable[[], bool], **more: Any
+    ) -> StreamOptions:
+        """Taken from a configuration; `more` are the options that it has not."""
+        return StreamOptions(
+            Limit(config.headrace_range_max_bytes, config.headrace_range_max_rows),
+            plan,
+            spool_bytes=config.headrace_spool_max_bytes,
+            acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
+            orphaned=orphaned,
+            **more,
+        )
 
     def range_limit(self) -> Limit:
         """The limit of one range, with a number of rows, and such that its slices can be sent."""
@@ -94,31 +110,48 @@ class RangeMetrics(Protocol):
         ...
 
 
+class EndMarks(Protocol[P]):
+    """What the end of a range decides for its records, because it is no function of the log
+    (Invariant 2c)."""
+
+    def shown(self, start: Offset[P], end: Offset[P]) -> Offset[P]:
+        """`end` of the next range, with what its records show."""
+        ...
+
+    def write(self, transactions: np.ndarray, end: P) -> None:
+        """Write what `end` says to the transactions of its range."""
+        ...
+
+
 class Streaming(Generic[P]):
-    """The log from one position on. One thread calls it; the receiver has its own."""
+    """The log from one position on: see headrace.connectors.source.OpenStream. One thread calls it;
+    the receiver has its own."""
 
     def __init__(
         self,
         reader: LogReader,
         versions: Versions,
         start: Offset[P],
+        settings: EventSettings,
         options: StreamOptions,
         *,
         metrics: RangeMetrics,
         inserter: Inserter[P] | None = None,
         counts: TransactionCounts | None = None,
-        finish: Callable[[np.ndarray, P], None] | None = None,
+        marks: EndMarks[P] | None = None,
     ) -> None:
-        """`reader` begins at `start` and numbers rows by `versions`. `counts`: transactions are
-        counted. `finish` writes to the transactions of a range what only its end says."""
+        """`reader` begins at `start` and numbers rows by `versions`. `settings` are those of the
+        events. `counts`: transactions are counted. `marks` are written to the
+        transactions of a range."""
         self.start = start
         self.reader = reader
         self.versions = versions
+        self._settings = settings
         self._options = options
         self._metrics = metrics
         self._inserter = inserter
         self._counts = counts
-        self._finish = finish
+        self._marks = marks
         self._limit = self._left = options.range_limit()
         self._delivered = start.position
         self._taken = (0, 0)  # bytes and rows of the range that was found last
@@ -147,6 +180,12 @@ class Streaming(Generic[P]):
         With a `target` place (availableNow), `after` is only returned when the stream has passed
         it (Invariant: a bounded query never ends before its target).
         """
+        end = self._next(after, seconds, target, moves=moves)
+        return end if self._marks is None else self._marks.shown(after, end)
+
+    def _next(
+        self, after: Offset[P], seconds: float, target: int | None, *, moves: bool
+    ) -> Offset[P]:
         self._delivered = after.position
         self._drop_delivered()
         # Ranges follow one another, so whatever was planned before is done.
@@ -277,14 +316,14 @@ class Streaming(Generic[P]):
         delivered = self._delivered
         self.spool.drop(lambda piece: is_delivered(piece, delivered))
 
-    def slices(self, start: Offset[P], end: Offset[P], settings: EventSettings) -> list[Slice]:
+    def slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
         """Slices of (start, end]; waits until all of it was received (a range that is planned
         again after a restart comes from the database once more)."""
         self._await(start, end)
         parts = self._parts(start, end)
         range_rows = RangeRows.of(parts, self.versions.facts, counted=self._counts is not None)
-        if self._finish is not None:
-            self._finish(range_rows.transactions, end.position)
+        if self._marks is not None:
+            self._marks.write(range_rows.transactions, end.position)
         if self._counts is not None:
             self._write_endings(self._counts, parts, range_rows)
         if parts:
@@ -294,8 +333,8 @@ class Streaming(Generic[P]):
         if len(range_rows.rows) == 0:
             return []
         if self._options.inline:
-            return list(self._cutter.inline(range_rows, end, settings))
-        plan, slices = self._cutter.in_memory(range_rows, end, settings)
+            return list(self._cutter.inline(range_rows, end, self._settings))
+        plan, slices = self._cutter.in_memory(range_rows, end, self._settings)
         self._plans.append(plan)
         return list(slices)
 
@@ -312,19 +351,17 @@ class Streaming(Generic[P]):
         upto = end.committed if end.transaction is None else end.transaction + 1
         self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
 
-    def oldest_unacknowledged(self) -> int | None:
-        """Commit time (µs since 1970) of the oldest change that is not acknowledged yet; None:
-        there is none."""
-        return self._unacknowledged.oldest()
-
-    def queue_bytes(self) -> tuple[int, int]:
-        """Log bytes that the spool holds, and may hold."""
+    def state(self) -> StreamState:
+        """For metrics."""
         with self.spool.lock:
-            return sum(piece.written for piece in self.spool.pieces), self.spool.max_bytes
-
-    def filtered(self) -> int:
-        """Row changes that made no record: of other tables, or of skipped operations."""
-        return self.receiver.received.filtered
+            queued_bytes = sum(piece.written for piece in self.spool.pieces)
+        return StreamState(
+            self.receiver.connected(),
+            self.receiver.received.filtered,
+            queued_bytes,
+            self.spool.max_bytes,
+            self._unacknowledged.oldest(),
+        )
 
     def _parts(self, start: Offset[P], end: Offset[P]) -> list[PieceRows]:
         """The rows of (start, end] by piece of the spool."""
@@ -381,7 +418,7 @@ class Streaming(Generic[P]):
             self._unacknowledged.acknowledge(place)
             self.reader.acknowledge(place)
 
-    def server_position(self) -> int:
+    def head(self) -> int:
         """The place of the log's end as last heard; the rows before it can be seen."""
         return self.receiver.received.head
 

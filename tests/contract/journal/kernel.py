@@ -35,11 +35,12 @@ AT = OWN_WORDS  # bytes of the segment that are indexed
 FILE = OWN_WORDS + 1  # offset of the segment's first byte in the file
 OPEN = OWN_WORDS + 2  # 1 inside of a transaction
 ENDS = OWN_WORDS + 3
-STATE_WORDS = OWN_WORDS + 4
+COMPLETE = OWN_WORDS + 4  # offset in the file behind the last C
+STATE_WORDS = OWN_WORDS + 5
 MORE, FULL, BROKEN = range(3)
 
 _HEAD, _BEGIN = 6, 30
-_B, _C, _I, _U, _D, _T = ord("B"), ord("C"), ord("I"), ord("U"), ord("D"), ord("T")
+_B, _C, _I, _U, _D = ord("B"), ord("C"), ord("I"), ord("U"), ord("D")
 _NULL = int(NULL)
 
 
@@ -48,12 +49,13 @@ def index_frames(
     data, written, start, rows, room, transactions, ends, relations, options, scratch, state
 ):
     """Index the whole frames of a segment at `data`, whose first byte has the virtual address
-    `start`; an end is two int64, rows and offset. Returns MORE, FULL (`room` rows) or BROKEN."""
+    `start`; an end is two int64, rows and offset. Returns MORE, FULL (`room` entries) or
+    BROKEN."""
     while True:
         at = load64(state + 8 * AT)
         if at + _HEAD > written or at + load32_be(data + at) > written:
             return MORE
-        if load64(state + 8 * ROWS) + 3 > room:
+        if max(load64(state + 8 * ROWS), load64(state + 8 * ENDS)) + 3 > room:
             return FULL
         size = load32_be(data + at)
         kind = load8(data + at + 4)
@@ -69,13 +71,11 @@ def index_frames(
             store64(state + 8 * TRANSACTION_HAS_ROWS, 0)
             store64(state + 8 * ORDINAL, 1)
             store64(state + 8 * OPEN, 1)
-        elif kind == _T:
-            # The transaction's image once more, in the segment where it goes on.
-            store64(state + 8 * TRANSACTION_IMAGE, start + at + _HEAD)
         elif kind == _C:
             end = ends + 16 * load64(state + 8 * ENDS)
             store64(end, load64(state + 8 * ROWS))
             store64(end + 8, offset + size)
+            store64(state + 8 * COMPLETE, offset + size)
             store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
             store64(state + 8 * OPEN, 0)
         else:

@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import fcntl
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from headrace.connect.images import cells
+from headrace.connect.images import cells, make_image
 from headrace.connectors.connector import OffsetObject
 from tests.contract.changes import Change, Delete, Fill, Insert, Move, Update
-from tests.contract.journal.journal import COLLECTIONS, Journal, Row
+from tests.contract.journal.journal import BEGIN, COLLECTIONS, GENERATION, HEAD, Journal, place_of
 from tests.contract.subject import Feature, Subject
+
+Row = tuple[int, str]
+_numbers = itertools.count(1)
+
+
+def commit(journal: Journal, changes: Iterable[tuple[int, Row | None, Row | None]]) -> None:
+    """One transaction: collection, row before and row after of each change."""
+    identity = make_image([f"txn:{next(_numbers)}:{time.time_ns():x}"])
+    body = b"".join(
+        _frame(
+            "U" if old and new else "I" if new else "D",
+            collection,
+            b"".join(make_image([str(row[0]), row[1]]) for row in (old, new) if row),
+        )
+        for collection, old, new in changes
+    ) + _frame("C", 0, b"")
+    with journal.file.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        begin = HEAD.size + BEGIN.size + len(identity)
+        end = file.seek(0, 2) + begin + len(body)
+        head = BEGIN.pack(GENERATION, end - HEAD.size, time.time_ns() // 1000)
+        file.write(_frame("B", 0, head + identity) + body)
+
+
+def _frame(kind: str, collection: int, body: bytes) -> bytes:
+    return HEAD.pack(HEAD.size + len(body), ord(kind), collection) + body
 
 
 class JournalSubject(Subject):
     """A journal in a fresh folder."""
 
-    features = frozenset(Feature) - {Feature.SNAPSHOTS, Feature.SIGNALS}
+    features = frozenset(Feature)
 
     def __init__(self, folder: Path) -> None:
         self._journal = Journal(folder)
@@ -38,7 +67,7 @@ class JournalSubject(Subject):
         rows, number = dict(self._rows[collection]), COLLECTIONS.index(collection)
         told = [(number, *pair) for change in changes for pair in _apply(rows, change)]
         if not rolled_back:
-            self._journal.commit(told)
+            commit(self._journal, told)
             self._rows[collection] = rows
 
     def rows(self, collection: str) -> dict[int, str]:
@@ -64,7 +93,7 @@ class JournalSubject(Subject):
         return int(self._journal.acknowledged(reader).read_text(), 16)
 
     def place(self, offset: OffsetObject) -> Any:
-        return int(offset["journal"], 16)
+        return place_of(offset["journal"])
 
     def lose(self, reader: str) -> None:
         (self._journal.folder / "first").write_text(str(self._journal.file.stat().st_size))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.images import make_image
-from headrace.connect.rows import NULL, ORDER, ROW, TRANSACTION
+from headrace.connect.rows import NULL, ORDER, ROW, TRANSACTION, low_half, place_of
 from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Insert
 from headrace.snapshots.incremental.inserts import (
@@ -25,7 +25,8 @@ TOPICS = ("log a", "log b", "chunk a", "chunk b")
 FACTS = {
     number: RelationFacts("public", topic, topic, (), ()) for number, topic in enumerate(TOPICS)
 }
-places = st.tuples(st.integers(1, 4), st.sampled_from([1, 2]), st.integers(0, 3))
+PLACES = (1, 2, (1 << 64) + 1, (7 << 64) | (1 << 63))
+places = st.tuples(st.sampled_from(PLACES), st.sampled_from([1, 2]), st.integers(0, 3))
 
 
 @st.composite
@@ -34,7 +35,8 @@ def logs(draw: st.DrawFn) -> np.ndarray:
     found = sorted(draw(st.lists(st.tuples(*[places], st.integers(0, 2)), unique=True)))
     rows = np.zeros(len(found), ROW)
     for row, ((position, kind, ordinal), part) in zip(rows, found, strict=True):
-        row["position"], row["kind"], row["ordinal"] = position, kind, ordinal
+        row["position_high"], row["position"] = position >> 64, low_half(position)
+        row["kind"], row["ordinal"] = kind, ordinal
         row["part"], row["new"] = part, 11
         row["relation"] = draw(st.sampled_from([5, 7]))
         row["transaction"] = draw(st.integers(0, 1))
@@ -82,7 +84,7 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
     )
 
     def place(row: np.void) -> tuple[int, ...]:
-        return tuple(int(row[name]) for name in ("position", "kind", "ordinal", "part"))
+        return place_of(row), *(int(row[name]) for name in ("kind", "ordinal", "part"))
 
     expected = [(place(row), FACTS[int(row["relation"] == 7)], b"") for row in before]
     for block, (insert, images) in zip(blocks, given_inserts, strict=True):
@@ -97,7 +99,7 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
             start = int(row["new"]) - segment.start
             assert segment.array[start : start + int(row["size"])].tobytes() == image
             assert entries[row["transaction"]]["xid"] == NULL
-            assert entries[row["transaction"]]["final_lsn"] == where[0]
+            assert entries[row["transaction"]]["position"] == low_half(where[0])
         else:
             assert row["new"] == 11
             assert entries[row["transaction"]]["xid"] in (1, 2)

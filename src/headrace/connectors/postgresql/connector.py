@@ -29,7 +29,6 @@ from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnaps
 from headrace.connectors.postgresql.replication.log_end import flushed_log_end
 from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
-    LOST,
     check_slot,
     drop_when_free,
     find_slot,
@@ -38,19 +37,21 @@ from headrace.connectors.postgresql.replication.slot_watch import SlotWatch
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.starting.beginning import Beginning
-from headrace.connectors.postgresql.starting.log_stream import Log, LogStream
+from headrace.connectors.postgresql.starting.log_stream import Log
+from headrace.connectors.postgresql.starting.lost_slot import LostSlot
 from headrace.connectors.postgresql.starting.readiness import Readiness, check_system
 from headrace.connectors.postgresql.starting.stored_position import StoredPosition
-from headrace.connectors.source import Lost, OpenSnapshot
+from headrace.connectors.source import Lost, OpenSnapshot, Source
 from headrace.connectors.waiting import Waiting
 from headrace.debezium.event_format import FORMATS
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import OffsetObject
+from headrace.streaming.streaming import Streaming
 
 log = logging.getLogger(__name__)
 
 
-class PostgresDatabase:
+class PostgresDatabase(Source[PostgresPosition]):
     """See headrace.connectors.source.Source. `inline`: slices carry their bytes."""
 
     def __init__(
@@ -66,10 +67,11 @@ class PostgresDatabase:
             config, self._capture, self._catalog, plan, self._readiness, settings, waiting
         )
         self._position = StoredPosition(config, self._readiness)
+        self._lost_slot = LostSlot(config, self._position, self._beginning)
         self._xmin = SlotXmin(config)
         query = config.heartbeat_action_query
         self.heartbeat_query = HeartbeatQuery(config, query) if query else None
-        self.metrics = ConnectorMetrics(
+        self._metrics = ConnectorMetrics(
             StreamingMetrics(_source_position),
             lambda: self._readiness.captured,
             lambda: SlotWatch.of(config),
@@ -81,7 +83,7 @@ class PostgresDatabase:
             self._readiness,
             self._position,
             plan,
-            self.metrics,
+            self._metrics,
             self._xmin,
             waiting.orphaned,
             inline,
@@ -101,6 +103,16 @@ class PostgresDatabase:
     def heartbeat_topic(self) -> str:
         """See Source."""
         return self._capture.topics.heartbeats
+
+    @property
+    def metrics(self) -> ConnectorMetrics:
+        """See Source."""
+        return self._metrics
+
+    @property
+    def lost_log(self) -> LostSlot:
+        """See Source."""
+        return self._lost_slot
 
     def read_offset(self, data: OffsetObject) -> PostgresOffset:
         """See Source."""
@@ -152,28 +164,9 @@ class PostgresDatabase:
         error = self._position.check(stored, snapshot)
         return None if error is None else Lost(error, self._position.follows(error, stored))
 
-    def follow(self, after: PostgresOffset) -> PostgresOffset:
-        """To the slot's position."""
-        return self._position.jump(after)
-
-    def is_lost(self, error: HeadraceError) -> bool:
-        """See Source."""
-        return error.code in LOST
-
-    def make_room(self, lost: Lost | None) -> None:
-        """A slot that is there is used again, unless it is lost or the snapshot needs its own."""
-        if lost is None or lost.error.code == "postgresql.slot_lost":
-            self._beginning.drop_slot()
-
-    def keep_lost(self, lost: Lost) -> None:
-        """Behind the range that is left out the slot may fit again, and nobody would know of the
-        gap: it is dropped."""
-        if lost.error.code != "postgresql.slot_moved":
-            return
+    def give_up_snapshot(self) -> None:
+        """The next snapshot needs a slot of its own."""
         self._beginning.drop_slot()
-        with connect(self._config) as connection:
-            if find_slot(connection, self._config.slot_name) is not None:
-                raise lost.error
 
     def forget_position(self) -> None:
         """See Source."""
@@ -185,7 +178,7 @@ class PostgresDatabase:
         """See Source."""
         return self._beginning.snapshot()
 
-    def stream(self, start: PostgresOffset, *, greets: bool) -> LogStream:
+    def stream(self, start: PostgresOffset, *, greets: bool) -> Streaming[PostgresPosition]:
         """Waits for the slot, and reads from it."""
         return self._log.open(start, greets=greets)
 
@@ -233,7 +226,7 @@ class PostgresDatabase:
 
 def _source_position(row: np.void | None) -> dict[str, int | None]:
     """SourceEventPosition of the last row."""
-    return {"lsn": None if row is None else int(row["lsn"]), "xmin": None}
+    return {"lsn": None if row is None else int(row["place"]), "xmin": None}
 
 
 def _event_settings(config: PostgresConfig, capture: Capture) -> PostgresSettings:
@@ -258,15 +251,6 @@ def open_connector(
     waiting = Waiting(orphaned)
     plan = Plan(config.headrace_slices or cores, str(config.headrace_slice_order))
     database = PostgresDatabase(config, plan, waiting, inline=inline)
-    options = EngineOptions(
-        max_retries=config.errors_max_retries,
-        retry_seconds=config.retriable_restart_connector_wait_ms / 1000,
-        streaming_delay_seconds=config.streaming_delay_ms / 1000,
-    )
-    heartbeats = None
-    if config.heartbeat_interval_ms:
-        query = database.heartbeat_query
-        heartbeats = Heartbeats(
-            config.heartbeat_interval_ms / 1000, None if query is None else query.run
-        )
-    return Engine(database, options, waiting, heartbeats)
+    query = database.heartbeat_query
+    heartbeats = Heartbeats.of(config, None if query is None else query.run)
+    return Engine(database, EngineOptions.of(config), waiting, heartbeats)

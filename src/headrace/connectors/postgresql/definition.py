@@ -28,11 +28,7 @@ class PostgresDefinition:
     driver: Driver | None = Driver("psycopg", "headrace[postgresql]")
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.postgresql.reading.copy_text": ("image_bound", "transcode_rows"),
-        "headrace.connectors.postgresql.replication.pgoutput": (
-            "find_relation",
-            "index_frames",
-            "open_transaction",
-        ),
+        "headrace.connectors.postgresql.replication.pgoutput": ("index_frames",),
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.postgresql.reading.snapshot_reader",

@@ -55,10 +55,8 @@ class MessageFacts(TopicFacts):
     transactional: bool
     origin: str | None = None
 
-    @property
-    def collection(self) -> str:
-        """What transaction metadata counts messages under."""
-        return transactions.MESSAGES
+    collection = transactions.MESSAGES
+    """What transaction metadata counts messages under."""
 
     def shape(self, settings: EventSettings) -> Shape:
         """The shape of messages, which have no context headers."""

@@ -62,7 +62,7 @@ class PostgresPosition:
 
     def inside(self, row: np.void) -> PostgresPosition:
         """See Position."""
-        final_lsn, index, lsn = int(row["position"]), int(row["ordinal"]), int(row["lsn"])
+        final_lsn, index, lsn = int(row["position"]), int(row["ordinal"]), int(row["place"])
         return replace(self, txn=final_lsn, txn_index=index, lsn=lsn)
 
     def is_at(self, other: PostgresPosition) -> bool:

@@ -54,7 +54,7 @@ def lsn_pair(schema: Schema) -> Concat:
         schema,
         (
             Part(last_commit, '["', '"', null="[null"),
-            Part(RowField(_INT64, "lsn"), ',"', '"]'),
+            Part(RowField(_INT64, "place"), ',"', '"]'),
         ),
     )
 
@@ -62,7 +62,7 @@ def lsn_pair(schema: Schema) -> Concat:
 def transaction_identifier() -> Concat:
     """The transaction's number and the row's LSN, as in `771:23803690`; null without number."""
     xid = TransactionField(_OPTIONAL_INT64, "xid")
-    return Concat(_STRING, (Part(xid), Part(RowField(_INT64, "lsn"), ":")))
+    return Concat(_STRING, (Part(xid), Part(RowField(_INT64, "place"), ":")))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _source_node(
         case "txId":
             return TransactionField(schema, "xid")
         case "lsn":
-            return RowField(schema, "lsn")
+            return RowField(schema, "place")
         case "ts_ms" | "ts_us" | "ts_ns":
             return TransactionField(schema, "commit_" + name[3:])
         case "xmin" if source.xmin and facts.kind is not RelationKind.INCREMENTAL:
@@ -122,7 +122,7 @@ def _source_node(
         case "origin":
             return Constant(schema, facts.origin)
         case "origin_lsn" if facts.origin is not None:
-            return TransactionField(schema, "origin_lsn")
+            return TransactionField(schema, "origin_place")
     return Constant(schema, None)
 
 

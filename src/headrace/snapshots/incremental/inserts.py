@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.images import make_image
-from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION
+from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, are_before, low_half, put_place
 from headrace.debezium.naming.topics import topic_hash
 from headrace.signals.notifications import Notifier
 from headrace.signals.progress import Insert
@@ -134,9 +134,10 @@ def notification_block(insert: Insert, topic: str) -> Block:
 def _rows(insert: Insert, count: int) -> np.ndarray:
     position, kind, ordinal, part = insert.at
     rows = np.zeros(count, ROW)
-    rows["position"], rows["kind"], rows["ordinal"] = position, kind, ordinal
+    put_place(rows, position)
+    rows["kind"], rows["ordinal"] = kind, ordinal
     rows["part"] = np.arange(part, part + count)
-    rows["lsn"] = insert.shown
+    rows["place"] = low_half(insert.shown)
     return rows
 
 
@@ -148,7 +149,7 @@ def transaction_of(insert: Insert) -> np.ndarray:
     entry["commit_ms"] = insert.time_us // 1000
     entry["commit_ns"] = insert.time_us * 1000
     entry["last_commit"] = NULL if insert.last_commit is None else insert.last_commit
-    entry["final_lsn"] = insert.at[0]
+    entry["position"] = low_half(insert.at[0])
     return entry
 
 
@@ -213,9 +214,12 @@ def merge_orders(orders: np.ndarray, blocks: Sequence[Block], places: Sequence[i
 
 
 def _rows_before(rows: np.ndarray, insert: Insert) -> int:
-    before = np.zeros(len(rows), bool)
-    same = np.ones(len(rows), bool)
-    for name, value in zip(("position", "kind", "ordinal", "part"), insert.at, strict=True):
+    if len(rows) == 0:
+        return 0
+    position, *place = insert.at
+    before = are_before(rows, position)
+    same = are_before(rows, position + 1) & ~before
+    for name, value in zip(("kind", "ordinal", "part"), place, strict=True):
         before |= same & (rows[name] < value)
         same &= rows[name] == value
     return int(np.count_nonzero(before))

@@ -18,7 +18,7 @@ import numpy as np
 
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.images import cells
-from headrace.connect.rows import NULL, RowKind
+from headrace.connect.rows import NULL, RowKind, place_of
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, P
 from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
@@ -261,7 +261,7 @@ class IncrementalSnapshots(Generic[P]):
         """Before a row of the log."""
         entry = passage.transactions[row["transaction"]]
         last = None if entry["last_commit"] == NULL else int(entry["last_commit"])
-        position, ordinal, shown = int(row["position"]), int(row["ordinal"]), int(row["lsn"])
+        position, ordinal, shown = place_of(row), int(row["ordinal"]), int(row["place"])
         if ordinal == 0:
             at = (position, int(RowKind.OUTSIDE), _BEFORE_TRANSACTION)
             part = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from headrace.signals.progress import Key, Pending
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.visibility import Delivered, Visibility
+from headrace.snapshots.incremental.visibility import AT_ONCE, Delivered, Visibility
 
 
 class Target(Protocol):
@@ -50,7 +51,8 @@ class Skipped(Exception):
 
 
 class ChunkTransaction(Protocol[T]):
-    """One state of the database, on which ranges of keys are read."""
+    """One state of the database, on which ranges of keys are read. A database derives from this
+    class and leaves out what it does not know."""
 
     @property
     def visibility(self) -> Visibility:
@@ -62,17 +64,17 @@ class ChunkTransaction(Protocol[T]):
         """When it was taken, in microseconds since 1970."""
         ...
 
-    def planning(self, target: T, /) -> AbstractContextManager[None]:
+    def planning(self, target: T, /) -> AbstractContextManager[None]:  # noqa: ARG002
         """Around the questions about a table: what fails because of the table becomes Skipped."""
-        ...
+        return contextlib.nullcontext()
 
     def largest_key(self, target: T, /) -> Key | None:
         """None: no row is there."""
         ...
 
-    def row_bytes(self, target: T, /) -> float | None:
+    def row_bytes(self, target: T, /) -> float | None:  # noqa: ARG002
         """Bytes of a row by the statistics; None: nobody counted them yet."""
-        ...
+        return None
 
     def split(self, whole: KeyRange[T], size: int, count: int, /) -> list[KeyRange[T]]:
         """The first ranges of `whole`, `count` at most, each of `size` rows; the last one has that
@@ -86,12 +88,13 @@ class ChunkTransaction(Protocol[T]):
 
 class ChunkSource(Protocol[T]):
     """The database under incremental snapshots. Methods raise HeadraceError, which may be retried
-    when a connection was lost."""
+    when a connection was lost. A source derives from this class and leaves out what it does not
+    need."""
 
     @property
     def delivered(self) -> Delivered:
         """What the log delivered, and whether it can be seen."""
-        ...
+        return AT_ONCE
 
     def tables(self) -> list[str]:
         """Names of the captured tables, in the order in which they are read."""
@@ -99,7 +102,7 @@ class ChunkSource(Protocol[T]):
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
         """Rows of tables by the statistics; -1: there are none."""
-        ...
+        return dict.fromkeys(names, -1)
 
     def position(self) -> int:
         """Where the log is now."""
@@ -115,8 +118,6 @@ class ChunkSource(Protocol[T]):
 
     def rest(self) -> None:
         """Nothing is to be read for now."""
-        ...
 
     def close(self) -> None:
         """Close the connections; never raises."""
-        ...

@@ -36,3 +36,24 @@ class Delivered(Protocol):
         """Whether a snapshot that is taken now sees every change that was delivered. Raises
         HeadraceError."""
         ...
+
+
+class _SeenAtOnce:
+    """Whatever is in the log can be seen."""
+
+    def begin(self) -> None:
+        """Nothing is to be remembered."""
+
+    def add(self, rows: np.ndarray, transactions: np.ndarray) -> None:
+        """Nothing is to be remembered."""
+
+    def forget(self) -> None:
+        """Nothing was remembered."""
+
+    def are_visible(self) -> bool:
+        """Always."""
+        return True
+
+
+AT_ONCE: Delivered = _SeenAtOnce()
+"""Of a database whose queries see a transaction before its log shows it."""

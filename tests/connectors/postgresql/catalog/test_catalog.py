@@ -103,7 +103,7 @@ def test_the_partitions_that_hold_rows_are_the_leaves(database: Database, catalo
     inner = described(database, catalog, "b1")
     assert [leaf.name for leaf in inner.leaves] == ["b1"]
     roots = catalog.partition_roots()
-    assert roots[inner.oid] == roots[described(database, catalog, "b").oid] == root.oid
+    assert roots[inner.id] == roots[described(database, catalog, "b").id] == root.id
 
 
 def test_the_text_of_a_type_follows_domains_arrays_and_enums(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogReading, CatalogTable
-from headrace.connectors.postgresql.replication.known_tables import KnownTables
+from headrace.connectors.postgresql.replication.known_tables import LoggedTables
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
     RelationColumn,
     RelationMessage,
@@ -35,8 +35,8 @@ def test_ids_of_the_log_are_compared_across_wrap_arounds(
 
 
 def reading(snapshot: str) -> CatalogReading:
-    table = CatalogTable("public", "t", (), ("id",), oid=7)
-    return CatalogReading(snapshot, {7: table}, {23: TypeFacts(23, "int4")})
+    table = CatalogTable("public", "t", (), ("id",), id=7)
+    return CatalogReading({7: table}, {23: TypeFacts(23, "int4")}, snapshot)
 
 
 class OneReading:
@@ -57,14 +57,14 @@ class OneReading:
 
 
 def test_a_reading_holds_for_the_transactions_that_its_snapshot_sees() -> None:
-    tables = KnownTables(OneReading("1:1:"), reading("100:105:102"))  # type: ignore[arg-type]
+    tables = LoggedTables(OneReading("1:1:"), reading("100:105:102"))  # type: ignore[arg-type]
     assert tables.known(MESSAGE, 101) is not None
     assert tables.known(MESSAGE, 102) is None
     assert tables.known(MESSAGE, 105) is None
 
 
 def test_a_type_that_was_not_read_is_asked_for() -> None:
-    tables = KnownTables(OneReading("1:1:"), reading("100:105:"))  # type: ignore[arg-type]
+    tables = LoggedTables(OneReading("1:1:"), reading("100:105:"))  # type: ignore[arg-type]
     other = RelationMessage(7, "public", "t", "d", (RelationColumn("id", 25, -1, True),))
     assert tables.known(other, 101) is None
 
@@ -72,7 +72,7 @@ def test_a_type_that_was_not_read_is_asked_for() -> None:
 def test_a_transaction_that_stays_invisible_does_not_hold_up_the_stream() -> None:
     """As one that waits for a synchronous standby."""
     catalog = OneReading("100:105:")
-    tables = KnownTables(catalog)  # type: ignore[arg-type]
+    tables = LoggedTables(catalog)  # type: ignore[arg-type]
     tables.ask([MESSAGE], 200)
     while not tables.answered(1):
         pass
@@ -84,7 +84,7 @@ def test_a_transaction_that_stays_invisible_does_not_hold_up_the_stream() -> Non
 
 
 def test_a_table_that_is_gone_is_known_to_be_gone() -> None:
-    tables = KnownTables(OneReading("100:105:"))  # type: ignore[arg-type]
+    tables = LoggedTables(OneReading("100:105:"))  # type: ignore[arg-type]
     gone = RelationMessage(8, "public", "u", "d", (RelationColumn("id", 23, -1, True),))
     tables.ask([gone], 101)
     while not tables.answered(1):

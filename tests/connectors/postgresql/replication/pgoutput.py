@@ -9,7 +9,7 @@ import numpy as np
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.streaming import key_kernel
+from headrace.streaming import key_kernel, row_kernel
 from headrace.streaming.key_columns import KeyColumns, KeyScratch
 
 VIRTUAL = 1 << 20
@@ -88,7 +88,7 @@ class Index:
         slots = 64
         while slots < 4 * len(columns):
             slots *= 2
-        table = np.zeros((max(len(columns), 1), decoder.RELATION_WORDS), np.int64)
+        table = np.zeros((max(len(columns), 1), row_kernel.RELATION_WORDS), np.int64)
         oids = np.full(2 * slots, -1, np.int64)
         for index, count in enumerate(columns):
             compared = np.array([(i, i % 4, i) for i in range(1, count)], np.int64).reshape(-1, 3)
@@ -114,8 +114,8 @@ class Index:
         """Index everything from the start."""
         self.state = np.zeros(decoder.STATE_WORDS, np.int64)
         self.state[decoder.CHECKED] = 1
-        self.state[decoder.LAST_COMMIT] = NULL
-        self.state[decoder.TRANSACTION_ROW] = -1
+        self.state[row_kernel.LAST_COMMIT] = NULL
+        self.state[row_kernel.TRANSACTION_ROW] = -1
         self._go_on()
         while self.status == decoder.KEY:
             self._texts.render()
@@ -147,11 +147,11 @@ class Index:
 
     @property
     def rows(self) -> np.ndarray:
-        return self._rows[: int(self.state[decoder.ROWS])]
+        return self._rows[: int(self.state[row_kernel.ROWS])]
 
     @property
     def transactions(self) -> np.ndarray:
-        return self._transactions[: int(self.state[decoder.TRANSACTIONS])]
+        return self._transactions[: int(self.state[row_kernel.TRANSACTIONS])]
 
     @property
     def ends(self) -> np.ndarray:

@@ -72,9 +72,9 @@ def test_an_update_that_names_an_unchanged_key_stays_an_update() -> None:
 
 def test_rows_of_tables_that_are_not_captured_still_count() -> None:
     raw = begin(9) + insert(0, ROW_1) + insert(0, ROW_2) + commit(9, 10)
-    index = Index(raw, [2], options=decoder.SKIP_CREATE)
+    index = Index(raw, [2], options=row_kernel.SKIP_CREATE)
     assert len(index.rows) == 0
-    assert index.state[decoder.ORDINAL] == 3  # BEGIN counts too
+    assert index.state[row_kernel.ORDINAL] == 3  # BEGIN counts too
     assert index.state[decoder.COMPLETE] == 10
 
 

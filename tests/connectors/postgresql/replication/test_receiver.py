@@ -14,6 +14,8 @@ from headrace.connectors.postgresql.replication.pgoutput_reader import (
     ReaderOptions,
 )
 from headrace.spool.spool import Spool
+from headrace.streaming import row_kernel
+from headrace.streaming.id_table import IdTable
 from headrace.streaming.key_columns import KeyScratch
 from headrace.streaming.reader import LogReader, Received
 from headrace.streaming.receiver import Receiver
@@ -25,11 +27,15 @@ from tests.connectors.postgresql.replication.test_pgoutput import ROW_1
 class Tables:
     """One captured table without key: relation 0, oid 0, two columns."""
 
-    table = np.array([(1, 2, 77, 0, 0, 0)[: decoder.RELATION_WORDS]], np.int64)
-    oids = np.array([0, 0, -1, -1], np.int64)
+    table = np.array([(1, 2, 77, 0, 0, 0)[: row_kernel.RELATION_WORDS]], np.int64)
+    oids = IdTable()
     key_texts = KeyScratch()
 
+    def close(self) -> None:
+        pass
 
+
+Tables.oids.put(0, 0)
 START = PostgresPosition(50)
 OPTIONS = ReaderOptions(0, skip_truncate=True, status_seconds=10)
 

@@ -44,8 +44,7 @@ def write_filtered(database: Database, megabytes: int, transactions: int = 1) ->
 
 
 def streaming_of(reader: Reader) -> Streaming:
-    stream = reader.open()._stream  # type: ignore[attr-defined]
-    streaming = stream if isinstance(stream, Streaming) else stream.streaming
+    streaming = reader.open()._stream  # type: ignore[attr-defined]
     assert isinstance(streaming, Streaming)
     return streaming
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import psycopg
@@ -14,7 +13,9 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
-from headrace.relational.table import Column, Table
+from headrace.connectors.postgresql.visibility import VisibleTransactions
+from headrace.relational.catalog import StoredTable, TableReading
+from headrace.relational.table import Column
 from headrace.snapshots.tables import Leaf
 
 _Answer = TypeVar("_Answer")
@@ -29,15 +30,12 @@ class CatalogColumn(Column):
 
 
 @dataclass(frozen=True)
-class CatalogTable(Table):
-    """An ordinary or partitioned table. `identity` is pg_class.relreplident; `leaves` are the
-    partitions with rows, or the table itself when it is not partitioned."""
+class CatalogTable(StoredTable):
+    """An ordinary or partitioned table. `id` is its oid, `identity` pg_class.relreplident."""
 
     columns: tuple[CatalogColumn, ...] = ()
-    oid: int = 0
     partitioned: bool = False
     identity: str = "d"
-    leaves: tuple[Leaf, ...] = ()
 
 
 _TABLES = """
@@ -110,30 +108,20 @@ FROM needed JOIN pg_type t ON t.oid = needed.oid JOIN pg_namespace n ON n.oid = 
 
 
 @dataclass(frozen=True)
-class CatalogReading:
+class CatalogReading(TableReading[CatalogTable]):
     """Tables and types by oid as one snapshot of the catalogue shows them; `snapshot` is its
-    `txid_current_snapshot()`. What was asked for and is not there is no member of `tables`, and a
-    pseudo-type in `types`."""
+    `txid_current_snapshot()`. A type that was asked for and is not there is a pseudo-type."""
 
-    snapshot: str
-    tables: Mapping[int, CatalogTable]
     types: Mapping[int, TypeFacts]
+    snapshot: str
 
-    def describe(self, oid: int) -> CatalogTable | None:
-        """A table; None when there is none of that oid."""
-        return self.tables.get(oid)
-
-    def named(self, schema: str, table: str) -> CatalogTable | None:
-        """The table of that name."""
-        return self._by_name.get((schema, table))
+    def sees(self, xid: int) -> bool:
+        """Whether it is as of a moment behind a transaction of the log."""
+        return VisibleTransactions(self.snapshot).sees(xid)
 
     def type_facts(self, oid: int) -> TypeFacts:
         """A type."""
         return self.types.get(oid) or _no_type(oid)
-
-    @cached_property
-    def _by_name(self) -> dict[tuple[str, str], CatalogTable]:
-        return {(table.schema, table.table): table for table in self.tables.values()}
 
 
 @dataclass
@@ -182,7 +170,7 @@ class Catalog:
     def tables(self) -> list[CatalogTable]:
         """Every table of the database (without columns; see `describe`), partitions included."""
         return [
-            CatalogTable(schema, table, oid=oid, partitioned=partitioned, identity=identity)
+            CatalogTable(schema, table, id=oid, partitioned=partitioned, identity=identity)
             for oid, schema, table, partitioned, identity in self._rows(_TABLES)
         ]
 
@@ -284,15 +272,14 @@ def _read(
             tuple(_column(column, known) for column in columns[oid]),
             keys.get(oid, ()),
             oid,
+            tuple(leaves[oid]),
             partitioned,
             identity,
-            tuple(leaves[oid]),
         )
         for oid, schema, table, partitioned, identity in listed
     }
-    return CatalogReading(
-        snapshot, described, {oid: _no_type(oid) for oid in types if oid not in known} | known
-    )
+    unknown = {oid: _no_type(oid) for oid in types if oid not in known}
+    return CatalogReading(described, unknown | known, snapshot)
 
 
 def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColumn:

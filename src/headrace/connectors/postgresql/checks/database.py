@@ -88,8 +88,8 @@ def _find_tables(checked: Checked, tables: TableChecks) -> None:
 
 
 def _check_types(checked: Checked, tables: TableChecks) -> None:
-    reading = checked.catalog.read([table.oid for table in checked.tables])
-    checked.tables = [reading.describe(table.oid) or table for table in checked.tables]
+    reading = checked.catalog.read([table.id for table in checked.tables])
+    checked.tables = [reading.describe(table.id) or table for table in checked.tables]
     tables.check_types(checked.tables, checked.capture.types)
 
 

@@ -26,9 +26,8 @@ def check_publication(checked: Checked) -> None:
         return
     for_all, inserts, updates, deletes, truncates, via_root, owned = rows[0]
     if mode == "filtered" and for_all:
-        checked.findings.add(
-            "postgresql.publication_unsuitable",
-            "error",
+        checked.refuse(
+            "publication_unsuitable",
             f"The publication {name} is FOR ALL TABLES, which "
             "publication.autocreate.mode=filtered cannot narrow",
             "Drop it, choose another publication.name, or use all_tables.",
@@ -39,41 +38,32 @@ def check_publication(checked: Checked) -> None:
         [] if for_all else unpublished(checked.tables, published, checked.catalog.partition_roots())
     )
     if absent and mode == "filtered":
-        foreign = [t for t in absent if not checked.rights[t.oid].owned]
+        foreign = [t for t in absent if not checked.rights[t.id].owned]
         if not owned or foreign:
-            checked.findings.add(
-                "postgresql.publication_privilege",
-                "error",
+            checked.refuse(
+                "publication_privilege",
                 f"The role {checked.config.database_user} may not add {named(foreign or absent)} "
                 f"to the publication {name}",
                 add_tables(checked.connection, name, absent),
             )
         else:
-            checked.findings.add(
-                "postgresql.publication",
-                "ok",
-                f"{named(absent)} will be added to the publication {name}",
-            )
+            checked.ok("publication", f"{named(absent)} will be added to the publication {name}")
     elif absent:
-        checked.findings.add(
-            "postgresql.not_published",
-            "error",
+        checked.refuse(
+            "not_published",
             f"The publication {name} lacks {named(absent)}: their changes never arrive",
             add_tables(checked.connection, name, absent),
         )
     else:
-        checked.findings.add(
-            "postgresql.publication", "ok", f"The publication {name} has every table"
-        )
+        checked.ok("publication", f"The publication {name} has every table")
     _check_partitions(checked, name, published, via_root=via_root)
     operations = {"c": inserts, "u": updates, "d": deletes, "t": truncates}
     words = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
     skipped = set(checked.config.skipped_operations)
     silent = [words[x] for x, there in operations.items() if not there and x not in skipped]
     if silent:
-        checked.findings.add(
-            "postgresql.operations_not_published",
-            "warning",
+        checked.warn(
+            "operations_not_published",
             f"The publication {name} leaves out {', '.join(silent)}",
             f"ALTER PUBLICATION {checked.quoted(name)} SET (publish = 'insert, update, delete, "
             "truncate');",
@@ -98,9 +88,8 @@ def _check_partitions(
         if published is None:
             remedy = "Set publish.via.partition.root=true, or capture the partitions."
     if lost:
-        checked.findings.add(
-            "postgresql.partitions_not_captured",
-            "error",
+        checked.refuse(
+            "partitions_not_captured",
             f"The publication {name} names changes by their {said}, which is not captured: "
             f"{named(lost)}",
             remedy,
@@ -110,17 +99,15 @@ def _check_partitions(
 def _check_creation(checked: Checked, name: str, mode: str) -> None:
     make = f"As a superuser: CREATE PUBLICATION {checked.quoted(name)} FOR TABLE …;"
     if mode == "disabled":
-        checked.findings.add(
-            "postgresql.publication_missing",
-            "error",
+        checked.refuse(
+            "publication_missing",
             f"The publication {name} does not exist, and publication.autocreate.mode is disabled",
             make,
         )
         return
     if checked.is_standby():
-        checked.findings.add(
-            "postgresql.publication_missing",
-            "error",
+        checked.refuse(
+            "publication_missing",
             f"The publication {name} does not exist, and a standby cannot make it",
             "Make it on the primary.",
         )
@@ -130,26 +117,22 @@ def _check_creation(checked: Checked, name: str, mode: str) -> None:
         " pg_roles r WHERE (r.rolsuper OR r.rolname = 'rds_superuser')"
         " AND pg_has_role(r.oid, 'MEMBER'))"
     )[0]
-    foreign = [t for t in checked.tables if not checked.rights[t.oid].owned]
+    foreign = [t for t in checked.tables if not checked.rights[t.id].owned]
     allowed = creates and (superuser or mode == "no_tables" or (mode == "filtered" and not foreign))
     if not allowed:
-        checked.findings.add(
-            "postgresql.publication_privilege",
-            "error",
+        checked.refuse(
+            "publication_privilege",
             f"The role {checked.config.database_user} may not make the publication {name} "
             f"(publication.autocreate.mode={mode})",
             f"{make} Then set publication.autocreate.mode=disabled.",
         )
     elif mode == "no_tables":
-        checked.findings.add(
-            "postgresql.not_published",
-            "error",
+        checked.refuse(
+            "not_published",
             f"The publication {name} will be made without tables: no change arrives until "
             "somebody adds them",
             f"{make} Or choose another publication.autocreate.mode.",
         )
     else:
-        checked.findings.add(
-            "postgresql.publication", "ok", f"The publication {name} will be made at the start"
-        )
+        checked.ok("publication", f"The publication {name} will be made at the start")
         _check_partitions(checked, name, None, via_root=checked.config.publish_via_partition_root)

@@ -25,46 +25,41 @@ def wal_level_error(level: str) -> HeadraceError | None:
 def check_server(checked: Checked) -> None:
     error = wal_level_error(checked.catalog.setting("wal_level"))
     if error is None:
-        checked.findings.add("postgresql.wal_level", "ok", "wal_level is logical")
+        checked.ok("wal_level", "wal_level is logical")
     else:
         checked.findings.add_error(error)
     standby = checked.is_standby()
     if standby and checked.catalog.setting("hot_standby_feedback") != "on":
-        checked.findings.add(
-            "postgresql.standby_feedback",
-            "warning",
+        checked.warn(
+            "standby_feedback",
             "hot_standby_feedback is off: the primary may remove rows of the catalogue that "
             "the slot needs, and the slot is lost",
             "Set hot_standby_feedback = on, and give the standby a physical slot.",
         )
     if standby and checked.version < 160000:
-        checked.findings.add(
-            "postgresql.standby",
-            "error",
+        checked.refuse(
+            "standby",
             "The server is a standby, which decodes its log since PostgreSQL 16 only",
             "Connect to the primary.",
         )
     kept = checked.catalog.setting("max_slot_wal_keep_size")
     if kept == "-1":
-        checked.findings.add(
-            "postgresql.wal_unlimited",
-            "warning",
+        checked.warn(
+            "wal_unlimited",
             "max_slot_wal_keep_size is -1: a slot that nobody reads keeps WAL until the disk "
             "is full",
             "Set a limit that covers your longest stop, and watch the slot's lag.",
         )
     elif kept:
-        checked.findings.add(
-            "postgresql.wal_limit",
-            "ok",
+        checked.ok(
+            "wal_limit",
             f"A slot keeps at most {kept} MB of WAL (max_slot_wal_keep_size); one that falls "
             "further behind is lost",
         )
     timeout = int(checked.catalog.setting("wal_sender_timeout") or 0)
     if 0 < timeout < 5000:
-        checked.findings.add(
-            "postgresql.wal_sender_timeout",
-            "warning",
+        checked.warn(
+            "wal_sender_timeout",
             f"wal_sender_timeout is {timeout} ms; a short pause ends the stream",
             "Set it to 10 s or more.",
         )
@@ -84,7 +79,7 @@ def check_login(checked: Checked) -> None:
             doing = "Opening a replication connection"
             raise translate(error, checked.config, doing, CHECK_LIMIT) from None
     user = checked.config.database_user
-    checked.findings.add("postgresql.replication", "ok", f"The role {user} may replicate")
+    checked.ok("replication", f"The role {user} may replicate")
 
 
 def check_channels(checked: Checked) -> None:

@@ -20,16 +20,13 @@ def check_replication_slot(checked: Checked) -> None:
         limit = int(checked.catalog.setting("max_replication_slots") or 0)
         used = int(checked.rows("SELECT count(*) FROM pg_replication_slots")[0][0])
         if used >= limit:
-            checked.findings.add(
-                "postgresql.limit_reached",
-                "error",
+            checked.refuse(
+                "limit_reached",
                 f"The slot {name} cannot be made: {used} of {limit} slots are in use",
                 "Raise max_replication_slots, or drop unused slots.",
             )
         else:
-            checked.findings.add(
-                "postgresql.slot", "ok", f"The slot {name} will be made at the start"
-            )
+            checked.ok("slot", f"The slot {name} will be made at the start")
         return
     try:
         check_slot(state, checked.config)
@@ -40,18 +37,16 @@ def check_replication_slot(checked: Checked) -> None:
         checked.findings.add(error.code, "warning", error.message, new)
         return
     if state.active_pid is not None:
-        checked.findings.add(
-            "postgresql.slot_in_use",
-            "warning",
+        checked.warn(
+            "slot_in_use",
             f"The slot {name} is active for PID {state.active_pid}",
             "Nothing, if that is this pipeline; otherwise choose another slot.name.",
         )
     elif state.wal_status in ("unreserved", "extended"):
-        checked.findings.add(
-            "postgresql.slot_behind",
-            "warning",
+        checked.warn(
+            "slot_behind",
             f"The slot {name} is far behind (wal_status={state.wal_status})",
             "Start the pipeline soon, or raise max_slot_wal_keep_size.",
         )
     else:
-        checked.findings.add("postgresql.slot", "ok", f"The slot {name} is there and free")
+        checked.ok("slot", f"The slot {name} is there and free")

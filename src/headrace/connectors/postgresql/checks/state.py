@@ -13,6 +13,7 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
+from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.findings import Findings
 from headrace.snapshots.modes import SnapshotRule
 
@@ -42,6 +43,18 @@ class Checked:
     def __post_init__(self) -> None:
         self.catalog = Catalog(self.config, self.connection, CHECK_LIMIT)
         self.rule = SnapshotRule.of(self.config)
+
+    def ok(self, code: str, message: str) -> None:
+        """A finding that needs nothing; codes are without the connector's name."""
+        self.findings.add(f"{CONNECTOR}.{code}", "ok", message)
+
+    def warn(self, code: str, message: str, remedy: str) -> None:
+        """A finding with which the stream starts all the same."""
+        self.findings.add(f"{CONNECTOR}.{code}", "warning", message, remedy)
+
+    def refuse(self, code: str, message: str, remedy: str) -> None:
+        """A finding with which the stream cannot start."""
+        self.findings.add(f"{CONNECTOR}.{code}", "error", message, remedy)
 
     def rows(
         self, query: str, values: Sequence[object] | Mapping[str, object] | None = None

@@ -41,23 +41,22 @@ def no_privilege(config: PostgresConfig, table: CatalogTable) -> HeadraceError:
 
 
 def check_rights(checked: Checked) -> None:
-    rows = checked.rows(_RIGHTS, ([t.oid for t in checked.tables],))
+    rows = checked.rows(_RIGHTS, ([t.id for t in checked.tables],))
     checked.rights = {
         row[0]: Rights(row[1], row[2], row[3], tuple(row[4] or ()), tuple(row[5] or ()))
         for row in rows
     }
     # A table may have been dropped since; it is left out from here on.
-    checked.tables = [t for t in checked.tables if t.oid in checked.rights]
-    hidden = [t for t in checked.tables if not checked.rights[t.oid].readable]
+    checked.tables = [t for t in checked.tables if t.id in checked.rights]
+    hidden = [t for t in checked.tables if not checked.rights[t.id].readable]
     for table in hidden:
         checked.findings.add_error(no_privilege(checked.config, table))
     if checked.tables and not hidden:
-        checked.findings.add("postgresql.select", "ok", "Every captured table may be read")
+        checked.ok("select", "Every captured table may be read")
     for table in checked.tables:
-        if checked.rights[table.oid].row_security:
-            checked.findings.add(
-                "postgresql.row_security",
-                "warning",
+        if checked.rights[table.id].row_security:
+            checked.warn(
+                "row_security",
                 f"Row security of {table.name} applies to the role: the snapshot reads some "
                 "rows, the log holds all",
                 f"ALTER ROLE {checked.role} BYPASSRLS;",
@@ -67,7 +66,7 @@ def check_rights(checked: Checked) -> None:
 def check_identities(checked: Checked) -> None:
     unidentified, partial, full = [], [], []
     for table in [_with_identity_set(checked, table) for table in checked.tables]:
-        rights = checked.rights[table.oid]
+        rights = checked.rights[table.id]
         if table.identity == "f":
             full.append(table)
             continue
@@ -79,32 +78,27 @@ def check_identities(checked: Checked) -> None:
         if set(checked.capture.keys.key_columns(table.name, names, table.key)) - set(identity):
             partial.append(table)
     if unidentified:
-        checked.findings.add(
-            "postgresql.no_replica_identity",
-            "warning",
+        checked.warn(
+            "no_replica_identity",
             "PostgreSQL refuses UPDATE and DELETE, once they are published, on tables without "
             f"primary key or other replica identity: {named(unidentified)}",
             _make_full(checked, unidentified[0]),
         )
     if partial:
-        checked.findings.add(
-            "postgresql.key_not_in_identity",
-            "warning",
+        checked.warn(
+            "key_not_in_identity",
             "The replica identity lacks columns of the events' key, so deletes have no full "
             f"key: {named(partial)}",
             _make_full(checked, partial[0]),
         )
     if full:
-        checked.findings.add(
-            "postgresql.replica_identity_full",
-            "ok",
-            f"`before` is complete, and WAL is larger, for {named(full)}",
+        checked.ok(
+            "replica_identity_full", f"`before` is complete, and WAL is larger, for {named(full)}"
         )
     others = len(checked.tables) - len(unidentified) - len(partial) - len(full)
     if others:
-        checked.findings.add(
-            "postgresql.replica_identity",
-            "ok",
+        checked.ok(
+            "replica_identity",
             f"{others} tables are identified by a key: `before` holds it alone, and an "
             "unchanged large value is replaced by unavailable.value.placeholder",
         )
@@ -115,13 +109,12 @@ def _with_identity_set(checked: Checked, table: CatalogTable) -> CatalogTable:
     wanted = rules_for(checked.config.replica_identity_autoset_values, table.name)
     if len(wanted) != 1 or wanted[0].letter == table.identity:
         return table
-    if wanted[0].index is None and checked.rights[table.oid].owned:
+    if wanted[0].index is None and checked.rights[table.id].owned:
         return replace(table, identity=wanted[0].letter)
-    if not checked.rights[table.oid].owned:
+    if not checked.rights[table.id].owned:
         name = checked.quoted(table.schema, table.table)
-        checked.findings.add(
-            "postgresql.identity_not_owned",
-            "warning",
+        checked.warn(
+            "identity_not_owned",
             f"The role {checked.config.database_user} does not own {table.name}, so "
             f"replica.identity.autoset.values cannot set its replica identity to {wanted[0]}",
             f"As its owner: ALTER TABLE {name} REPLICA IDENTITY {wanted[0].statement};",

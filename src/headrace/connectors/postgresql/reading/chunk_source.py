@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 
 import psycopg
 
@@ -26,6 +25,7 @@ from headrace.connectors.postgresql.reading.key_ranges import (
 )
 from headrace.connectors.postgresql.visibility import DeliveredTransactions, VisibleTransactions
 from headrace.errors import HeadraceError
+from headrace.relational.reading.chunk_targets import ChunkTargets
 from headrace.signals.progress import Key, Pending
 from headrace.snapshots.incremental.lanes import Lanes
 from headrace.snapshots.incremental.rows import ChunkRows
@@ -127,6 +127,7 @@ class PostgresChunkSource:
     def __init__(self, config: PostgresConfig, capture: Capture) -> None:
         self._config, self._capture = config, capture
         self._catalog = Catalog(config)
+        self._targets = ChunkTargets(self._catalog, capture, DIALECT)
         self._lanes: Lanes[TableTarget] = Lanes(
             config.headrace_incremental_snapshot_threads, lambda: _Lane(config)
         )
@@ -144,9 +145,8 @@ class PostgresChunkSource:
         self._lanes.close()
 
     def tables(self) -> list[str]:
-        """Names of the captured tables: by the include list, then by name."""
-        names = (table.name for table in self._catalog.tables())
-        return sorted(filter(self._capture.reads, names), key=self._capture.order)
+        """See the protocol."""
+        return self._targets.names()
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
         """Rows of tables by the statistics; -1: there are none."""
@@ -191,35 +191,8 @@ class PostgresChunkSource:
         return self._connection
 
     def target(self, pending: Pending) -> TableTarget:
-        """How to read a table. Raises Skipped."""
-        if not self._capture.reads(pending.name):
-            raise Skipped("UNKNOWN_SCHEMA", "it is not captured")
-        oid = next((t.oid for t in self._catalog.tables() if t.name == pending.name), None)
-        reading = self._catalog.read([] if oid is None else [oid], sizes=True)
-        table = None if oid is None else reading.describe(oid)
-        if table is None:
-            raise Skipped("UNKNOWN_SCHEMA", "there is no such table")
-        facts = self._capture.relation(table, table)
-        key = (pending.surrogate,) if pending.surrogate else facts.key
-        names = {column.name for column in table.columns}
-        if not key:
-            raise Skipped("NO_PRIMARY_KEY", "it has no key (name one with surrogate-key)")
-        if pending.surrogate and pending.surrogate not in names:
-            raise Skipped("SQL_EXCEPTION", f"there is no column {pending.surrogate}")
-        condition = None
-        if pending.condition is not None:
-            try:
-                from headrace.signals.conditions import checked_filter  # 0.2 s, seldom needed
-
-                condition = checked_filter(pending.condition, pending.name, names, dialect=DIALECT)
-            except ValueError as error:
-                raise Skipped("SKIPPED", str(error)) from None
-        needed = {*facts.key, *key}
-        facts = replace(
-            facts, columns=tuple(c for c in facts.columns if c.captured or c.name in needed)
-        )
-        nullable = tuple(name not in table.not_null for name in key)
-        return TableTarget(table, facts, key, nullable, condition, self._capture.key_rendering)
+        """See the protocol."""
+        return self._targets.target(pending, self._capture.key_rendering)
 
     def transaction(self, *, shared: bool) -> AbstractContextManager[_Transaction]:
         """A snapshot of now; `shared`: it is exported to the lanes."""

@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.reading.overrides import derived
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.tables import Leaf
@@ -50,15 +51,7 @@ def next_bound(
 ) -> tuple[str, ...] | None:
     """The key `rows` rows after `lower` (None: after the first), walking the index; None when
     there are fewer."""
-    # Qualified, because ORDER BY "id" would mean the text in the select list.
-    columns = sql.SQL(", ").join(sql.Identifier("t", name) for name in key)
-    texts = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier("t", n)) for n in key)
-    where: sql.Composable = sql.SQL("")
-    if lower is not None:
-        where = sql.SQL(" WHERE {}").format(_compare(key, ">=", lower))
-    query = sql.SQL("SELECT {} FROM ONLY {} t{} ORDER BY {} OFFSET {} LIMIT 1").format(
-        texts, sql.Identifier(*leaf), where, columns, sql.Literal(rows)
-    )
+    query = SQL.key_behind(leaf, key, lower, rows).encode()
     row = connection.execute(query).fetchone()
     return None if row is None else tuple(str(value) for value in row)
 
@@ -85,12 +78,9 @@ def query_is_empty(connection: psycopg.Connection, statement: str) -> bool:
     return row is None or not row[0]
 
 
-def _compare(key: Sequence[str], operator: str, bound: Sequence[str]) -> sql.Composed:
-    left = sql.SQL(", ").join(sql.Identifier(name) for name in key)
-    right = sql.SQL(", ").join(sql.Literal(value) for value in bound)
-    if len(key) == 1:
-        return sql.SQL("{} {} {}").format(left, sql.SQL(operator), right)
-    return sql.SQL("({}) {} ({})").format(left, sql.SQL(operator), right)
+def copied(select: str) -> str:
+    """COPY … TO STDOUT (text format) of the rows of a SELECT."""
+    return f"COPY ({select}) TO STDOUT"
 
 
 def copy_statement(
@@ -99,42 +89,17 @@ def copy_statement(
     key: Sequence[str],
     chunk: Chunk,
     condition: str | None = None,
-) -> sql.Composed:
-    """COPY … TO STDOUT (text format) of a chunk's rows, ordered by key. `condition` is one that
-    `signals.conditions` wrote."""
-    conditions: list[sql.Composable] = []
-    if condition is not None:
-        conditions.append(sql.SQL("({})").format(sql.SQL(condition)))
-    order: sql.Composable = sql.SQL("")
-    if chunk.kind is Cut.KEY:
-        if isinstance(chunk.lower, tuple):
-            conditions.append(_compare(key, ">=", chunk.lower))
-        if isinstance(chunk.upper, tuple):
-            conditions.append(_compare(key, "<", chunk.upper))
-        order = sql.SQL(" ORDER BY {}").format(
-            sql.SQL(", ").join(sql.Identifier(name) for name in key)
-        )
-    else:
-        if isinstance(chunk.lower, int):
-            conditions.append(sql.SQL("ctid >= {}").format(sql.Literal(f"({chunk.lower},0)")))
-        if isinstance(chunk.upper, int):
-            conditions.append(sql.SQL("ctid < {}").format(sql.Literal(f"({chunk.upper},0)")))
-    where: sql.Composable = sql.SQL("")
-    if conditions:
-        where = sql.SQL(" WHERE {}").format(sql.SQL(" AND ").join(conditions))
-    return sql.SQL("COPY (SELECT {} FROM ONLY {}{}{}) TO STDOUT").format(
-        sql.SQL(", ").join(sql.Identifier(name) for name in columns),
-        sql.Identifier(*leaf),
-        where,
-        order,
-    )
-
-
-def count_statement(leaves: Sequence[tuple[str, str]], condition: str | None) -> sql.Composed:
-    """Rows of these tables. `condition` is one that `signals.conditions` wrote."""
-    where = sql.SQL("") if condition is None else sql.SQL(" WHERE {}").format(sql.SQL(condition))
-    counts = [
-        sql.SQL("(SELECT count(*) FROM ONLY {}{})").format(sql.Identifier(*leaf), where)
-        for leaf in leaves
-    ]
-    return sql.SQL("SELECT {}").format(sql.SQL(" + ").join(counts))
+) -> str:
+    """What reads a chunk's rows, ordered by key. `condition` is one that `signals.conditions`
+    wrote."""
+    conditions = [] if condition is None else [f"({condition})"]
+    lower, upper = chunk.lower, chunk.upper
+    if isinstance(lower, tuple):
+        conditions.append(SQL.compared(key, ">=", lower))
+    elif isinstance(lower, int):
+        conditions.append(f"ctid >= '({lower},0)'")
+    if isinstance(upper, tuple):
+        conditions.append(SQL.compared(key, "<", upper))
+    elif isinstance(upper, int):
+        conditions.append(f"ctid < '({upper},0)'")
+    return copied(SQL.rows(leaf, columns, key if chunk.kind is Cut.KEY else (), conditions))

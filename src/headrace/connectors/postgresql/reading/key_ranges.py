@@ -5,31 +5,23 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 import psycopg
-from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import find_operators_in, translate
-from headrace.connectors.postgresql.reading.chunk_query import (
-    bounds_statement,
-    chunk_statement,
-    is_after,
-    is_upto,
-    maximum_statement,
-)
+from headrace.connectors.postgresql.reading.chunks import copied
 from headrace.connectors.postgresql.reading.copy_reader import read_copy
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.errors import HeadraceError
-from headrace.relational.events import RelationFacts
+from headrace.relational.reading.chunk_targets import TableTarget as ChunkTarget
 from headrace.signals.progress import Key
 from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.source import KeyRange, Skipped
-from headrace.streaming.key_columns import KeyRendering
 from headrace.streaming.key_hashes import key_hashes
 
 _TIME_IS_OVER = "57014"
@@ -40,27 +32,7 @@ FROM pg_catalog.pg_class WHERE oid = ANY(%s) AND relkind = 'r'
 """
 
 
-@dataclass(frozen=True)
-class TableTarget:
-    """A table that can be read in chunks: by which columns, and under which condition. See
-    `snapshots.incremental.source.Target`."""
-
-    table: CatalogTable
-    facts: RelationFacts
-    key: tuple[str, ...]
-    nullable: tuple[bool, ...]
-    condition: str | None
-    rendering: KeyRendering
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """Schema and table."""
-        return self.table.schema, self.table.table
-
-    @property
-    def parts(self) -> frozenset[int]:
-        """The oids of the table and its partitions."""
-        return frozenset((self.table.oid, *(leaf.id for leaf in self.table.leaves)))
+TableTarget = ChunkTarget[CatalogTable]
 
 
 @contextmanager
@@ -95,10 +67,9 @@ def limit_time(connection: psycopg.Connection, config: PostgresConfig, target: T
 
 def largest_key(connection: psycopg.Connection, target: TableTarget) -> Key | None:
     """None: no row is there."""
-    statement = maximum_statement(
-        target.name, target.key, _condition(target), only=not target.table.partitioned
-    )
-    row = connection.execute(statement).fetchone()
+    alone = not target.table.partitioned
+    statement = SQL.largest_key(target.table.path, target.key, SQL.filters(target), alone=alone)
+    row = connection.execute(statement.encode()).fetchone()
     return None if row is None else tuple(row)
 
 
@@ -109,15 +80,15 @@ def split(
     target = whole.target
     bounds: list[Key] = []
     if count > 1:
-        statement = bounds_statement(
-            target.name,
+        statement = SQL.bounds(
+            target.table.path,
             target.key,
-            [*_bounds(whole), *_condition(target)],
-            only=not target.table.partitioned,
+            SQL.conditions(whole),
+            alone=not target.table.partitioned,
             size=size,
             count=count - 1,
         )
-        bounds = [tuple(row) for row in connection.execute(statement)]
+        bounds = [tuple(row) for row in connection.execute(statement.encode())]
     lowers = [whole.lower, *bounds]
     limit = whole.max_bytes
     inner = [KeyRange(target, *pair, None, limit) for pair in zip(lowers, bounds, strict=False)]
@@ -127,15 +98,15 @@ def split(
 def read_range(connection: psycopg.Connection, keys: KeyRange[TableTarget]) -> ChunkRows:
     """The rows in the order of the key; in a savepoint that `problems` made."""
     target = keys.target
-    statement = chunk_statement(
-        target.name,
-        [column.name for column in target.facts.columns],
+    select = SQL.rows(
+        target.table.path,
+        target.facts.cell_names,
         target.key,
-        [*_bounds(keys), *_condition(target)],
-        only=not target.table.partitioned,
+        SQL.conditions(keys),
+        alone=not target.table.partitioned,
         limit=keys.limit,
-    ).as_string(connection)
-    blocks, cut = _read_blocks(connection, statement, keys.max_bytes)
+    )
+    blocks, cut = _read_blocks(connection, copied(select), keys.max_bytes)
     offsets = [np.zeros(1, np.int64)]
     at = 0
     for block, ends in blocks:
@@ -188,23 +159,6 @@ def row_bytes(connection: psycopg.Connection, tables: Sequence[int]) -> float | 
     if row is None or not row[0] or not row[1]:
         return None
     return float(row[0]) / float(row[1])
-
-
-def _condition(target: TableTarget) -> list[sql.Composable]:
-    if target.condition is None:
-        return []
-    checked = sql.SQL(target.condition)  # as checked_filter wrote it
-    return [sql.SQL("({})").format(checked)]
-
-
-def _bounds(keys: KeyRange[TableTarget]) -> list[sql.Composable]:
-    key, nullable = keys.target.key, keys.target.nullable
-    bounds: list[sql.Composable] = []
-    if keys.lower is not None:
-        bounds.append(is_after(key, nullable, keys.lower))
-    if keys.upper is not None:
-        bounds.append(is_upto(key, nullable, keys.upper))
-    return bounds
 
 
 def _text(error: psycopg.Error) -> str:

@@ -3,57 +3,55 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import psycopg
-from psycopg import sql
 
 from headrace.connect.slices import Plan
 from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog.catalog import (
-    Catalog,
-    CatalogReading,
-    CatalogTable,
-)
+from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import find_operators_in, settings_of_users
+from headrace.connectors.postgresql.connection import (
+    find_operators_in,
+    settings_of_users,
+    translate,
+)
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.reading.chunks import (
     PAGE_BYTES,
     copy_statement,
-    count_statement,
+    cut_of,
     next_bound,
     number_of_rows,
+    query_is_empty,
+    tables_with_rows,
 )
-from headrace.connectors.postgresql.reading.filtered_rows import DIALECT
+from headrace.connectors.postgresql.reading.dialect import SQL
+from headrace.connectors.postgresql.reading.filtered_rows import DIALECT, check_filter
 from headrace.connectors.postgresql.reading.keeper import Keeper, position_of, renew
 from headrace.connectors.postgresql.reading.locks import TableLocks
 from headrace.connectors.postgresql.reading.overrides import copy_override
 from headrace.connectors.postgresql.reading.snapshot_reader import PostgresSnapshotReader
-from headrace.connectors.postgresql.reading.snapshot_tables import TableList, snapshot_tables
 from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
-from headrace.relational.overrides import Overrides
+from headrace.relational.overrides import PROPERTY
+from headrace.relational.reading.snapshot_tables import SnapshotTables
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
-from headrace.snapshots.notifications import ChunkAnnouncements
-from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.snapshot import Snapshot
 from headrace.snapshots.tables import Leaf, SnapshotTable
 from headrace.streaming.facts import EventSettings
 
 log = logging.getLogger(__name__)
 
-_TABLES_AT_ONCE = 16
-"""That are described together while chunks are cut."""
 
-
-class PostgresSnapshotSource:
+class PostgresSnapshotSource(SnapshotTables[CatalogTable]):
     """See `headrace.snapshots.source.SnapshotSource`. `check` is called while a snapshot waits,
     and may raise."""
 
     page_bytes = PAGE_BYTES
+    dialect = DIALECT
 
     def __init__(
         self,
@@ -62,17 +60,12 @@ class PostgresSnapshotSource:
         catalog: Catalog,
         check: Callable[[], None],
     ) -> None:
-        self._config, self._capture, self._catalog = config, capture, catalog
-        self._check = check
+        super().__init__(config, capture, catalog)
+        self._config, self._check = config, check
         self._keeper: Keeper | None = None
         self.continued_at: int | None = None
         """Where the log was (LSN) when a snapshot was taken that goes on with a lost one."""
         self._locks: TableLocks | None = None
-        self._overrides = Overrides.of(config)
-        self._readings: dict[int, CatalogReading] = {}
-        self._expected: list[int] = []
-        self._numbers: dict[int, int] = {}
-        self._described: dict[int, tuple[CatalogTable, RelationFacts] | None] = {}
         self._operators: tuple[Keeper | None, set[str]] = (None, set())
 
     # -- the snapshot ---------------------------------------------------------------------------
@@ -92,8 +85,7 @@ class PostgresSnapshotSource:
     def lock(self) -> None:
         """As snapshot.locking.mode says. Raises HeadraceError("postgresql.lock_timeout")."""
         if self._locks is None and self._config.snapshot_locking_mode == "shared":
-            names = snapshot_tables(self._config, self._capture, self._catalog)
-            self._locks = TableLocks(self._config, names)
+            self._locks = TableLocks(self._config, self.names())
 
     def hold(self, covers: str | None) -> Keeper:
         """See the protocol; `covers` is a `txid_current_snapshot()`."""
@@ -129,61 +121,23 @@ class PostgresSnapshotSource:
 
     # -- tables ---------------------------------------------------------------------------------
 
-    def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
-        """See the protocol."""
-        tables = TableList(
-            self._connection,
-            self._config,
-            self._capture,
-            self._catalog,
-            self._read,
-            self.has_key,
-        )
-        return tables.tables(conditions)
+    def _filled(self, leaves: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        return tables_with_rows(self._connection, leaves)
 
-    def expect(self, tables: Sequence[SnapshotTable]) -> None:
-        """See the protocol: whoever is described, those that follow are read with it."""
-        self._expected = [table.id for table in tables]
-        self._numbers = {oid: number for number, oid in enumerate(self._expected)}
+    def _cut_of(self, table: CatalogTable) -> Cut:
+        return cut_of(table)
 
-    def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:
-        """See the protocol. What chunks were cut from stays as it was described."""
-        self._readings.clear()
-        if tables:
-            self._read([table.id for table in tables])
+    def _check_filter(self, table: CatalogTable, condition: str) -> None:
+        types = [column.type.facts for column in table.columns]
+        find_operators_in(self._connection, operator_schemas(types))
+        check_filter(self._connection, table.path, condition)
 
-    def has_key(self, table: SnapshotTable) -> bool:
-        """See the protocol."""
-        described = self._reading_of(table.id).describe(table.id)
-        return described is not None and bool(self._facts(described).key)
-
-    def _describe(self, table: SnapshotTable) -> tuple[CatalogTable, RelationFacts] | None:
-        """The table as it is now, and its facts; None when it is gone."""
-        if table.id not in self._described:
-            described = self._reading_of(table.id).describe(table.id)
-            self._described[table.id] = (
-                None if described is None else (described, self._facts(described))
-            )
-        return self._described[table.id]
-
-    def _read(self, oids: Sequence[int]) -> CatalogReading:
-        """Tables as they are now, for this range."""
-        reading = self._catalog.read(oids, sizes=True)
-        self._readings.update(dict.fromkeys(oids, reading))
-        return reading
-
-    def _reading_of(self, oid: int) -> CatalogReading:
-        if oid not in self._readings:
-            number = self._numbers.get(oid, len(self._expected))
-            self._read([oid, *self._expected[number + 1 : number + _TABLES_AT_ONCE]])
-        return self._readings[oid]
-
-    def _facts(self, table: CatalogTable) -> RelationFacts:
-        facts = self._capture.relation(table, table)
-        # Only what is needed is read, so images hold these columns only.
-        return replace(
-            facts, columns=tuple(c for c in facts.columns if c.captured or c.name in facts.key)
-        )
+    def _is_empty(self, name: str, statement: str) -> bool:
+        try:
+            with settings_of_users(self._connection):
+                return query_is_empty(self._connection, statement)
+        except psycopg.Error as error:
+            raise translate(error, self._config, f"{PROPERTY}.{name}") from None
 
     # -- chunks ---------------------------------------------------------------------------------
 
@@ -206,49 +160,25 @@ class PostgresSnapshotSource:
             self._operators = operators
         return next_bound(self._connection, (leaf.schema, leaf.name), key, lower, rows)
 
-    def query(
-        self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
-    ) -> ChunkQuery | None:
-        """How a task reads a chunk; None: the table is gone."""
-        described = self._describe(table)
-        if described is None:
-            log.warning("%s is gone; its rows are left out", table.name)
-            return None
-        condition = None
-        if table.condition is not None:
-            from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
-
-            columns = {c.name for c in described[0].columns}
-            condition = selected_filter(
-                table.condition, described[0].name, columns, dialect=DIALECT
-            )
-        count = None
-        counted = announcements is not None and announcements.behind
-        if counted and not (chunk.first and len(table.leaves) == 1):
-            leaves = [(leaf.schema, leaf.name) for leaf in table.leaves]
-            count = count_statement(leaves, condition).as_string(self._connection)
-        statement = self._statement(table, chunk, condition, *described)
-        return ChunkQuery(
-            chunk, statement, described[1], announcements, condition is not None, count
-        )
+    def _count_statement(self, leaves: Sequence[Leaf], condition: str | None) -> str:
+        names = [(leaf.schema, leaf.name) for leaf in leaves]
+        return SQL.count(names, condition)
 
     def _statement(
         self,
-        table: SnapshotTable,
         chunk: Chunk,
+        leaf: Leaf,
         condition: str | None,
-        described: CatalogTable,
+        table: CatalogTable,
         facts: RelationFacts,
     ) -> str:
-        connection = self._connection
+        connection, path = self._connection, (leaf.schema, leaf.name)
         names = [column.name for column in facts.columns]
-        leaf = table.leaves[chunk.leaf][1:3]
         if chunk.kind is not Cut.WHOLE:
-            copy = copy_statement(leaf, names, described.key, chunk, condition)
-            return copy.as_string(connection)
-        whole = sql.SQL("SELECT * FROM {}").format(sql.Identifier(*leaf)).as_string(connection)
+            return copy_statement(path, names, table.key, chunk, condition)
+        whole = f"SELECT * FROM {SQL.dialect.quoted(*path)}"
         statement = self._overrides.statements.get(table.name, whole)
-        columns = {column.name: column for column in described.columns}
+        columns = {column.name: column for column in table.columns}
         with settings_of_users(connection):
             copy = copy_override(connection, table.name, statement, [columns[n] for n in names])
         return copy.as_string(connection)

@@ -23,29 +23,16 @@ from headrace.connect.kernels.memory import (
     load64_be,
     store64,
 )
-from headrace.connect.kernels.text import wrapping_multiply
 from headrace.streaming import key_kernel, row_kernel
+from headrace.streaming.id_table import find_number
 from headrace.streaming.row_kernel import (
-    BEGINS,
-    CAPTURED,
     COLUMNS,
     COMMIT_US,
-    COMPARED,
-    COMPARED_COUNT,
-    ENDINGS,
     FILTERED,
-    KEY_COUNT,
-    KEYS,
     LAST_COMMIT,
     ORDINAL,
     RELATION_WORDS,
     ROWS,
-    SKIP_CREATE,
-    SKIP_DELETE,
-    SKIP_UNCHANGED,
-    SKIP_UPDATE,
-    TOMBSTONES,
-    TOPIC_HASH,
     TRANSACTION_HAS_ROWS,
     TRANSACTION_ROW,
     TRANSACTIONS,
@@ -55,73 +42,6 @@ from headrace.streaming.row_kernel import (
     is_skipped,
     open_transaction,
 )
-
-__all__ = [
-    "BEGIN",
-    "BEGINS",
-    "BODY",
-    "BROKEN",
-    "CAPTURED",
-    "CHECKED",
-    "CHECK_FINAL",
-    "CHECK_LSN",
-    "CHECK_ORDINAL",
-    "COLUMNS",
-    "COMMIT",
-    "COMMIT_US",
-    "COMPARED",
-    "COMPARED_COUNT",
-    "COMPLETE",
-    "COPY_DONE",
-    "DELETE",
-    "END",
-    "ENDINGS",
-    "ENDS",
-    "FILTERED",
-    "FINAL_LSN",
-    "INSERT",
-    "KEY",
-    "KEYS",
-    "KEY_COUNT",
-    "LAST_COMMIT",
-    "LOGICAL_MESSAGE",
-    "MORE",
-    "OPEN",
-    "ORDINAL",
-    "ORIGIN",
-    "ORIGIN_LSN",
-    "ORIGIN_MAP",
-    "ORIGIN_MAP_LENGTH",
-    "POSITION",
-    "RARE",
-    "RELATION",
-    "RELATION_MESSAGE",
-    "RELATION_WORDS",
-    "REPLY",
-    "ROWS",
-    "ROWS_FULL",
-    "SERVER_ERROR",
-    "SKIP_CREATE",
-    "SKIP_DELETE",
-    "SKIP_UNCHANGED",
-    "SKIP_UPDATE",
-    "STATE_WORDS",
-    "STATUS",
-    "TOMBSTONES",
-    "TOPIC_HASH",
-    "TRANSACTIONS",
-    "TRANSACTION_HAS_ROWS",
-    "TRANSACTION_ROW",
-    "TRUNCATE",
-    "TYPE",
-    "UPDATE",
-    "WAL_END",
-    "XID",
-    "find_relation",
-    "index_frames",
-    "load_kernel",
-    "open_transaction",
-]
 
 # Words of `state` that PostgreSQL has its own names for, and words of its own behind them.
 XID, FINAL_LSN = row_kernel.TRANSACTION_ID, row_kernel.POSITION_LOW
@@ -166,21 +86,6 @@ last COMMIT then (its own, unless a non-transactional message ends here) with it
 
 US_1970_TO_2000 = 946_684_800_000_000  # PostgreSQL counts from 2000-01-01 UTC
 _END_SIZE = END.itemsize
-
-
-@kernel
-def find_relation(table, mask, oid):
-    """Index of the current version of relation `oid` in an open-addressed table of (oid, index)
-    pairs, or -1."""
-    slot = wrapping_multiply(oid, 2654435761) & mask
-    while True:
-        entry = table + 16 * slot
-        candidate = load64(entry)
-        if candidate == oid:
-            return load64(entry + 8)
-        if candidate < 0:
-            return -1
-        slot = (slot + 1) & mask
 
 
 @kernel
@@ -397,7 +302,7 @@ def index_frames(
                 break
             oid = load32_be(body + 1)
             if oid != last_oid:
-                relation_index = find_relation(oids, oids_mask, oid)
+                relation_index = find_number(oids, oids_mask, oid)
                 last_oid = oid
                 if relation_index < 0:
                     status = BROKEN
@@ -433,6 +338,4 @@ def load_kernel() -> None:
     memory = np.zeros(key_kernel.SCRATCH, np.uint8)
     at = address_of(memory)
     index_frames(at, 0, 0, at, 0, at, 0, at, 0, at, 0, at, 0, at, address_of(state))
-    oids = np.full(2, -1, np.int64)
-    find_relation(address_of(oids), 0, 1)
     open_transaction(at, address_of(np.ones(STATE_WORDS, np.int64)))

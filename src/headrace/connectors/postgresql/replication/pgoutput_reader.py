@@ -9,11 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from headrace.connect.images import make_image
 from headrace.connect.kernels.memory import address_of
-from headrace.connect.rows import NULL, ROW, RowKind
+from headrace.connect.rows import NULL, RowKind
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
@@ -33,7 +31,9 @@ from headrace.connectors.postgresql.replication.relations import Relations
 from headrace.connectors.postgresql.replication.stream import Stream, server_error
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
+from headrace.streaming import row_kernel
 from headrace.streaming.reader import Publish, Received
+from headrace.streaming.row_writer import RareRecord, add_barrier, add_record
 
 # A reader that keeps the socket empty makes every send of the server a wake-up; letting the
 # socket fill while there is a backlog more than doubles the server's rate.
@@ -44,7 +44,7 @@ _HEADER_BYTES = 5  # of a frame: its type and its length
 _MESSAGE = 30  # where the pgoutput message stands in a frame of XLogData
 _LSN = 6
 _ORIGIN, _TRUNCATE = b"OT"
-_OF_TRANSACTION = (pgoutput.XID, pgoutput.FINAL_LSN, pgoutput.ORDINAL, pgoutput.TRANSACTION_ROW)
+_OF_TRANSACTION = (pgoutput.XID, pgoutput.FINAL_LSN, row_kernel.ORDINAL, row_kernel.TRANSACTION_ROW)
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class PgoutputReader:
     """See headrace.streaming.reader.LogReader. Places are LSNs."""
 
     end_type = pgoutput.END
+    transaction_image = (0, 0)
 
     def __init__(
         self,
@@ -107,6 +108,7 @@ class PgoutputReader:
         """See LogReader."""
         if self._stream is not None:
             self._stream.close()
+        self._relations.close()
 
     def acknowledge(self, place: int) -> None:
         """See LogReader."""
@@ -155,8 +157,8 @@ class PgoutputReader:
             raise _broken(f"a message of {length - 1} bytes was announced")
         return length
 
-    def begin_segment(self) -> None:
-        """See LogReader."""
+    def begin_segment(self, _image: int, _size: int) -> None:
+        """See LogReader; transactions have no image."""
         begin_segment(self._state)
 
     def index(self, piece: Piece, publish: Publish, seconds: float) -> bool:
@@ -203,8 +205,8 @@ class PgoutputReader:
             len(index.transactions),
             address_of(index.ends),
             len(index.ends),
-            address_of(relations.oids),
-            len(relations.oids) // 2 - 1,
+            address_of(relations.oids.memory),
+            relations.oids.mask,
             address_of(relations.table),
             self._options.changes,
             address_of(relations.key_texts.memory),
@@ -215,7 +217,7 @@ class PgoutputReader:
     def _indexed(self) -> tuple[int, int, int, Received]:
         """What is to be published."""
         state = self._state
-        rows, transactions = int(state[pgoutput.ROWS]), int(state[pgoutput.TRANSACTIONS])
+        rows, transactions = int(state[row_kernel.ROWS]), int(state[row_kernel.TRANSACTIONS])
         return rows, transactions, int(state[pgoutput.ENDS]), received(state)
 
     # -- messages that the compiled pass leaves to Python: whether each is done with -------------
@@ -236,7 +238,7 @@ class PgoutputReader:
         if self._origin is not None and state[pgoutput.ORIGIN_MAP]:
             self._map_origin(self._origin)
         if replaced:
-            self._barrier(piece)
+            add_barrier(piece.index, self._state)
         if time.monotonic() >= self._status_due:
             self.answer()
         return True
@@ -272,12 +274,6 @@ class PgoutputReader:
     }
     """By the status with which the compiled pass stops."""
 
-    def _barrier(self, piece: Piece) -> None:
-        """A range ends before the next row."""
-        rows = int(self._state[pgoutput.ROWS])
-        if rows not in piece.index.barriers:
-            piece.index.barriers.append(rows)
-
     def _map_origin(self, origin: str) -> None:
         """From here to the end of the transaction, rows are `origin`'s."""
         versions = self._relations.of_origin(origin)
@@ -290,20 +286,17 @@ class PgoutputReader:
             raise _broken("a truncate outside a transaction")
         oids = parse_truncate(frame[_MESSAGE:])
         if self._options.keeps_truncates:
-            place = (int(state[pgoutput.FINAL_LSN]), int(state[pgoutput.ORDINAL]))
+            place = (int(state[pgoutput.FINAL_LSN]), int(state[row_kernel.ORDINAL]))
             self.truncates += [(*place, oid) for oid in oids]
         if not self._options.skip_truncate:
-            self._barrier(piece)
+            add_barrier(piece.index, self._state)
             for part, oid in enumerate(oids):
-                version = pgoutput.find_relation(
-                    address_of(relations.oids), len(relations.oids) // 2 - 1, oid
-                )
-                relation = relations.truncated(version) if version >= 0 else None
+                relation = relations.truncated(oid)
                 if relation is not None:
-                    record = _Record(ord("t"), relation, _lsn(frame), len(frame), part=part)
+                    record = RareRecord(ord("t"), relation, _lsn(frame), len(frame), part=part)
                     self._add(piece, record, RowKind.TRANSACTION)
-            self._barrier(piece)
-        state[pgoutput.ORDINAL] += 1
+            add_barrier(piece.index, self._state)
+        state[row_kernel.ORDINAL] += 1
 
     def _message(self, piece: Piece, frame: bytes) -> None:
         state = self._state
@@ -315,73 +308,44 @@ class PgoutputReader:
             piece.segment.map[start : start + len(image)] = image
             relation = self._relations.messages(transactional=message.transactional)
             address = piece.segment.start + start
-            record = _Record(ord("m"), relation, _lsn(frame), len(image), address, 2)
+            record = RareRecord(ord("m"), relation, _lsn(frame), len(image), address, 2)
             if message.transactional:
                 self._add(piece, record, RowKind.TRANSACTION)
             else:
                 self._add_outside(piece, message, replace(record, part=0))
         if message.transactional:
-            state[pgoutput.ORDINAL] += 1
+            state[row_kernel.ORDINAL] += 1
             return
         if not captured:
-            state[pgoutput.LAST_COMMIT] = _lsn(frame)  # as for those that are captured
+            state[row_kernel.LAST_COMMIT] = _lsn(frame)  # as for those that are captured
         state[pgoutput.COMPLETE] = max(int(state[pgoutput.COMPLETE]), message.lsn)
 
-    def _add_outside(self, piece: Piece, message: LogicalMessage, record: _Record) -> None:
+    def _add_outside(self, piece: Piece, message: LogicalMessage, record: RareRecord) -> None:
         """A row of its own transaction entry: no xid, the last known commit time."""
         state, index = self._state, piece.index
         kept = [int(state[word]) for word in _OF_TRANSACTION]
-        state[pgoutput.LAST_COMMIT] = record.lsn  # Debezium takes the message for a commit
+        state[row_kernel.LAST_COMMIT] = record.place  # Debezium takes the message for a commit
         state[pgoutput.XID], state[pgoutput.FINAL_LSN] = int(NULL), message.lsn
-        state[pgoutput.ORDINAL] = 0
-        state[pgoutput.TRANSACTION_ROW] = -1
+        state[row_kernel.ORDINAL] = 0
+        state[row_kernel.TRANSACTION_ROW] = -1
         self._add(piece, record, RowKind.OUTSIDE)
         for word, value in zip(_OF_TRANSACTION, kept, strict=True):
             state[word] = value
         end = index.ends[int(state[pgoutput.ENDS])]
-        end["rows"] = int(state[pgoutput.ROWS])
+        end["rows"] = int(state[row_kernel.ROWS])
         end["end_lsn"] = message.lsn
-        end["last_commit"] = int(state[pgoutput.LAST_COMMIT])
-        end["commit_us"] = int(state[pgoutput.COMMIT_US])
+        end["last_commit"] = int(state[row_kernel.LAST_COMMIT])
+        end["commit_us"] = int(state[row_kernel.COMMIT_US])
         state[pgoutput.ENDS] += 1
 
-    def _add(self, piece: Piece, record: _Record, kind: RowKind) -> None:
+    def _add(self, piece: Piece, record: RareRecord, kind: RowKind) -> None:
         """A row behind the ones there are."""
         state, index, relation = self._state, piece.index, record.relation
         if kind == RowKind.TRANSACTION and self._origin is not None and state[pgoutput.ORIGIN_MAP]:
             relation = self._relations.version_of_origin(relation, self._origin)
         index.make_room(*self._indexed()[:3])
-        pgoutput.open_transaction(address_of(index.transactions), address_of(state))
-        row = np.zeros((), ROW)
-        row["new"] = record.image
-        row["position"] = state[pgoutput.FINAL_LSN]
-        row["lsn"] = record.lsn
-        row["ordinal"] = state[pgoutput.ORDINAL]
-        row["part"] = record.part
-        topic = self._relations.table[relation][pgoutput.TOPIC_HASH]
-        row["hash"] = np.int64(topic).view(np.uint64)
-        row["size"] = record.size
-        row["transaction"] = state[pgoutput.TRANSACTION_ROW]
-        row["relation"] = relation
-        row["operation"] = record.operation
-        row["kind"] = kind
-        index.rows[int(state[pgoutput.ROWS])] = row
-        state[pgoutput.ROWS] += 1
-        if kind == RowKind.TRANSACTION:
-            state[pgoutput.TRANSACTION_HAS_ROWS] = 1
-
-
-@dataclass(frozen=True)
-class _Record:
-    """A record of a rare message: its operation as a letter, relation version, LSN, bytes of log,
-    the address of its image (0: none), and the number of the record in its message."""
-
-    operation: int
-    relation: int
-    lsn: int
-    size: int
-    image: int = 0
-    part: int = 0
+        topic_hash = int(self._relations.table[relation][row_kernel.TOPIC_HASH])
+        add_record(index, state, replace(record, relation=relation), kind, topic_hash)
 
 
 def _frame_bytes(piece: Piece, position: int) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 from headrace.connect.rows import NULL
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput
+from headrace.streaming import row_kernel
 from headrace.streaming.reader import Received
 
 
@@ -15,11 +16,11 @@ def state_from(start: PostgresPosition, borders: tuple[int, int] | None = None) 
     from its BEGIN, and the LSN of the last message delivered is compared. `borders`: the relations
     of the records at the borders of transactions, where there are any."""
     state = np.zeros(pgoutput.STATE_WORDS, np.int64)
-    state[pgoutput.LAST_COMMIT] = NULL if start.last_commit is None else start.last_commit
-    state[pgoutput.COMMIT_US] = start.ts_usec or 0
+    state[row_kernel.LAST_COMMIT] = NULL if start.last_commit is None else start.last_commit
+    state[row_kernel.COMMIT_US] = start.ts_usec or 0
     state[pgoutput.COMPLETE] = start.lsn_commit
     state[pgoutput.WAL_END] = start.lsn_commit
-    state[pgoutput.TRANSACTION_ROW] = -1
+    state[row_kernel.TRANSACTION_ROW] = -1
     state[pgoutput.CHECKED] = 1
     if start.txn is not None and start.txn_index > 0:
         state[pgoutput.CHECK_FINAL] = start.txn
@@ -28,15 +29,15 @@ def state_from(start: PostgresPosition, borders: tuple[int, int] | None = None) 
         state[pgoutput.CHECKED] = 0
     if borders is not None:
         begins, endings = borders
-        state[pgoutput.BEGINS], state[pgoutput.ENDINGS] = begins + 1, endings + 1
+        state[row_kernel.BEGINS], state[row_kernel.ENDINGS] = begins + 1, endings + 1
     return state
 
 
 def begin_segment(state: np.ndarray) -> None:
     """The pass goes on at the beginning of a segment, with an index that is empty."""
-    for word in (pgoutput.POSITION, pgoutput.ROWS, pgoutput.TRANSACTIONS, pgoutput.ENDS):
+    for word in (pgoutput.POSITION, row_kernel.ROWS, row_kernel.TRANSACTIONS, pgoutput.ENDS):
         state[word] = 0
-    state[pgoutput.TRANSACTION_ROW] = -1
+    state[row_kernel.TRANSACTION_ROW] = -1
 
 
 def received(state: np.ndarray) -> Received:
@@ -44,14 +45,14 @@ def received(state: np.ndarray) -> Received:
     complete = int(state[pgoutput.COMPLETE])
     end: np.void = np.zeros(1, pgoutput.END)[0]
     end["end_lsn"] = complete
-    end["last_commit"] = state[pgoutput.LAST_COMMIT]
-    end["commit_us"] = state[pgoutput.COMMIT_US]
+    end["last_commit"] = state[row_kernel.LAST_COMMIT]
+    end["commit_us"] = state[row_kernel.COMMIT_US]
     is_open = bool(state[pgoutput.OPEN])
     return Received(
         complete=complete,
         end=end,
         head=int(state[pgoutput.WAL_END]),
         transaction=int(state[pgoutput.FINAL_LSN]) if is_open else None,
-        messages=int(state[pgoutput.ORDINAL]) if is_open else 0,
-        filtered=int(state[pgoutput.FILTERED]),
+        messages=int(state[row_kernel.ORDINAL]) if is_open else 0,
+        filtered=int(state[row_kernel.FILTERED]),
     )

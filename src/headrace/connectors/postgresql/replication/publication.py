@@ -172,7 +172,7 @@ def unpublished(
     for table in tables:
         leaves = {leaf.id for leaf in table.leaves}
         inside = table.partitioned and leaves <= published
-        if not inside and not {table.oid, roots.get(table.oid)} & published:
+        if not inside and not {table.id, roots.get(table.id)} & published:
             found.append(table)
     return found
 
@@ -187,14 +187,14 @@ def misnamed(
     """The `tables` whose changes carry a name that is not captured: a partition's its root's
     (`via_root`), or a partitioned table's those of its partitions. `published` None: everything.
     """
-    captured = {table.oid for table in tables}
+    captured = {table.id for table in tables}
     if via_root:
         return [
             t
             for t in tables
-            if t.oid in roots
-            and roots[t.oid] not in captured
-            and (published is None or roots[t.oid] in published)
+            if t.id in roots
+            and roots[t.id] not in captured
+            and (published is None or roots[t.id] in published)
         ]
     return [
         t for t in tables if t.partitioned and any(leaf.id not in captured for leaf in t.leaves)

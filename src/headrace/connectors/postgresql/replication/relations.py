@@ -9,34 +9,34 @@ import numpy as np
 
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.messages import MessageFacts
-from headrace.connectors.postgresql.replication.known_tables import KnownTables
+from headrace.connectors.postgresql.replication.known_tables import LoggedTables
 from headrace.connectors.postgresql.replication.logged_table import logged_table
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.relational.events import RelationFacts
 from headrace.streaming.facts import BorderFacts, EventSettings
+from headrace.streaming.id_table import IdTable
 from headrace.streaming.relations import RelationVersions
 
 
 class Relations(RelationVersions):
     """The relation versions of a stream by oid, by what the catalogue says, and by the origin of
-    replicated transactions. No method waits for the catalogue but `answered`. `oids` grows by
-    replacement, as `table` does."""
+    replicated transactions. No method waits for the catalogue but `answered`. `oids` are the
+    numbers of the versions that hold now."""
 
     def __init__(
         self,
         capture: Capture,
-        tables: KnownTables,
+        tables: LoggedTables,
         server: str,
         *,
         compared: EventSettings | None = None,
     ) -> None:
         """`compared`: see RelationVersions."""
         super().__init__(capture.key_rendering, compared)
-        self.oids = np.full(2 * 256, -1, np.int64)
+        self.oids = IdTable()
         self._capture = capture
         self._tables = tables
         self._server = server
-        self._by_oid: dict[int, int] = {}
         self._seen: dict[int, RelationMessage] = {}
         self._truncated: dict[int, int] = {}
         self._of_origin: dict[str, dict[int, int]] = {}
@@ -46,7 +46,7 @@ class Relations(RelationVersions):
         """The version that `message` of the transaction `xid` describes, and whether it replaces
         another one; None when the catalogue must be asked first. The same message again is the
         same version, unless what the catalogue says has changed."""
-        version = self._by_oid.get(message.oid)
+        version = self.oids.numbers.get(message.oid)
         name = f"{message.schema}.{message.table}"
         captured = self._capture.takes(name)
         if captured:
@@ -64,9 +64,8 @@ class Relations(RelationVersions):
         ):
             return version, False
         index = self.append(facts, captured=captured)
-        self._by_oid[message.oid] = index
         self._seen[message.oid] = message
-        self._enter(message.oid, index)
+        self.oids.put(message.oid, index)
         return index, version is not None
 
     def ask(self, messages: Sequence[RelationMessage], xid: int) -> None:
@@ -77,9 +76,10 @@ class Relations(RelationVersions):
         """Whether the catalogue has answered, after `seconds` at most. Raises HeadraceError."""
         return self._tables.answered(seconds)
 
-    def truncated(self, index: int) -> int | None:
-        """The version of `index` without key, for truncate events."""
-        if not self.is_captured(index):
+    def truncated(self, oid: int) -> int | None:
+        """The version of a table without key, for truncate events; None: it is not captured."""
+        index = self.oids.numbers.get(oid)
+        if index is None or not self.is_captured(index):
             return None
         if index not in self._truncated:
             facts = self.facts[index]
@@ -99,7 +99,7 @@ class Relations(RelationVersions):
 
     def of_origin(self, origin: str) -> np.ndarray:
         """Per relation version the one that rows replicated from `origin` use."""
-        for index in list(self._by_oid.values()):
+        for index in list(self.oids.numbers.values()):
             if self.is_captured(index):
                 self.version_of_origin(index, origin)
         versions = np.arange(len(self.facts), dtype=np.int64)
@@ -122,16 +122,6 @@ class Relations(RelationVersions):
         """By message.prefix.include.list and message.prefix.exclude.list."""
         return self._capture.takes_message(prefix)
 
-    def _enter(self, oid: int, index: int) -> None:
-        if 4 * len(self._by_oid) > len(self.oids):
-            self.oids = np.full(2 * len(self.oids), -1, np.int64)
-            for other, version in self._by_oid.items():
-                self._put(other, version)
-        self._put(oid, index)
-
-    def _put(self, oid: int, index: int) -> None:
-        mask = len(self.oids) // 2 - 1
-        slot = (oid * 2654435761) & mask
-        while self.oids[2 * slot] not in (-1, oid):
-            slot = (slot + 1) & mask
-        self.oids[2 * slot : 2 * slot + 2] = (oid, index)
+    def close(self) -> None:
+        """The catalogue is asked no more; never raises."""
+        self._tables.close()

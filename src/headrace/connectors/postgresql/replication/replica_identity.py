@@ -44,7 +44,7 @@ def _has(connection: psycopg.Connection, table: CatalogTable, rule: IdentityRule
     row = connection.execute(
         "SELECT x.relname FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid"
         " WHERE i.indrelid = %s AND i.indisreplident",
-        (table.oid,),
+        (table.id,),
     ).fetchone()
     return row is not None and row[0] == rule.index
 

@@ -22,7 +22,8 @@ _PAUSE_SECONDS = 10.0  # after a failure, which may take as long as a login may:
 
 
 class SlotXmin:
-    """The oldest transaction of which the slot keeps catalogue rows, read at an interval.
+    """The oldest transaction of which the slot keeps catalogue rows, read at an interval; see
+    headrace.streaming.streaming.EndMarks.
 
     What it answers goes into the end offset of a range, because it is no function of the log
     (Invariant 2c): a range that is planned again shows the same.
@@ -40,6 +41,10 @@ class SlotXmin:
             return end
         xmin = self._now(start.position.xmin) if self._seconds else None
         return replace(end, position=replace(end.position, xmin=xmin))
+
+    def write(self, transactions: np.ndarray, end: PostgresPosition) -> None:
+        """The transactions of the range that ends at `end` show the slot's xmin as it was then."""
+        transactions["xmin"] = NULL if end.xmin is None else end.xmin
 
     def _now(self, known: int | None) -> int | None:
         """The slot's xmin, or `known` while the interval is not over or the server does not
@@ -63,8 +68,3 @@ class SlotXmin:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def write_xmin(transactions: np.ndarray, end: PostgresPosition) -> None:
-    """The transactions of the range that ends at `end` show the slot's xmin as it was then."""
-    transactions["xmin"] = NULL if end.xmin is None else end.xmin

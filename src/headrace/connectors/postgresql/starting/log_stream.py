@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headrace.connect.slices import Plan, Slice
+from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
-from headrace.connectors.metrics import StreamState
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
@@ -17,83 +16,27 @@ from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosi
 from headrace.connectors.postgresql.reading.chunk_source import PostgresChunkSource
 from headrace.connectors.postgresql.reading.row_queries import row_lookup
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.connectors.postgresql.replication.known_tables import KnownTables
+from headrace.connectors.postgresql.replication.known_tables import LoggedTables
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
     ReaderOptions,
 )
 from headrace.connectors.postgresql.replication.relations import Relations
 from headrace.connectors.postgresql.replication.slot import find_slot, wait_until_free
-from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin, write_xmin
+from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.replication.stream import Stream, open_stream, start_command
 from headrace.connectors.postgresql.signal_table import SignalTable
 from headrace.connectors.postgresql.source import PostgresSettings
 from headrace.connectors.postgresql.starting.readiness import Readiness
 from headrace.connectors.postgresql.starting.stored_position import StoredPosition
-from headrace.debezium.transactions import MESSAGES
-from headrace.signals.channels import has_channels
+from headrace.connectors.record_options import heeds_signals, row_options, transaction_counts
 from headrace.signals.collection import Watermarks
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
-from headrace.streaming.counts import TransactionCounts
-from headrace.streaming.ranges import Limit
 from headrace.streaming.streaming import Streaming, StreamOptions
 
 log = logging.getLogger(__name__)
 
 _DEFAULT_SENDER_TIMEOUT_MS = 60_000
-
-
-class LogStream:
-    """The open log; see headrace.connectors.source.OpenStream."""
-
-    def __init__(
-        self,
-        streaming: Streaming[PostgresPosition],
-        tables: KnownTables,
-        xmin: SlotXmin,
-        settings: PostgresSettings,
-    ) -> None:
-        self.streaming = streaming
-        self._tables, self._xmin, self._settings = tables, xmin, settings
-
-    @property
-    def start(self) -> PostgresOffset:
-        """See OpenStream."""
-        return self.streaming.start
-
-    def poll(
-        self, after: PostgresOffset, seconds: float, target: int | None, *, moves: bool = False
-    ) -> PostgresOffset:
-        """See OpenStream; the end says which xmin its records show."""
-        end = self.streaming.poll(after, seconds, target, moves=moves)
-        return self._xmin.shown(after, end)
-
-    def slices(self, start: PostgresOffset, end: PostgresOffset) -> list[Slice]:
-        """See OpenStream."""
-        return self.streaming.slices(start, end, self._settings)
-
-    def acknowledge(self, place: int) -> None:
-        """See OpenStream."""
-        self.streaming.acknowledge(place)
-
-    def head(self) -> int:
-        """See OpenStream."""
-        return self.streaming.server_position()
-
-    def state(self) -> StreamState:
-        """See OpenStream."""
-        streaming = self.streaming
-        return StreamState(
-            streaming.receiver.connected(),
-            streaming.filtered(),
-            *streaming.queue_bytes(),
-            streaming.oldest_unacknowledged(),
-        )
-
-    def close(self) -> None:
-        """See OpenStream."""
-        self.streaming.close()
-        self._tables.close()
 
 
 @dataclass(frozen=True)
@@ -112,21 +55,22 @@ class Log:
     orphaned: Callable[[], bool]
     inline: bool
 
-    def open(self, start: PostgresOffset, *, greets: bool) -> LogStream:
+    def open(self, start: PostgresOffset, *, greets: bool) -> Streaming[PostgresPosition]:
         """The log from `start` on, when nobody else uses the slot. Raises HeadraceError."""
         config = self.config
         decoder.load_kernel()
         sender_timeout_ms = self._await_slot(start)
         compared = self.settings if config.skip_messages_without_change else None
-        tables = KnownTables(Catalog(config), self.readiness.reading_now())
+        tables = LoggedTables(Catalog(config), self.readiness.reading_now())
         relations = Relations(self.capture, tables, config.topic_prefix, compared=compared)
-        counts, signals = self._counts(), self._signals(greets=greets)
+        counts = transaction_counts(config, self.settings.format)
+        signals = self._signals(greets=greets)
         reader = PgoutputReader(
             lambda: self._connected(start),
             relations,
             start.position,
             ReaderOptions(
-                _row_options(config),
+                row_options(config),
                 skip_truncate="t" in config.skipped_operations,
                 status_seconds=self._status_seconds(sender_timeout_ms),
                 borders=counts is not None,
@@ -135,17 +79,17 @@ class Log:
         )
         if signals is not None:
             signals.truncates = reader.truncates
-        streaming = Streaming(
+        return Streaming(
             reader,
             relations,
             start,
+            self.settings,
             self._stream_options(),
             metrics=self.metrics.streaming,
             inserter=signals,
             counts=counts,
-            finish=write_xmin,
+            marks=self.xmin,
         )
-        return LogStream(streaming, tables, self.xmin, self.settings)
 
     def _await_slot(self, start: PostgresOffset) -> int:
         """Waits for the slot, and looks at it once more; the server's wal_sender_timeout in ms."""
@@ -177,27 +121,18 @@ class Log:
 
     def _stream_options(self) -> StreamOptions:
         config = self.config
-        return StreamOptions(
-            Limit(config.headrace_range_max_bytes, config.headrace_range_max_rows),
+        return StreamOptions.of(
+            config,
             self.plan,
-            spool_bytes=config.headrace_spool_max_bytes,
-            acknowledge_seconds=config.headrace_acknowledge_interval / 1000,
-            orphaned=self.orphaned,
-            acknowledges=config.acknowledges(),
+            self.orphaned,
             inline=self.inline,
+            acknowledges=config.acknowledges(),
             lookup=row_lookup(config) if config.post_processors else None,
         )
 
-    def _counts(self) -> TransactionCounts | None:
-        if not self.config.provide_transaction_metadata:
-            return None
-        left_out = () if self.settings.format.counts_messages else (MESSAGES,)
-        return TransactionCounts(left_out)
-
     def _signals(self, *, greets: bool) -> IncrementalSnapshots[PostgresPosition] | None:
         config, table = self.config, self.capture.signal_table
-        notifies = config.notification_enabled_channels
-        if table is None and not notifies and not has_channels(config):
+        if not heeds_signals(config, table):
             return None
         marks = None
         if table is not None and not config.read_only:
@@ -207,13 +142,3 @@ class Log:
         )
         source = PostgresChunkSource(config, self.capture)
         return IncrementalSnapshots(config, source, stream, self.metrics.incremental)
-
-
-def _row_options(config: PostgresConfig) -> int:
-    skipped = config.skipped_operations
-    return (
-        (decoder.TOMBSTONES if config.tombstones_on_delete else 0)
-        | (decoder.SKIP_CREATE if "c" in skipped else 0)
-        | (decoder.SKIP_UPDATE if "u" in skipped else 0)
-        | (decoder.SKIP_DELETE if "d" in skipped else 0)
-    )

@@ -21,11 +21,9 @@ from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.connectors.postgresql.replication.publication import check_published
 from headrace.connectors.postgresql.replication.replica_identity import set_identities
 from headrace.connectors.postgresql.replication.slot import cluster_identifier, system_identifier
-from headrace.connectors.postgresql.signal_table import check_signal_table
 from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.errors import HeadraceError
-from headrace.relational.checks import clashes_of, too_many_tables
-from headrace.relational.overrides import Overrides
+from headrace.relational.readiness import TableReadiness
 from headrace.signals.kafka import check_settings
 from headrace.snapshots.modes import SnapshotRule
 
@@ -38,6 +36,7 @@ class Readiness:
     def __init__(self, config: PostgresConfig, capture: Capture, catalog: Catalog) -> None:
         self._config, self._capture, self._catalog = config, capture, catalog
         self.rule = SnapshotRule.of(config)
+        self._tables = TableReadiness(CONNECTOR, config.database_dbname, config, capture)
         self.captured: tuple[str, ...] = ()
         """Names of the captured tables, since `prepare`."""
         self._reading: CatalogReading | None = None
@@ -50,10 +49,12 @@ class Readiness:
             if self.rule.streams:
                 self._check_level(connection)
                 check_settings(self._config)
-            self._check_tables(connection, tables)
-            self._check_names(tables)
+            self._tables.require(tables)
+            self._check_privileges(connection, tables)
+            self._tables.require_events(tables)
             if self.rule.at_first:
-                self._check_overrides()
+                self._tables.warn_of_overrides()
+                check_overrides(self._config)
         except BaseException:
             connection.close()
             raise
@@ -62,8 +63,8 @@ class Readiness:
 
     def _read(self) -> tuple[CatalogReading, list[CatalogTable]]:
         captured = [t for t in self._catalog.tables() if self._capture.takes(t.name)]
-        reading = self._catalog.read([table.oid for table in captured])
-        described = (reading.describe(table.oid) for table in captured)
+        reading = self._catalog.read([table.id for table in captured])
+        described = (reading.describe(table.id) for table in captured)
         return reading, [table for table in described if table is not None]
 
     def reading_now(self) -> CatalogReading:
@@ -83,61 +84,21 @@ class Readiness:
         if error is not None:
             raise error
 
-    def _check_tables(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
-        if not tables and self._config.table_include_list:
-            raise HeadraceError(
-                "postgresql.no_tables",
-                f"No table of {self._config.database_dbname} matches table.include.list "
-                f"({', '.join(self._config.table_include_list)})",
-                "Check the names (schema.table, regular expressions that match the whole name).",
-            )
-        if self._capture.signal_table is not None:
-            check_signal_table(tables, self._capture.signal_table)
-        self._check_number(tables)
-        self._check_privileges(connection, tables)
-        for table in tables:
-            self._check_types(table)
-
-    def _check_number(self, tables: list[CatalogTable]) -> None:
-        """guardrail.collections.max"""
-        error = too_many_tables(CONNECTOR, self._config, len(tables))
-        if error is None:
-            return
-        if self._config.guardrail_collections_limit_action == "fail":
-            raise error
-        log.warning("%s. %s", error.message, error.remedy)
-
     def set_identities(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
         """replica.identity.autoset.values"""
         rules = self._config.replica_identity_autoset_values
         set_identities(connection, rules, tables, log.warning)
 
-    def _check_overrides(self) -> None:
-        overrides = Overrides.of(self._config)
-        for name in overrides.without:
-            log.warning(
-                "snapshot.select.statement.overrides.%s is missing: all rows are read", name
-            )
-        check_overrides(self._config)
-
     def _check_privileges(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
         rows = connection.execute(
             "SELECT c.oid FROM pg_class c WHERE c.oid = ANY (%s::oid[])"
             " AND NOT has_table_privilege(c.oid, 'SELECT')",
-            ([table.oid for table in tables],),
+            ([table.id for table in tables],),
         ).fetchall()
         hidden = {row[0] for row in rows}
         for table in tables:
-            if table.oid in hidden:
+            if table.id in hidden:
                 raise no_privilege(self._config, table)
-
-    def _check_names(self, tables: list[CatalogTable]) -> None:
-        """Tables whose events nobody could tell apart."""
-        for clash in clashes_of(tables, self._capture):
-            log.warning("%s. %s", clash, clash.remedy)
-
-    def _check_types(self, table: CatalogTable) -> None:
-        self._capture.relation(table, table)
 
     def check_published(
         self, connection: psycopg.Connection, tables: list[CatalogTable], *, first: bool

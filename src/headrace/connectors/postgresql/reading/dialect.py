@@ -1,0 +1,41 @@
+"""PostgreSQL's SQL, where it is not the same in every database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from psycopg import sql
+
+from headrace.relational.reading.chunk_sql import ChunkSql, Path
+
+
+class PostgresDialect:
+    """See `headrace.relational.reading.chunk_sql.Dialect`."""
+
+    def quoted(self, *names: str) -> str:
+        """See Dialect."""
+        return sql.Identifier(*names).as_string()
+
+    def literal(self, text: str) -> str:
+        """See Dialect."""
+        return sql.Literal(text).as_string()
+
+    def as_text(self, column: str) -> str:
+        """See Dialect."""
+        return f"{column}::text"
+
+    def source(self, table: Path, *, alone: bool) -> str:
+        """See Dialect."""
+        return ("ONLY " if alone else "") + self.quoted(*table)
+
+    def compared(self, columns: Sequence[str], operator: str, values: Sequence[str]) -> str:
+        """See Dialect."""
+        row = "ROW" if len(columns) > 1 else ""
+        return f"{row}({', '.join(columns)}) {operator} {row}({', '.join(values)})"
+
+    def limited(self, select: str, rows: int, after: int = 0) -> str:
+        """See Dialect."""
+        return f"{select} OFFSET {after} LIMIT {rows}" if after else f"{select} LIMIT {rows}"
+
+
+SQL = ChunkSql(PostgresDialect())

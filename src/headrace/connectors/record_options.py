@@ -1,0 +1,36 @@
+"""What a configuration says of the records that a log makes."""
+
+from __future__ import annotations
+
+from headrace.config.properties.common import ConnectorConfig
+from headrace.debezium.event_format import EventFormat
+from headrace.debezium.transactions import MESSAGES
+from headrace.signals.channels import has_channels
+from headrace.streaming import row_kernel
+from headrace.streaming.counts import TransactionCounts
+
+
+def row_options(config: ConnectorConfig) -> int:
+    """Which records changes make: the options word of `row_kernel`."""
+    skipped = config.skipped_operations
+    return (
+        (row_kernel.TOMBSTONES if config.tombstones_on_delete else 0)
+        | (row_kernel.SKIP_CREATE if "c" in skipped else 0)
+        | (row_kernel.SKIP_UPDATE if "u" in skipped else 0)
+        | (row_kernel.SKIP_DELETE if "d" in skipped else 0)
+    )
+
+
+def transaction_counts(
+    config: ConnectorConfig, event_format: EventFormat
+) -> TransactionCounts | None:
+    """What counts the records of transactions; None: provide.transaction.metadata is not set."""
+    if not config.provide_transaction_metadata:
+        return None
+    return TransactionCounts(() if event_format.counts_messages else (MESSAGES,))
+
+
+def heeds_signals(config: ConnectorConfig, collection: str | None) -> bool:
+    """Whether signals may come, or notifications go; `collection` is the signal collection."""
+    notifies = bool(config.notification_enabled_channels)
+    return collection is not None or notifies or has_channels(config)

@@ -1,0 +1,77 @@
+"""What every connector of tables asks of its captured tables at each start."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from headrace.config.properties.relational import RelationalConfig
+from headrace.errors import HeadraceError
+from headrace.relational.capture import TableCapture
+from headrace.relational.checks import clashes_of, too_many_tables
+from headrace.relational.overrides import PROPERTY, Overrides
+from headrace.relational.table import Table
+
+log = logging.getLogger(__name__)
+
+_SIGNAL_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class TableReadiness:
+    """`connector` is what the codes of errors begin with, `database` how messages call the
+    database. `headrace check` words the same findings."""
+
+    connector: str
+    database: str
+    config: RelationalConfig
+    capture: TableCapture
+
+    def require(self, tables: Sequence[Table]) -> None:
+        """That tables are there, and not too many. Raises HeadraceError: `….no_tables`,
+        `….signal_table`, `….too_many_tables`."""
+        included = self.config.table_include_list
+        if not tables and included:
+            raise HeadraceError(
+                f"{self.connector}.no_tables",
+                f"No table of {self.database} matches table.include.list ({', '.join(included)})",
+                "Check the names (schema.table, regular expressions that match the whole name).",
+            )
+        if self.capture.signal_table is not None:
+            check_signal_table(self.connector, tables, self.capture.signal_table)
+        error = too_many_tables(self.connector, self.config, len(tables))
+        if error is not None:
+            if self.config.guardrail_collections_limit_action == "fail":
+                raise error
+            log.warning("%s. %s", error.message, error.remedy)
+
+    def require_events(self, tables: Sequence[Table]) -> None:
+        """That tables have events: raises HeadraceError as `TableCapture.relation` does. Warns of
+        tables whose events nobody could tell apart."""
+        for table in tables:
+            self.capture.relation(table, table)
+        for clash in clashes_of(tables, self.capture):
+            log.warning("%s. %s", clash, clash.remedy)
+
+    def warn_of_overrides(self) -> None:
+        """Warns of tables that are listed and have no statement of their own."""
+        for name in Overrides.of(self.config).without:
+            log.warning("%s.%s is missing: all rows are read", PROPERTY, name)
+
+
+def check_signal_table(connector: str, tables: Iterable[Table], name: str) -> None:
+    """Raises HeadraceError("….signal_table") when it is missing or has other columns."""
+    table = next((table for table in tables if table.name == name), None)
+    if table is None:
+        what = "does not exist"
+    elif len(table.columns) != _SIGNAL_COLUMNS:
+        what = f"has {len(table.columns)} columns instead of three"
+    else:
+        return
+    raise HeadraceError(
+        f"{connector}.signal_table",
+        f"The signal table {name} (signal.data.collection) {what}",
+        f"CREATE TABLE {name} (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, "
+        "data varchar(2048)); and grant the role SELECT, INSERT and DELETE on it.",
+    )

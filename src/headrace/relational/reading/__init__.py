@@ -1,0 +1,1 @@
+"""Reading rows in SQL: the tables of a snapshot, chunks between keys, and their statements."""

@@ -1,0 +1,161 @@
+"""SQL of chunks: rows between keys, and the keys that bound them. The table's alias is `t`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headrace.relational.reading.chunk_targets import TableTarget
+from headrace.relational.reading.key_order import KeyColumn, is_beyond
+from headrace.signals.progress import Key
+from headrace.snapshots.incremental.source import KeyRange
+
+_NUMBER = "headrace row number"
+
+Path = tuple[str, str]
+"""Schema and table."""
+
+
+class Dialect(Protocol):
+    """How a database writes what is not the same in all of them."""
+
+    def quoted(self, *names: str) -> str:
+        """A name of one or more parts."""
+        ...
+
+    def literal(self, text: str) -> str:
+        """A value, whose type is that of what it is compared with."""
+        ...
+
+    def as_text(self, column: str) -> str:
+        """An expression's value as canonical text; see `headrace.connect.encoding`."""
+        ...
+
+    def source(self, table: Path, *, alone: bool) -> str:
+        """A table in FROM; `alone`: without the tables that inherit from it."""
+        ...
+
+    def compared(self, columns: Sequence[str], operator: str, values: Sequence[str]) -> str:
+        """A comparison of rows, none of whose values is null."""
+        ...
+
+    def limited(self, select: str, rows: int, after: int = 0) -> str:
+        """The first `rows` rows behind `after` ones of a SELECT with ORDER BY."""
+        ...
+
+
+@dataclass(frozen=True)
+class ChunkSql:
+    """Statements in the SQL of one database. `conditions` are SQL that was checked; a `table` is
+    read `alone` or with the tables that inherit from it."""
+
+    dialect: Dialect
+
+    def columns(self, names: Sequence[str]) -> list[str]:
+        """Columns of the table. They are qualified, because ORDER BY "id" would mean what the
+        select list calls so."""
+        return [self.dialect.quoted("t", name) for name in names]
+
+    def compared(self, key: Sequence[str], operator: str, bound: Sequence[str]) -> str:
+        """Rows before or behind `bound`; no column of the key may be null."""
+        values = [self.dialect.literal(value) for value in bound]
+        return self.dialect.compared(self.columns(key), operator, values)
+
+    def is_after(self, key: Sequence[str], nullable: Sequence[bool], bound: Key) -> str:
+        """Rows behind `bound` in ORDER BY key, where nulls come last."""
+        if not any(nullable):
+            return self.compared(key, ">", [str(value) for value in bound])
+        return self._beyond(key, nullable, bound)
+
+    def is_upto(self, key: Sequence[str], nullable: Sequence[bool], bound: Key) -> str:
+        """Rows up to and including `bound`."""
+        if not any(nullable):
+            return self.compared(key, "<=", [str(value) for value in bound])
+        return f"NOT {self._beyond(key, nullable, bound)}"
+
+    def _beyond(self, key: Sequence[str], nullable: Sequence[bool], bound: Key) -> str:
+        columns = map(KeyColumn, self.columns(key), nullable)
+        return is_beyond(list(columns), bound, self.dialect.literal)
+
+    def rows(
+        self,
+        table: Path,
+        columns: Sequence[str],
+        order: Sequence[str],
+        conditions: Sequence[str],
+        *,
+        alone: bool = True,
+        limit: int | None = None,
+    ) -> str:
+        """Rows in the order of a key; without one, in any."""
+        select = self._select(self.columns(columns), table, conditions, alone=alone)
+        if order:
+            select += f" ORDER BY {', '.join(self.columns(order))}"
+        return select if limit is None else self.dialect.limited(select, limit)
+
+    def _select(
+        self, what: Sequence[str], table: Path, conditions: Sequence[str], *, alone: bool
+    ) -> str:
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        source = self.dialect.source(table, alone=alone)
+        return f"SELECT {', '.join(what)} FROM {source} t{where}"
+
+    def _texts(self, key: Sequence[str]) -> list[str]:
+        return [self.dialect.as_text(column) for column in self.columns(key)]
+
+    def key_behind(self, table: Path, key: Sequence[str], lower: Key | None, rows: int) -> str:
+        """The key `rows` rows behind `lower` (None: behind the first), as texts."""
+        bound = None if lower is None else [str(value) for value in lower]
+        conditions = [] if bound is None else [self.compared(key, ">=", bound)]
+        select = self._select(self._texts(key), table, conditions, alone=True)
+        ordered = f"{select} ORDER BY {', '.join(self.columns(key))}"
+        return self.dialect.limited(ordered, 1, after=rows)
+
+    def largest_key(
+        self, table: Path, key: Sequence[str], conditions: Sequence[str], *, alone: bool
+    ) -> str:
+        """The largest key, as texts; no row when there is none."""
+        select = self._select(self._texts(key), table, conditions, alone=alone)
+        backwards = ", ".join(f"{column} DESC" for column in self.columns(key))
+        return self.dialect.limited(f"{select} ORDER BY {backwards}", 1)
+
+    def bounds(
+        self,
+        table: Path,
+        key: Sequence[str],
+        conditions: Sequence[str],
+        *,
+        alone: bool,
+        size: int,
+        count: int,
+    ) -> str:
+        """Every `size`-th key, `count` of them at most, as texts."""
+        names, number = ", ".join(self.columns(key)), self.dialect.quoted(_NUMBER)
+        numbered = f"row_number() OVER (ORDER BY {names}) AS {number}"
+        inner = self._select([names, numbered], table, conditions, alone=alone)
+        first = self.dialect.limited(f"{inner} ORDER BY {names}", size * count)
+        return (
+            f"SELECT {', '.join(self._texts(key))} FROM ({first}) t"
+            f" WHERE MOD({number}, {size}) = 0 ORDER BY {number}"
+        )
+
+    def count(self, leaves: Sequence[Path], condition: str | None) -> str:
+        """What the rows of tables are in number, together."""
+        conditions = [] if condition is None else [condition]
+        counts = (self._select(["count(*)"], leaf, conditions, alone=True) for leaf in leaves)
+        return f"SELECT {' + '.join(f'({count})' for count in counts)}"
+
+    def conditions(self, keys: KeyRange[TableTarget]) -> list[str]:
+        """What the rows of a range have in common."""
+        target = keys.target
+        conditions = self.filters(target)
+        if keys.lower is not None:
+            conditions.append(self.is_after(target.key, target.nullable, keys.lower))
+        if keys.upper is not None:
+            conditions.append(self.is_upto(target.key, target.nullable, keys.upper))
+        return conditions
+
+    def filters(self, target: TableTarget) -> list[str]:
+        """The condition of the signal that asked for a table."""
+        return [] if target.condition is None else [f"({target.condition})"]

@@ -1,0 +1,214 @@
+"""Which tables a snapshot reads, how each is cut and described, and what reads its chunks."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Generic
+
+from headrace.config.properties.relational import RelationalConfig
+from headrace.relational.capture import TableCapture
+from headrace.relational.catalog import T, TableCatalog, TableReading
+from headrace.relational.events import RelationFacts
+from headrace.relational.overrides import Overrides
+from headrace.relational.reading.chunk_targets import needed
+from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.notifications import ChunkAnnouncements
+from headrace.snapshots.slices import ChunkQuery
+from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable
+
+log = logging.getLogger(__name__)
+
+_TABLES_AT_ONCE = 16
+"""That are described together while chunks are cut."""
+
+
+class SnapshotTables(ABC, Generic[T]):
+    """The part of `headrace.snapshots.source.SnapshotSource` that concerns tables, over a
+    catalogue; subclasses ask the held snapshot. Methods raise HeadraceError."""
+
+    dialect: str
+    """What sqlglot calls the SQL of filters."""
+
+    def __init__(
+        self, config: RelationalConfig, capture: TableCapture, catalog: TableCatalog[T]
+    ) -> None:
+        self._settings, self._captured, self._tables = config, capture, catalog
+        self._overrides = Overrides.of(config)
+        self._readings: dict[int, TableReading[T]] = {}
+        self._expected: list[int] = []
+        self._numbers: dict[int, int] = {}
+        self._described: dict[int, tuple[T, RelationFacts] | None] = {}
+
+    @property
+    @abstractmethod
+    def page_bytes(self) -> int:
+        """See SnapshotSource."""
+
+    @abstractmethod
+    def rows(self, leaf: Leaf, /) -> int:
+        """See SnapshotSource."""
+
+    @abstractmethod
+    def _filled(self, leaves: Sequence[tuple[str, str]], /) -> set[tuple[str, str]]:
+        """Those of the leaves (schema, name) that have a row in the held snapshot."""
+
+    @abstractmethod
+    def _cut_of(self, table: T, /) -> Cut:
+        """By what a table's chunks are bounded."""
+
+    @abstractmethod
+    def _check_filter(self, table: T, condition: str, /) -> None:
+        """Raises ValueError with the server's words when it does not take a filter."""
+
+    @abstractmethod
+    def _is_empty(self, name: str, statement: str, /) -> bool:
+        """Whether an override, the statement of the table `name`, gives no row."""
+
+    @abstractmethod
+    def _statement(
+        self, chunk: Chunk, leaf: Leaf, condition: str | None, table: T, facts: RelationFacts, /
+    ) -> str:
+        """What reads a chunk of one of the table's leaves."""
+
+    @abstractmethod
+    def _count_statement(self, leaves: Sequence[Leaf], condition: str | None, /) -> str:
+        """What counts the rows of leaves."""
+
+    # -- which tables ---------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """Names of the tables whose rows are read: by the include list, then by name."""
+        return self._included(self._tables.tables())
+
+    def _included(self, present: Sequence[T]) -> list[str]:
+        chosen = self._settings.snapshot_filter()
+        names = (table.name for table in present)
+        included = [name for name in names if self._captured.reads(name) and chosen.accepts(name)]
+        return sorted(included, key=self._captured.order)
+
+    def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
+        """See SnapshotSource."""
+        present = self._tables.tables()
+        ids = {table.name: table.id for table in present}
+        if conditions is None:
+            names = self._included(present)
+        else:
+            named = (name for name in conditions if self._captured.reads(name))
+            names = sorted(named, key=self._captured.order)
+        reading = self._read([ids[name] for name in names if name in ids])
+        leaves_of = (table.leaves for table in reading.tables.values())
+        leaf_names = {(leaf.schema, leaf.name) for leaves in leaves_of for leaf in leaves}
+        filled = self._filled(sorted(leaf_names))
+        tables = []
+        opens = True
+        for name in names:
+            table = reading.describe(ids[name]) if name in ids else None
+            if table is None:
+                continue
+            condition = None if conditions is None else conditions[name]
+            if condition is not None and not self._accepts(condition, table):
+                continue
+            cut, leaves = self._leaves(table, condition, filled)
+            if leaves:
+                tables.append(SnapshotTable(table.id, *table.path, cut, leaves, opens, condition))
+            opens = False
+        config = self._settings
+        order = ReadingOrder(
+            str(config.snapshot_tables_order_by_row_count),
+            config.headrace_snapshot_chunk_bytes,
+            self.page_bytes,
+        )
+        return order.of(tables, self.rows, self.has_key)
+
+    def _accepts(self, condition: str, table: T) -> bool:
+        try:
+            self._check_filter(table, self._selected(condition, table))
+        except ValueError as problem:
+            log.warning("%s is not read: %s", table.name, problem)
+            return False
+        return True
+
+    def _selected(self, condition: str, table: T) -> str:
+        """A signal's filter as checked SQL. Raises ValueError."""
+        from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
+
+        columns = {column.name for column in table.columns}
+        return selected_filter(condition, table.name, columns, dialect=self.dialect)
+
+    def _leaves(
+        self, table: T, condition: str | None, filled: set[tuple[str, str]]
+    ) -> tuple[Cut, tuple[Leaf, ...]]:
+        statement = self._overrides.statements.get(table.name)
+        if statement is None or condition is not None:
+            leaves = (leaf for leaf in table.leaves if (leaf.schema, leaf.name) in filled)
+            return self._cut_of(table), tuple(leaves)
+        empty = self._is_empty(table.name, statement)
+        pages = sum(leaf.pages for leaf in table.leaves)
+        rows = sum(leaf.rows for leaf in table.leaves)
+        return Cut.WHOLE, () if empty else (Leaf(table.id, *table.path, pages, rows),)
+
+    # -- what they look like --------------------------------------------------------------------
+
+    def expect(self, tables: Sequence[SnapshotTable]) -> None:
+        """See SnapshotSource: whoever is described, those that follow are read with it."""
+        self._expected = [table.id for table in tables]
+        self._numbers = {identity: number for number, identity in enumerate(self._expected)}
+
+    def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:
+        """See SnapshotSource. What chunks were cut from stays as it was described."""
+        self._readings.clear()
+        if tables:
+            self._read([table.id for table in tables])
+
+    def has_key(self, table: SnapshotTable) -> bool:
+        """See SnapshotSource."""
+        described = self._reading_of(table.id).describe(table.id)
+        return described is not None and bool(self._facts(described).key)
+
+    def _describe(self, table: SnapshotTable) -> tuple[T, RelationFacts] | None:
+        """The table as it is now, and its facts; None when it is gone."""
+        if table.id not in self._described:
+            described = self._reading_of(table.id).describe(table.id)
+            self._described[table.id] = (
+                None if described is None else (described, self._facts(described))
+            )
+        return self._described[table.id]
+
+    def _read(self, ids: Sequence[int]) -> TableReading[T]:
+        """Tables as they are now, for this range."""
+        reading = self._tables.read(ids, sizes=True)
+        self._readings.update(dict.fromkeys(ids, reading))
+        return reading
+
+    def _reading_of(self, identity: int) -> TableReading[T]:
+        if identity not in self._readings:
+            number = self._numbers.get(identity, len(self._expected))
+            self._read([identity, *self._expected[number + 1 : number + _TABLES_AT_ONCE]])
+        return self._readings[identity]
+
+    def _facts(self, table: T) -> RelationFacts:
+        return needed(self._captured.relation(table, table))
+
+    # -- chunks ---------------------------------------------------------------------------------
+
+    def query(
+        self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
+    ) -> ChunkQuery | None:
+        """See SnapshotSource."""
+        described = self._describe(table)
+        if described is None:
+            log.warning("%s is gone; its rows are left out", table.name)
+            return None
+        condition = None
+        if table.condition is not None:
+            condition = self._selected(table.condition, described[0])
+        count = None
+        counted = announcements is not None and announcements.behind
+        if counted and not (chunk.first and len(table.leaves) == 1):
+            count = self._count_statement(table.leaves, condition)
+        statement = self._statement(chunk, table.leaves[chunk.leaf], condition, *described)
+        return ChunkQuery(
+            chunk, statement, described[1], announcements, condition is not None, count
+        )

@@ -1,0 +1,55 @@
+"""Numbers by ids, in memory that kernels search."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.kernels.memory import kernel, load64
+from headrace.connect.kernels.text import wrapping_multiply
+
+_SPREAD = 2654435761
+_FIRST_ENTRIES = 256
+
+
+@kernel
+def find_number(table, mask, identity):
+    """The number of an id in the memory of an IdTable, or -1."""
+    entry = wrapping_multiply(identity, _SPREAD) & mask
+    while True:
+        candidate = load64(table + 16 * entry)
+        if candidate == identity:
+            return load64(table + 16 * entry + 8)
+        if candidate < 0:
+            return -1
+        entry = (entry + 1) & mask
+
+
+class IdTable:
+    """Numbers by ids, none of either negative. `memory` (int64) has open-addressed pairs of both,
+    and grows by replacement: a kernel gets its address anew with every call."""
+
+    def __init__(self) -> None:
+        self.memory = np.full(2 * _FIRST_ENTRIES, -1, np.int64)
+        self.numbers: dict[int, int] = {}
+
+    @property
+    def mask(self) -> int:
+        """What makes an entry's number of a hash."""
+        return len(self.memory) // 2 - 1
+
+    def put(self, identity: int, number: int) -> None:
+        """Enter an id, or give it another number."""
+        self.numbers[identity] = number
+        if 4 * len(self.numbers) > len(self.memory):
+            self.memory = np.full(2 * len(self.memory), -1, np.int64)
+            for other, its_number in self.numbers.items():
+                self._enter(other, its_number)
+        self._enter(identity, number)
+
+    def _enter(self, identity: int, number: int) -> None:
+        entry = (identity * _SPREAD) & self.mask
+        while self.memory[2 * entry] not in (-1, identity):
+            entry = (entry + 1) & self.mask
+        self.memory[2 * entry : 2 * entry + 2] = (identity, number)

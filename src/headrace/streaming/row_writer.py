@@ -1,0 +1,58 @@
+"""Rows that Python adds to a segment's index, one at a time, for messages that are rare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.connect.kernels.memory import address_of
+from headrace.connect.rows import ROW, RowKind
+from headrace.spool.index import SegmentIndex
+from headrace.streaming import row_kernel
+
+
+@dataclass(frozen=True)
+class RareRecord:
+    """A record of a rare message: its operation as a letter, relation version, place in the log,
+    bytes of log, the address of its image (0: none), and the number of the record in its
+    message."""
+
+    operation: int
+    relation: int
+    place: int
+    size: int
+    image: int = 0
+    part: int = 0
+
+
+def add_record(
+    index: SegmentIndex, state: np.ndarray, record: RareRecord, kind: RowKind, topic_hash: int
+) -> None:
+    """A row behind the ones that `index` has, of the transaction that `state` (the words of
+    `row_kernel`) has open; the index has room for one."""
+    row_kernel.open_transaction(address_of(index.transactions), address_of(state))
+    row = np.zeros((), ROW)
+    row["new"] = record.image
+    row["position_high"] = state[row_kernel.POSITION_HIGH]
+    row["position"] = state[row_kernel.POSITION_LOW]
+    row["place"] = record.place
+    row["ordinal"] = state[row_kernel.ORDINAL]
+    row["part"] = record.part
+    row["hash"] = np.int64(topic_hash).view(np.uint64)
+    row["size"] = record.size
+    row["transaction"] = state[row_kernel.TRANSACTION_ROW]
+    row["relation"] = record.relation
+    row["operation"] = record.operation
+    row["kind"] = kind
+    index.rows[int(state[row_kernel.ROWS])] = row
+    state[row_kernel.ROWS] += 1
+    if kind == RowKind.TRANSACTION:
+        state[row_kernel.TRANSACTION_HAS_ROWS] = 1
+
+
+def add_barrier(index: SegmentIndex, state: np.ndarray) -> None:
+    """A range ends before the next row."""
+    rows = int(state[row_kernel.ROWS])
+    if rows not in index.barriers:
+        index.barriers.append(rows)

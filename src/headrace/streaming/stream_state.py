@@ -1,0 +1,18 @@
+"""What metrics show of an open stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """An open stream: whether it is connected, how many row changes made no record, how many bytes
+    of log were received and not delivered, how many may be, and the commit time (microseconds since
+    1970) of the oldest change that the database was not told to forget; None: there is none."""
+
+    connected: bool
+    filtered: int
+    queued_bytes: int
+    largest_queue_bytes: int
+    oldest_unacknowledged_us: int | None
