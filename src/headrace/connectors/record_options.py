@@ -6,7 +6,7 @@ from headrace.config.properties.common import ConnectorConfig
 from headrace.debezium.event_format import EventFormat
 from headrace.debezium.transactions import MESSAGES
 from headrace.signals.channels import has_channels
-from headrace.streaming import row_kernel
+from headrace.streaming.changes import row_kernel
 from headrace.streaming.counts import TransactionCounts
 
 

@@ -15,14 +15,14 @@ from headrace.connectors.registry import definitions, has_driver
 
 KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
-    "headrace.streaming.key_hashes": ("_hash_rows",),
+    "headrace.streaming.changes.key_hashes": ("_hash_rows",),
     "headrace.converters.kernel": ("emit", "emit_one"),
     "headrace.converters.patches": ("_insert",),
     "headrace.relational.row_lookup": ("_mark_lacking",),
     "headrace.sinks.file.lines": ("_write_lines",),
     "headrace.sinks.file.merge": ("_gather",),
     "headrace.spool.extract": ("_gather", "_gather_transactions"),
-    "headrace.streaming.row_kernel": ("open_transaction",),
+    "headrace.streaming.changes.row_kernel": ("open_transaction",),
 }
 """Those that connectors share, by module; a connector's own are in its definition. All arguments
 are int64; what these kernels call is compiled into them."""

@@ -6,10 +6,10 @@ import numpy as np
 
 from headrace.connect.kernels.memory import address_of
 from headrace.debezium.naming.topics import topic_hash
-from headrace.streaming import row_kernel
+from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering, KeyScratch
+from headrace.streaming.changes.unchanged import compared_columns
 from headrace.streaming.facts import EventSettings, Facts
-from headrace.streaming.key_columns import KeyColumns, KeyRendering, KeyScratch
-from headrace.streaming.unchanged import compared_columns
 
 _FIRST_VERSIONS = 64
 

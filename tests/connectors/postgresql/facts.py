@@ -7,7 +7,7 @@ from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
 from headrace.debezium.column_rules import ColumnRule
 from headrace.relational.events import ColumnFacts
-from headrace.streaming.key_columns import KeyRendering
+from headrace.streaming.changes.key_columns import KeyRendering
 
 KEYS = KeyRendering(PostgresSettings("", PostgresSource(""), converting="skip"))
 """How keys are rendered by default."""

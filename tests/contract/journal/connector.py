@@ -22,10 +22,10 @@ from headrace.signals.channels import has_channels
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.snapshot import Snapshot
+from headrace.streaming.changes.key_columns import KeyRendering
+from headrace.streaming.changes.row_kernel import TOMBSTONES
 from headrace.streaming.facts import EventSettings
-from headrace.streaming.key_columns import KeyRendering
 from headrace.streaming.relations import RelationVersions
-from headrace.streaming.row_kernel import TOMBSTONES
 from headrace.streaming.streaming import Streaming, StreamOptions
 from tests.contract.journal.events import JournalFacts, JournalSource
 from tests.contract.journal.journal import COLLECTIONS, Journal, offset_of, place_of

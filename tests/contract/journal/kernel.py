@@ -7,8 +7,8 @@ from __future__ import annotations
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.memory import kernel, load8, load32_be, load64, load64_be, store64
 from headrace.connect.rows import NULL
-from headrace.streaming.key_kernel import CELLS
-from headrace.streaming.row_kernel import (
+from headrace.streaming.changes.key_kernel import CELLS
+from headrace.streaming.changes.row_kernel import (
     ADDED,
     CAPTURED,
     COMMIT_US,

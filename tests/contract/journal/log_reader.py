@@ -13,7 +13,7 @@ from headrace.connect.kernels.memory import address_of
 from headrace.connect.rows import place_of as place_of_row
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
-from headrace.streaming import row_kernel
+from headrace.streaming.changes import row_kernel
 from headrace.streaming.reader import Publish, Received
 from headrace.streaming.relations import RelationVersions
 from tests.contract.journal import kernel

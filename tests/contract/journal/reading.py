@@ -21,8 +21,8 @@ from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.source import SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable
-from headrace.streaming.key_columns import KeyRendering
-from headrace.streaming.key_hashes import key_hashes
+from headrace.streaming.changes.key_columns import KeyRendering
+from headrace.streaming.changes.key_hashes import key_hashes
 from tests.contract.journal.events import JournalFacts
 from tests.contract.journal.journal import COLLECTIONS, Journal, place_of
 from tests.contract.journal.log_reader import JournalPosition

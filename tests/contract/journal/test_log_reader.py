@@ -12,11 +12,11 @@ from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.spool.extract import relocate
 from headrace.spool.spool import Spool
+from headrace.streaming.changes.key_columns import KeyRendering
+from headrace.streaming.changes.row_kernel import TOMBSTONES
 from headrace.streaming.facts import EventSettings
-from headrace.streaming.key_columns import KeyRendering
 from headrace.streaming.receiver import Receiver
 from headrace.streaming.relations import RelationVersions
-from headrace.streaming.row_kernel import TOMBSTONES
 from tests.connectors.harness import wait_for
 from tests.contract.journal.events import JournalFacts, JournalSource
 from tests.contract.journal.journal import GENERATION, Journal, place_of

@@ -8,7 +8,7 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions
 from headrace.relational.capture import TableCapture
-from headrace.streaming.key_columns import KeyConverter, KeyRendering
+from headrace.streaming.changes.key_columns import KeyConverter, KeyRendering
 
 _SYSTEM_SCHEMAS = ("pg_catalog", "information_schema")
 

@@ -11,7 +11,7 @@ from headrace.relational.catalog import T, TableCatalog
 from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.source import Skipped
-from headrace.streaming.key_columns import KeyRendering
+from headrace.streaming.changes.key_columns import KeyRendering
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError
 from headrace.relational.events import ColumnFacts, RelationFacts
+from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering
+from headrace.streaming.changes.key_hashes import key_hashes
 from headrace.streaming.facts import shape_of
-from headrace.streaming.key_columns import KeyColumns, KeyRendering
-from headrace.streaming.key_hashes import key_hashes
 from tests.connectors.postgresql.facts import KEYS
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,

@@ -14,7 +14,7 @@ from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
 from headrace.snapshots.incremental.window import Window
-from headrace.streaming import key_columns
+from headrace.streaming.changes import key_columns
 from tests.connectors.postgresql.facts import KEYS, column
 
 COLUMNS = 100

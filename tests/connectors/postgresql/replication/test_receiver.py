@@ -14,9 +14,9 @@ from headrace.connectors.postgresql.replication.pgoutput_reader import (
     ReaderOptions,
 )
 from headrace.spool.spool import Spool
-from headrace.streaming import row_kernel
-from headrace.streaming.id_table import IdTable
-from headrace.streaming.key_columns import KeyScratch
+from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.id_table import IdTable
+from headrace.streaming.changes.key_columns import KeyScratch
 from headrace.streaming.reader import LogReader, Received
 from headrace.streaming.receiver import Receiver
 from tests.connectors.postgresql.harness import wait_for

@@ -22,7 +22,7 @@ from headrace.relational.reading.chunk_targets import TableTarget as ChunkTarget
 from headrace.signals.progress import Key
 from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.source import KeyRange, Skipped
-from headrace.streaming.key_hashes import key_hashes
+from headrace.streaming.changes.key_hashes import key_hashes
 
 _TIME_IS_OVER = "57014"
 _CANCEL_SECONDS = 30.0

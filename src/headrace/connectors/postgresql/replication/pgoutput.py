@@ -23,9 +23,9 @@ from headrace.connect.kernels.memory import (
     load64_be,
     store64,
 )
-from headrace.streaming import key_kernel, row_kernel
-from headrace.streaming.id_table import find_number
-from headrace.streaming.row_kernel import (
+from headrace.streaming.changes import key_kernel, row_kernel
+from headrace.streaming.changes.id_table import find_number
+from headrace.streaming.changes.row_kernel import (
     COLUMNS,
     COMMIT_US,
     FILTERED,

@@ -31,9 +31,9 @@ from headrace.connectors.postgresql.replication.relations import Relations
 from headrace.connectors.postgresql.replication.stream import Stream, server_error
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
-from headrace.streaming import row_kernel
+from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.row_writer import RareRecord, add_barrier, add_record
 from headrace.streaming.reader import Publish, Received
-from headrace.streaming.row_writer import RareRecord, add_barrier, add_record
 
 # A reader that keeps the socket empty makes every send of the server a wake-up; letting the
 # socket fill while there is a backlog more than doubles the server's rate.

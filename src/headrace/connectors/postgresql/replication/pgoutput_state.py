@@ -7,7 +7,7 @@ import numpy as np
 from headrace.connect.rows import NULL
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput
-from headrace.streaming import row_kernel
+from headrace.streaming.changes import row_kernel
 from headrace.streaming.reader import Received
 
 

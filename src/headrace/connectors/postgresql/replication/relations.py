@@ -13,8 +13,8 @@ from headrace.connectors.postgresql.replication.known_tables import LoggedTables
 from headrace.connectors.postgresql.replication.logged_table import logged_table
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.relational.events import RelationFacts
+from headrace.streaming.changes.id_table import IdTable
 from headrace.streaming.facts import BorderFacts, EventSettings
-from headrace.streaming.id_table import IdTable
 from headrace.streaming.relations import RelationVersions
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.memory import address_of, kernel, load64, store64
 from headrace.debezium.naming.topics import topic_hash
-from headrace.streaming import key_kernel
+from headrace.streaming.changes import key_kernel
+from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.streaming.facts import Facts
-from headrace.streaming.key_columns import KeyColumns, KeyRendering, KeyScratch
 
 
 @kernel

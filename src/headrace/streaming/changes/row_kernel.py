@@ -33,7 +33,7 @@ from headrace.connect.rows import (
     offset_in_row,
     offset_in_transaction,
 )
-from headrace.streaming import key_kernel
+from headrace.streaming.changes import key_kernel
 
 # Words of `state` (int64).
 (

@@ -15,7 +15,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.errors import HeadraceError
-from headrace.streaming import key_kernel
+from headrace.streaming.changes import key_kernel
 from headrace.streaming.facts import EventSettings, Facts
 
 _AS_SENT = (Encoding.RAW, Encoding.STRING)

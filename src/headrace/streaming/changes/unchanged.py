@@ -11,13 +11,13 @@ import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import Cell
-from headrace.streaming.facts import EventSettings, Facts
-from headrace.streaming.row_kernel import (
+from headrace.streaming.changes.row_kernel import (
     BYTES_BEGINNING,
     EXACT,
     NUMERIC,
     TEXT_BEGINNING,
 )
+from headrace.streaming.facts import EventSettings, Facts
 
 _NO_ZEROS = (Encoding.VARIABLE_DECIMAL, Encoding.NUMERIC_DOUBLE)
 
