@@ -52,7 +52,9 @@ def normalise(lines: Iterable[str]) -> list[str]:
     of_rows: set[int] = set()
     streamed = False
     for line in kept:
-        streamed = '"snapshot":"false"' in line
+        # A message outside of transactions has the place where it ends, as a commit has.
+        outside = '"op":"m"' in line and '"txId":null' in line
+        streamed = '"snapshot":"false"' in line and not outside
         _walk(line, collect)
     if not found["time"]:  # older events have milliseconds only
         found["time"] = {1000 * value for value in milliseconds}
