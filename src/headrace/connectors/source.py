@@ -173,13 +173,13 @@ class Source(Protocol[P]):
         """What is done when the log is gone; None: that ends the query."""
         return None
 
-    def begin_at(self, after: Offset[P]) -> tuple[Offset[P], OpenSnapshot[P]]:
+    def begin_at(self, after: Offset[P]) -> tuple[Offset[P], OpenSnapshot[P]]:  # noqa: ARG002
         """Begins a snapshot at a stored position, in the next epoch."""
-        raise NotImplementedError
+        raise _no_snapshots()
 
     def snapshot(self) -> OpenSnapshot[P]:
         """A snapshot to go on with, or for a signal."""
-        raise NotImplementedError
+        raise _no_snapshots()
 
     def give_up_snapshot(self) -> None:
         """A snapshot begins anew, and needs a position in the log of its own."""
@@ -207,3 +207,11 @@ class Source(Protocol[P]):
     def drop(self) -> None:
         """At an orderly end: take away the position in the log, if the configuration says so. Never
         raises."""
+
+
+def _no_snapshots() -> HeadraceError:
+    return HeadraceError(
+        "connectors.no_snapshots",
+        "This connector cannot read existing rows",
+        "Choose a snapshot.mode that reads none, and ask for no blocking snapshots.",
+    )
