@@ -20,8 +20,10 @@ def test_only_what_was_told_is_acknowledged(subject: Subject) -> None:
         run_workload(subject, EVERYTHING)
         while len(run.of(run.records)) < len(events_of(EVERYTHING)):
             run.step()
-            # The checkpoint holds the last offset; the source was told of the one before.
-            assert subject.acknowledged(run.name) <= subject.place(run.offsets[-2])
+            # The checkpoint holds the last offset; the source was told of the one before, which
+            # has no place as long as nothing came behind the start.
+            if len(run.offsets) > 2:
+                assert subject.acknowledged(run.name) <= subject.place(run.offsets[-2])
         run.deliver()
         connector, last = run.open(), run.offsets[-1]
         connector.acknowledge(last)
