@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -154,7 +155,7 @@ def shape_of(facts: Facts | PackedFacts, settings: EventSettings) -> Shape:
 
 
 @dataclass(frozen=True)
-class TopicFacts:
+class TopicFacts(ABC):
     """Facts of records that are known by their topic alone: no collection has them. Subclasses may
     have any of the attributes as a field."""
 
@@ -171,7 +172,7 @@ class TopicFacts:
 
     def as_incremental(self) -> Facts:
         """Chunks have no such records."""
-        raise NotImplementedError
+        raise AssertionError(f"a chunk cannot hold records of {self.topic}: no collection has them")
 
     def key_cells(self, settings: EventSettings) -> list[Cell]:  # noqa: ARG002
         """None."""
@@ -181,9 +182,9 @@ class TopicFacts:
         """None."""
         return []
 
+    @abstractmethod
     def shape(self, settings: EventSettings) -> Shape:
         """The shape of its records."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
