@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _PRINTED = re.compile(
     r"(?:HeadraceError: )?(?P<message>[^\n]*?) "
@@ -15,23 +16,33 @@ class HeadraceError(Exception):
 
     `code` is public and stable: dotted, its first part names the folder that raises it.
     `retriable` is True when waiting and trying again may be enough.
+    `parts` are the errors of which it consists, where they are several.
     The printed form is one line, and `find_in` reads it back out of a longer text, because an
     error that crosses the JVM arrives as text only.
     """
 
-    def __init__(self, code: str, message: str, remedy: str, *, retriable: bool = False) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        remedy: str,
+        *,
+        retriable: bool = False,
+        parts: Sequence[HeadraceError] = (),
+    ) -> None:
         super().__init__(code, message, remedy)
         self.code = code
         self.message = " ".join(message.split())
         self.remedy = " ".join(remedy.split())
         self.retriable = retriable
+        self.parts = tuple(parts)
 
     def __str__(self) -> str:
         mark = ", retriable" if self.retriable else ""
         return f"{self.message} [{self.code}{mark}]. {self.remedy}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (self.code, self.message, self.remedy, self.retriable)
+        return _restore, (self.code, self.message, self.remedy, self.retriable, self.parts)
 
     @staticmethod
     def find_in(text: str) -> HeadraceError | None:
@@ -39,12 +50,14 @@ class HeadraceError(Exception):
         printed = list(_PRINTED.finditer(text))
         if not printed:
             return None
-        found = printed[-1]
-        message = found["message"].rpartition("HeadraceError: ")[2]
+        last = printed[-1]
+        message = last["message"].rpartition("HeadraceError: ")[2]
         return HeadraceError(
-            found["code"], message, found["remedy"], retriable=found["retry"] is not None
+            last["code"], message, last["remedy"], retriable=last["retry"] is not None
         )
 
 
-def _restore(code: str, message: str, remedy: str, retriable: bool) -> HeadraceError:
-    return HeadraceError(code, message, remedy, retriable=retriable)
+def _restore(
+    code: str, message: str, remedy: str, retriable: bool, parts: tuple[HeadraceError, ...]
+) -> HeadraceError:
+    return HeadraceError(code, message, remedy, retriable=retriable, parts=parts)

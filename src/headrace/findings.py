@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from headrace.errors import HeadraceError
 
 Level = Literal["ok", "warning", "error"]
+
+_NAMED = 5
+"""Names that a message has."""
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,29 @@ class Findings(list[Finding]):
             part()
         except HeadraceError as error:
             self.add_error(error)
+
+
+class ConnectorChecks:
+    """Checks of one connector derive from it: `connector` is what the codes of their findings begin
+    with."""
+
+    connector: str
+    findings: Findings
+
+    def ok(self, code: str, message: str) -> None:
+        """A finding that needs nothing; codes are without the connector's name."""
+        self.findings.add(f"{self.connector}.{code}", "ok", message)
+
+    def warn(self, code: str, message: str, remedy: str) -> None:
+        """A finding with which the stream starts all the same."""
+        self.findings.add(f"{self.connector}.{code}", "warning", message, remedy)
+
+    def refuse(self, code: str, message: str, remedy: str) -> None:
+        """A finding with which the stream cannot start."""
+        self.findings.add(f"{self.connector}.{code}", "error", message, remedy)
+
+
+def named(names: Sequence[str]) -> str:
+    """The first five names, and how many more there are."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -8,13 +8,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module, metadata
+from types import ModuleType
 
 from headrace.errors import HeadraceError
 
 _CLOSED = "console.closed"  # headrace.sinks.console.sink, which loads too much for every verb
 _VERBS = {
     verb: f"headrace.cli.{verb}"
-    for verb in ("run", "events", "check", "signal", "describe", "demo")
+    for verb in ("run", "events", "check", "signal", "transform", "describe", "demo")
 }
 
 
@@ -29,8 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if chosen.debug:
             traceback.print_exc()
-        print(f"error: {error.message} [{error.code}]", file=sys.stderr)
-        print(f"remedy: {error.remedy}", file=sys.stderr)
+        for part in error.parts:
+            print(f"error: {part}", file=sys.stderr)
+        if not error.parts:
+            print(f"error: {error.message} [{error.code}]", file=sys.stderr)
+            print(f"remedy: {error.remedy}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         # `headrace … | head`: the reader has enough. What is left in the buffer has no reader.
@@ -49,22 +53,36 @@ def _parser(first: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"headrace {_version()}")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
-    modules = {first: _VERBS[first]} if first in _VERBS else _VERBS | _connectors_verbs()
-    for verb, name in modules.items():
-        module = import_module(name)
+    chosen = {first: _VERBS[first]} if first in _VERBS else _VERBS
+    modules = {verb: import_module(name) for verb, name in chosen.items()}
+    if first not in _VERBS:
+        modules |= _connectors_verbs()
+    for verb, module in modules.items():
         summary = (module.__doc__ or "").partition("\n")[0]
-        sub = verbs.add_parser(verb, help=summary, description=summary)
+        sub = verbs.add_parser(verb, help=summary.replace("%", "%%"), description=summary)
         sub.add_argument("--debug", action="store_true", help="show stack traces and Spark's log")
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)
     return parser
 
 
-def _connectors_verbs() -> dict[str, str]:
-    """The verbs that installed connectors bring, and their modules."""
-    from headrace.connectors.registry import definitions
+def _connectors_verbs() -> dict[str, ModuleType]:
+    """The verbs that installed connectors bring, and their modules. One whose module cannot be
+    used, or that exists already, is left out with a warning."""
+    from headrace.connectors.registry import definitions, left_out
 
-    return {verb: name for one in definitions() for verb, name in one.verbs.items()}
+    modules: dict[str, ModuleType] = {}
+    for definition in definitions():
+        for verb, name in definition.verbs.items():
+            with left_out(f"The verb {verb}", definition):
+                if verb in _VERBS or verb in modules:
+                    raise ValueError("there is a verb of that name")
+                module = import_module(name)
+                if not callable(module.run):
+                    raise TypeError(f"{name}.run is no function")
+                module.add_arguments(argparse.ArgumentParser())
+                modules[verb] = module
+    return modules
 
 
 def _version() -> str:

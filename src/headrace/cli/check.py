@@ -23,6 +23,10 @@ def run(arguments: argparse.Namespace) -> int:
     pipeline = read_pipeline(arguments.file, {})
     findings = check(pipeline.config)
     console = Console(soft_wrap=True, highlight=False)
+    if not findings:
+        name = pipeline.config.connector_class
+        console.print(f"The connector {name} has no checks: nothing was looked at")
+        return 0
     for finding in findings:
         line = Text(f"{finding.level:<8}", style=_STYLES[finding.level])
         line.append(f"{finding.message} [{finding.code}]", style="default")

@@ -6,8 +6,7 @@ import argparse
 import json
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from headrace.cli.pipeline import (
     stop_requested,
 )
 from headrace.config.source import read_mapping
+from headrace.connect.deadline import Deadline
 from headrace.connectors.definition import ConnectorDefinition, DemoDatabase
 from headrace.connectors.registry import (
     definitions,
@@ -45,9 +45,14 @@ _TAKE = 100_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
     parser.add_argument(
-        "connector",
-        nargs="?",
+        "--database",
+        metavar="NAME",
         help="whose demo (default: that of the first connector that has one)",
+    )
+    parser.add_argument(
+        "--uri",
+        help="connection string of a server of your own, on which the demo makes a database and "
+        "drops it (default: a server that the demo starts)",
     )
     parser.add_argument(
         "--seconds", type=positive_seconds, help="length of the live part (default: until Ctrl-C)"
@@ -56,25 +61,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the demo and checks the tables rebuilt from its events; 1 when they differ."""
-    definition = _demonstrated(arguments.connector)
+    definition = _demonstrated(arguments.database)
     demo = definition.demo
     assert demo is not None
     console = Console(highlight=False)
+    server = demo.server if arguments.uri is None else "the server of --uri"
     until = f"for {arguments.seconds:g} seconds" if arguments.seconds else "until Ctrl-C"
     console.print(
         Panel.fit(
-            f"{_capitalized(demo.server)} with a small shop: customers, products, orders, order "
-            "items.\n"
-            "headrace reads its existing rows (read), then follows its log (create, update, "
-            "delete)\n"
-            "as Debezium events in a Spark stream. Updates show what changed: before → after.\n"
-            f"Live changes run {until}; then the tables rebuilt from the events are compared\n"
-            "with the database.",
+            f"{_capitalized(server)} with a small shop: customers, products, orders.\n"
+            "headrace reads what is there (read), then follows the log (create,\n"
+            "update, delete) as Debezium events in a Spark stream. Updates show what\n"
+            f"changed: before → after. Live changes run {until};\n"
+            "then what the events rebuild is compared with the database.",
             title="headrace demo",
         )
     )
-    console.print(f"starting {demo.server} and Spark …", style="dim")
-    with demo.open() as database, tempfile.TemporaryDirectory(prefix="headrace-demo-") as folder:
+    starting = "Spark" if arguments.uri is not None else f"{server} and Spark"
+    console.print(f"starting {starting} …", style="dim")
+    with (
+        demo.open(arguments.uri) as database,
+        tempfile.TemporaryDirectory(prefix="headrace-demo-") as folder,
+    ):
         return _Demo(database, Path(folder), console, arguments).run()
 
 
@@ -116,7 +124,7 @@ class _Demo:
         self._console = console
         self._arguments = arguments
         self._shop = database.workload
-        self._tables = RebuiltTables()
+        self._tables = RebuiltTables(database)
         self._end = threading.Event()
         self._done = threading.Event()
         self._differences: list[str] = ["the comparison did not take place"]
@@ -157,17 +165,17 @@ class _Demo:
     def _direct(self, stop: Any) -> None:
         """Snapshot, live part, comparison; then the query may stop."""
         try:
-            began = time.monotonic()
-            while not self._tables.events and time.monotonic() - began < _FIRST_EVENTS_S:
+            deadline = Deadline(_FIRST_EVENTS_S)
+            while not self._tables.events and not deadline.is_over:
                 if self._end.wait(0.1):
                     break
             self._shop.start()
             self._end.wait(self._arguments.seconds)
             self._shop.stop()
-            deadline = time.monotonic() + _CATCH_UP_S
+            deadline = Deadline(_CATCH_UP_S)
             while True:
                 self._differences = self._compare()
-                if not self._differences or time.monotonic() > deadline or self._done.wait(0.3):
+                if not self._differences or deadline.is_over or self._done.wait(0.3):
                     break
         finally:
             self._shop.stop()
@@ -177,8 +185,7 @@ class _Demo:
         database = self._database
         differences = []
         for table in database.tables:
-            stored = database.rows(table)
-            differences += self._tables.differences(table, stored, database.same_value)
+            differences += self._tables.differences(table, database.rows(table))
         return differences
 
     def _report(self, summary: Summary) -> int:
@@ -204,7 +211,8 @@ class _Demo:
 class RebuiltTables:
     """Tables folded from events by key; a topic's last part is the table's name."""
 
-    def __init__(self) -> None:
+    def __init__(self, database: DemoDatabase) -> None:
+        self._database = database
         self.rows: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
         self.operations: dict[str, int] = {}
         self.events = 0
@@ -216,7 +224,7 @@ class RebuiltTables:
         for record in records:
             table = record.topic.rpartition(".")[2]
             rows = self.rows.setdefault(table, {})
-            key = tuple(json.loads(record.key or "{}").values())
+            key = self._database.key(json.loads(record.key or "{}"))
             if record.value is None:
                 rows.pop(key, None)
                 self._count("tombstone")
@@ -226,26 +234,30 @@ class RebuiltTables:
             if event["after"] is None:
                 rows.pop(key, None)
             else:
-                rows[key] = event["after"]
+                rows[key] = self._database.row(event["after"])
 
     def _count(self, operation: str) -> None:
         self.events += 1
         self.operations[operation] = self.operations.get(operation, 0) + 1
 
     def differences(
-        self,
-        table: str,
-        stored: dict[tuple[Any, ...], dict[str, Any]],
-        same_value: Callable[[object, object], bool],
+        self, table: str, stored: Mapping[tuple[Any, ...], Mapping[str, Any]]
     ) -> list[str]:
         """What differs between the folded table and the rows of the database."""
         rebuilt = dict(self.rows.get(table, {}))
-        found = [f"{self._left_out} events were not folded"] if self._left_out else []
-        found += [f"{table} {key}: not in the events" for key in stored if key not in rebuilt]
-        found += [f"{table} {key}: not in the database" for key in rebuilt if key not in stored]
-        for key, row in stored.items():
-            for name, value in row.items():
-                event = rebuilt.get(key, row).get(name)
-                if not same_value(event, value):
-                    found.append(f"{table} {key} {name}: {event!r} in the events, {value!r} stored")
-        return found
+        differences = [f"{self._left_out} events were not folded"] if self._left_out else []
+        differences += [f"{table} {key}: not in the events" for key in stored if key not in rebuilt]
+        differences += [
+            f"{table} {key}: not in the database" for key in rebuilt if key not in stored
+        ]
+        for key in rebuilt.keys() & stored.keys():
+            event, row = rebuilt[key], stored[key]
+            for name in {**row, **event}:
+                if name not in event or name not in row:
+                    where = "database" if name in row else "events"
+                    differences.append(f"{table} {key} {name}: only in the {where}")
+                elif not self._database.same_value(event[name], row[name]):
+                    differences.append(
+                        f"{table} {key} {name}: {event[name]!r} in the events, {row[name]!r} stored"
+                    )
+        return differences

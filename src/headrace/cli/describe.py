@@ -1,14 +1,17 @@
-"""List a connector's properties: default, meaning, what this version supports."""
+"""List a connector's properties, or the transforms: defaults, meanings, what is supported."""
 
 from __future__ import annotations
 
 import argparse
 
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.text import Text
 
 from headrace.config.describe import describe_markdown, describe_rows
 from headrace.connectors.registry import definitions, find_definition
+
+_TRANSFORMS = "transforms"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,13 +21,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "connector",
         nargs="?",
         default=names[0],
-        help=f"one of: {', '.join(names)} (default: %(default)s)",
+        help=f"one of: {', '.join([*names, _TRANSFORMS])} (default: %(default)s)",
     )
     parser.add_argument("--markdown", action="store_true", help="print the reference page")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the properties by group, or the reference page."""
+    if arguments.connector == _TRANSFORMS:
+        from headrace.transforms.reference import reference
+
+        page = reference()
+        if arguments.markdown:
+            print(page, end="")
+        else:
+            Console(soft_wrap=True).print(Markdown(page))
+        return 0
     declarations = find_definition(arguments.connector).configuration()
     if arguments.markdown:
         print(describe_markdown(declarations, title=f"Properties: {arguments.connector}"), end="")

@@ -16,6 +16,7 @@ from headrace.cli.pipeline import (
     read_pipeline,
     supervise,
 )
+from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -56,6 +57,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check_texts(pipeline: Pipeline) -> None:
+    """Refuse converters whose bytes are no text of a line."""
+    for role in ("key", "value"):
+        if not pipeline.config.is_text(role):
+            name = f"{role}.converter"
+            raise HeadraceError(
+                "file.column",
+                f"The file sink writes {role}s as JSON, and "
+                f"{name}={pipeline.config.converter(role).value} makes bytes",
+                f"Use {name}=json, or another sink, such as Kafka or Delta.",
+            )
+
+
 def append_to_file(
     pipeline: Pipeline,
     output: Path,
@@ -69,6 +83,7 @@ def append_to_file(
     """Streams a pipeline into the file sink until a limit or a signal."""
     from headrace.sinks.file.output import Output
 
+    _check_texts(pipeline)
     target = Output(output, state / "file", sync=sync)
     target.look()
     with exclusive(state):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.config.finding import summarized
 from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import options
 from headrace.config.properties.common import ConnectorConfig
@@ -130,7 +131,7 @@ def check_pipeline(given: Properties, overrides: Mapping[str, str]) -> Pipeline:
     """As `read_pipeline`, for properties that were read."""
     properties = given.with_overrides(overrides)
     config = parse_configuration(properties)
-    for warning in config.warnings:
+    for warning in summarized(config.warnings):
         print(f"warning: {warning}", file=sys.stderr)
     return Pipeline(properties, config)
 

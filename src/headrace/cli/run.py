@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,16 +20,18 @@ from headrace.cli.pipeline import (
     read_pipeline,
     supervise,
 )
+from headrace.cli.sink_options import (
+    check_supported,
+    file_options,
+    sink_options,
+    unknown_options,
+)
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.spark.supervisor import Summary
-
-# Debezium Server's names of sinks, and Spark's where they differ.
-_FORMATS = {"kafka": "kafka", "http": None, "kinesis": None, "pubsub": None, "pulsar": None}
-_OPTIONS: dict[str, tuple[str, ...]] = {"console": (), "file": ("path", "sync")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,22 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def sink_options(sink: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The sink's options; Debezium Server's `sink.kafka.X` become `X`."""
-    found = {}
-    for name, text in given.items():
-        option = name
-        if sink == "kafka" and option.startswith("producer."):
-            # Debezium Server's producer.X is kafka.X in Spark.
-            option = f"kafka.{option.removeprefix('producer.')}"
-        elif sink and option.startswith(f"{sink}.producer."):
-            option = f"kafka.{option.removeprefix(f'{sink}.producer.')}"
-        elif sink != "kafka" and sink and option.startswith(f"{sink}."):
-            option = option.removeprefix(f"{sink}.")
-        found[option] = text
-    return found
-
-
 @contextmanager
 def _state_folder(sink: str, folder: str | None) -> Iterator[Path]:
     """The checkpoint folder; one that vanishes for a console without any."""
@@ -93,45 +79,23 @@ def _state_folder(sink: str, folder: str | None) -> Iterator[Path]:
 
 
 def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Namespace) -> Summary:
-    wanted = sink_options(sink, pipeline.config.headrace_sink)
-    for name in wanted:
-        if name not in _OPTIONS.get(sink, (name,)):
-            print(
-                f"warning: headrace.sink.{name}: the sink {sink} has no such option",
-                file=sys.stderr,
-            )
+    options = sink_options(sink, pipeline.config.headrace_sink)
+    for name in unknown_options(sink, options):
+        print(f"warning: headrace.sink.{name}: the sink {sink} has no such option", file=sys.stderr)
     checkpoint = state / "checkpoint"
     if sink == "file":
-        if not wanted.get("path"):
-            raise HeadraceError(
-                "cli.sink_path_missing",
-                "headrace.sink.type=file needs headrace.sink.path",
-                "Set headrace.sink.path to the output file.",
-            )
-        output = Path(wanted["path"]).absolute()
-        sync = wanted.get("sync", "true").lower()
-        if sync not in ("true", "false"):
-            raise HeadraceError(
-                "file.impossible_option",
-                f"headrace.sink.sync = {sync!r}: the file sink does not know it",
-                "Use true or false for headrace.sink.sync.",
-            )
+        file = file_options(options)
         return append_to_file(
-            pipeline, output, state, checkpoint, arguments, "run", sync=sync == "true"
+            pipeline, file.path, state, checkpoint, arguments, "run", sync=file.sync
         )
-    if sink in _FORMATS and _FORMATS[sink] is None:
-        raise HeadraceError(
-            "cli.sink_not_supported",
-            f"The sink {sink} is not in this version",
-            "Use console, file, or a format name of Spark.",
-        )
+    check_supported(sink)
     with exclusive(state):
         pipeline.validate(checkpoint)
         spark = open_session(
             "run", master=arguments.master, idle_exit=arguments.idle_exit, debug=arguments.debug
         )
         try:
-            return _stream_to(spark, sink, wanted, pipeline, checkpoint, arguments)
+            return _stream_to(spark, sink, options, pipeline, checkpoint, arguments)
         finally:
             close_session(spark)
 
@@ -139,7 +103,7 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
 def _stream_to(
     spark: Any,
     sink: str,
-    wanted: dict[str, str],
+    options: dict[str, str],
     pipeline: Pipeline,
     checkpoint: Path,
     arguments: argparse.Namespace,
@@ -157,7 +121,7 @@ def _stream_to(
             return supervise(spark, start_console, limits, on_progress=console.progress)
 
     def start() -> StreamingQuery:
-        writer = pipeline.stream(spark).writeStream.format(sink).options(**wanted)
+        writer = pipeline.stream(spark).writeStream.format(sink).options(**options)
         try:
             return pipeline.start(writer, checkpoint)
         except Exception as error:

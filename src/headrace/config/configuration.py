@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from headrace.config.finding import Finding
-from headrace.config.property import Family, Member, PassThrough, Property, Support
+from headrace.config.finding import PropertyFinding, ignored
+from headrace.config.property import Family, Group, Member, PassThrough, Property, Support
 from headrace.config.references import has_plain_reference, has_reference, resolve
 from headrace.config.secret import HIDDEN, printable_name
 from headrace.config.source import Properties
@@ -30,11 +30,14 @@ class Configuration:
 
     _values: Mapping[str, Any]
     _shown: Mapping[str, str]
-    warnings: tuple[Finding, ...]
+    warnings: tuple[PropertyFinding, ...]
     """What the operator should know though the configuration is accepted."""
 
     def __init__(
-        self, values: Mapping[str, Any], shown: Mapping[str, str], warnings: tuple[Finding, ...]
+        self,
+        values: Mapping[str, Any],
+        shown: Mapping[str, str],
+        warnings: tuple[PropertyFinding, ...],
     ) -> None:
         object.__setattr__(self, "_values", values)
         object.__setattr__(self, "_shown", shown)
@@ -70,31 +73,44 @@ class Configuration:
         """
         config, problems = cls.examine(properties)
         if problems:
-            raise _error(problems)
+            raise error_of(problems)
         return config
 
     @classmethod
-    def examine(cls, properties: Mapping[str, str]) -> tuple[Self, list[Finding]]:
-        """As `parse`, but returns the problems; what is wrong then has its default."""
-        reading = _Reading(cls, properties)
+    def examine(
+        cls, properties: Mapping[str, str], *, prefix: str = ""
+    ) -> tuple[Self, list[PropertyFinding]]:
+        """As `parse`, but returns the problems; what is wrong then has its default. They call each
+        property by its name behind `prefix`, which `properties` and `check` leave out."""
+        reading = _Reading(cls, properties, prefix)
         config = cls(reading.values, reading.shown, ())
         concerned = {problem.property for problem in reading.problems}
-        for problem in config.check():
+        for found in config.check():
+            problem = found
+            if prefix:
+                message = f"{prefix.removesuffix('.')}: {found.message}"
+                problem = found._replace(property=prefix + found.property, message=message)
             if problem.property not in concerned:
                 reading.problems.append(problem)
         object.__setattr__(config, "warnings", tuple(reading.warnings))
         return config, reading.problems
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[PropertyFinding]:
         """What is wrong between properties. Values that are wrong themselves are defaults here."""
         for first, second in self.exclusive:
             if self.is_set(first) and self.is_set(second):
-                yield Finding(
+                yield PropertyFinding(
                     "config.exclusive",
                     first,
                     f"{first} and {second} are both set",
                     f"Keep one: {first} names what to take, {second} what to leave out.",
                 )
+
+    def with_warnings(self, warnings: Sequence[PropertyFinding]) -> Self:
+        """The same configuration with more that the operator should know."""
+        if not warnings:
+            return self
+        return type(self)(self._values, self._shown, (*self.warnings, *warnings))
 
     def value_of(self, attribute: str) -> Any:
         """The typed value behind an attribute."""
@@ -151,11 +167,14 @@ class Configuration:
 class _Reading:
     """One pass over the properties: `values` by attribute, `shown` texts, findings."""
 
-    def __init__(self, cls: type[Configuration], properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, cls: type[Configuration], properties: Mapping[str, str], prefix: str
+    ) -> None:
+        self._prefix = prefix
         self.values: dict[str, Any] = {}
         self.shown: dict[str, str] = {}
-        self.problems: list[Finding] = []
-        self.warnings: list[Finding] = []
+        self.problems: list[PropertyFinding] = []
+        self.warnings: list[PropertyFinding] = []
         self._source = properties if isinstance(properties, Properties) else Properties(properties)
         self.problems += self._source.problems
         self.warnings += self._source.notes
@@ -177,11 +196,16 @@ class _Reading:
             self.values[attribute] = tuple(values)
         for declaration in self._declared.values():
             if declaration.is_required and not self._is_given(declaration.name):
-                self._missing(declaration)
+                self._missing(declaration, unknown)
         self._report_unknown(unknown)
 
     def _is_given(self, name: str) -> bool:
-        return name in self.shown or any(name == problem.property for problem in self.problems)
+        full = self._prefix + name
+        return name in self.shown or any(full == problem.property for problem in self.problems)
+
+    def _named(self, name: str) -> str:
+        """The name as messages show it."""
+        return printable_name(self._prefix + name)
 
     def _find_family(self, name: str) -> tuple[Family[Any], tuple[str, ...]] | None:
         for family in self._families.values():
@@ -204,23 +228,24 @@ class _Reading:
         if resolved is None:
             return
         trimmed = resolved if declaration.kind.keeps_spaces else resolved.strip()
-        if not trimmed:
+        if not trimmed and not declaration.kind.may_be_empty:
             return
         replaced = declaration.aliases.get(trimmed.lower())
         if replaced is not None:
             self.warnings.append(
-                Finding(
+                PropertyFinding(
                     "config.former_value",
-                    name,
-                    f"{name} = {trimmed!r} is a former value and is read as {replaced!r}",
-                    f"Write {name}={replaced}.",
+                    self._prefix + name,
+                    f"{self._named(name)} = {trimmed!r} is a former value and is read as "
+                    f"{replaced!r}",
+                    f"Write {self._named(name)}={replaced}.",
                 )
             )
             trimmed = replaced
         value = self._parse(name, declaration, text, trimmed)
         if value is None:
             return
-        refusal = _refusal(declaration, value)
+        refusal = _refusal(declaration, value, self._named(name))
         if refusal:
             self._refuse(name, declaration, text, refusal)
             return
@@ -242,11 +267,12 @@ class _Reading:
             return
         support = family.status.support
         if support in (Support.PLANNED, Support.REFUSED):
-            self._refuse(name, family, text, f"{printable_name(name)} {_refused(family)}")
+            self._refuse(name, family, text, f"{self._named(name)} {_refused(family)}")
             return
         value: object = resolved
         if not isinstance(family, PassThrough):
-            value = self._parse(name, family, text, resolved.strip())
+            trimmed = resolved if family.kind.keeps_spaces else resolved.strip()
+            value = self._parse(name, family, text, trimmed)
             if value is None:
                 return
         self.shown[name] = self._show(text, is_secret=is_secret)
@@ -259,10 +285,10 @@ class _Reading:
         except ValueError as error:
             # The reference itself is shown: it is where the secret is, not the secret.
             self.problems.append(
-                Finding(
+                PropertyFinding(
                     "config.unresolved_reference",
-                    name,
-                    f"{printable_name(name)}: {error}",
+                    self._prefix + name,
+                    f"{self._named(name)}: {error}",
                     "Provide it to the process that runs headrace, or correct the reference.",
                 )
             )
@@ -270,10 +296,10 @@ class _Reading:
         if has_plain_reference(text) and not has_reference(text):
             shown = "its value" if is_secret else self._show(text, is_secret=False)
             self.warnings.append(
-                Finding(
+                PropertyFinding(
                     "config.plain_reference",
-                    name,
-                    f"{printable_name(name)}: {shown} is taken literally",
+                    self._prefix + name,
+                    f"{self._named(name)}: {shown} is taken literally",
                     "Write ${env:NAME} for an environment variable.",
                 )
             )
@@ -289,12 +315,12 @@ class _Reading:
             shown = self._show(text, is_secret=is_secret)
             detail = "" if is_secret or has_reference(text) else str(error)
             self.problems.append(
-                Finding(
+                PropertyFinding(
                     "config.impossible_value",
-                    name,
-                    f"{printable_name(name)} = {shown!r}{self._where(name)}: expected "
+                    self._prefix + name,
+                    f"{self._named(name)} = {shown!r}{self._where(name)}: expected "
                     f"{declaration.kind.expects}" + (f" ({detail})" if detail else ""),
-                    f"Give {printable_name(name)} {declaration.kind.expects}.",
+                    f"Give {self._named(name)} {declaration.kind.expects}.",
                 )
             )
             return None
@@ -303,46 +329,76 @@ class _Reading:
         self, name: str, declaration: Property[Any] | Family[Any], text: str, refusal: str
     ) -> None:
         default = declaration.default_text if isinstance(declaration, Property) else None
-        remedy = f"Set {name} to {default}" if default else "Remove it"
+        remedy = f"Set {self._named(name)} to {default}" if default else "Remove it"
         if isinstance(declaration, Property) and declaration.planned:
             allowed = [v for v in declaration.kind.values if v not in declaration.planned]
             remedy = f"Use {' or '.join(allowed)}"
         shown = self._show(text, is_secret=declaration.kind.is_secret)
         message = refusal.replace("{value}", repr(shown))
-        self.problems.append(Finding(_NOT_SUPPORTED, name, message, f"{remedy}."))
-
-    def _missing(self, declaration: Property[Any]) -> None:
         self.problems.append(
-            Finding(
-                "config.missing",
-                declaration.name,
-                f"{declaration.name} is missing (expected {declaration.kind.expects})",
-                f"Set {declaration.name}. {declaration.meaning}",
-            )
+            PropertyFinding(_NOT_SUPPORTED, self._prefix + name, message, f"{remedy}.")
+        )
+
+    def _missing(self, declaration: Property[Any], unknown: Sequence[str]) -> None:
+        """One problem: an unknown property that is refused under this name tells of it, too."""
+        name = declaration.name
+        if any(self._fails(other) and self._suggestions.find(other) == name for other in unknown):
+            return
+        shown = self._named(name)
+        message = f"{shown} is missing (expected {declaration.kind.expects})"
+        remedy = f"Set {shown}: {declaration.meaning.partition('. ')[0].rstrip('.')}."
+        for former in self._declared.values():
+            if former.successor is not None and former.successor.name == name:
+                text = self._source.get(former.name, "").strip()
+                if text:
+                    given = f"{self._named(former.name)} = {text!r}{self._where(former.name)}"
+                    message = f"{given} is of former versions of Debezium, and {shown} is missing"
+                    remedy = f"Write {shown}={former.successor.text(text)} in its place."
+        self.problems.append(
+            PropertyFinding("config.missing", self._prefix + name, message, remedy)
+        )
+
+    def _fails(self, unknown: str) -> bool:
+        # Nobody who writes table.whitelist wants every table.
+        is_typo = self._suggestions.find_typo(unknown) is not None
+        is_given = self._is_given("headrace.unknown.properties")
+        return self.values.get("headrace_unknown_properties") == "fail" or (
+            is_typo and not is_given
         )
 
     def _note_status(self, name: str, declaration: Property[Any] | Family[Any]) -> None:
-        if declaration.status.support is Support.NOT_NEEDED:
+        if declaration.status.support is not Support.NOT_NEEDED:
+            return
+        if declaration.group is Group.CONNECT:
+            self.warnings.append(ignored(self._prefix + name))
+        else:
             self.warnings.append(
-                Finding(
+                PropertyFinding(
                     "config.not_needed",
-                    name,
-                    f"{printable_name(name)} has no effect here: {declaration.status.reason}",
+                    self._prefix + name,
+                    f"{self._named(name)} has no effect here: {declaration.status.reason}",
                     "It may stay in the configuration.",
                 )
             )
 
     def _report_unknown(self, names: list[str]) -> None:
-        fails = self.values.get("headrace_unknown_properties") == "fail"
         for name in names:
-            printable = printable_name(name)
+            fails = self._fails(name)
+            printable = self._named(name)
             suggested = self._suggestions.find(name)
-            guess = f"; did you mean {suggested}?" if suggested else ""
-            remedy = f"Rename it to {suggested}" if suggested else "Remove it"
-            if fails:
+            guess = f"; did you mean {self._prefix}{suggested}?" if suggested else ""
+            remedy = f"Rename it to {self._prefix}{suggested}" if suggested else "Remove it"
+            target = self._declared.get(suggested or "")
+            is_missing = (
+                target is not None and target.is_required and not self._is_given(target.name)
+            )
+            if fails and not self._prefix and not is_missing:
                 remedy += ", or set headrace.unknown.properties=warn to have it ignored"
-            message = f"{printable}{self._where(name)} is not a property of this connector{guess}"
-            finding = Finding("config.unknown_property", name, message, f"{remedy}.")
+            owner = self._prefix.removesuffix(".") or "this connector"
+            message = f"{printable}{self._where(name)} is not a property of {owner}{guess}"
+            finding = PropertyFinding(
+                "config.unknown_property", self._prefix + name, message, f"{remedy}."
+            )
             (self.problems if fails else self.warnings).append(finding)
 
     def _show(self, text: str, *, is_secret: bool) -> str:
@@ -374,9 +430,8 @@ def _refused(declaration: Property[Any] | Family[Any]) -> str:
     return f"{when}: {declaration.status.reason}" if declaration.status.reason else when
 
 
-def _refusal(declaration: Property[Any], value: object) -> str:
+def _refusal(declaration: Property[Any], value: object, name: str) -> str:
     """Why this version cannot take the value, or an empty text."""
-    name = declaration.name
     if declaration.planned and value in declaration.planned:
         return f"{name} = {{value}} is not supported in this version"
     if declaration.status.support not in (Support.PLANNED, Support.REFUSED):
@@ -386,15 +441,17 @@ def _refusal(declaration: Property[Any], value: object) -> str:
     return f"{name} = {{value}} {_refused(declaration)}"
 
 
-def _error(problems: list[Finding]) -> HeadraceError:
+def error_of(problems: Sequence[PropertyFinding]) -> HeadraceError:
+    """All problems, at least one, as one error."""
     only_unsupported = all(problem.code == _NOT_SUPPORTED for problem in problems)
     code = _NOT_SUPPORTED if only_unsupported else "config.invalid"
     if len(problems) == 1:
         return HeadraceError(code, problems[0].message, problems[0].remedy)
-    message = f"{len(problems)} properties: " + "; ".join(p.message for p in problems)
-    remedies = list(dict.fromkeys(problem.remedy.rstrip(".") for problem in problems))
-    if len(remedies) <= 4:
-        return HeadraceError(code, message, ". ".join(remedies) + ".")
+    parts = [HeadraceError(problem.code, problem.message, problem.remedy) for problem in problems]
+    each = "; ".join(f"{part.message}. {part.remedy.rstrip('.')}" for part in parts)
     return HeadraceError(
-        code, message, "Correct them; `headrace describe` lists what each property accepts."
+        code,
+        f"{len(problems)} errors: {each}",
+        "Correct them; `headrace describe` lists what each property accepts.",
+        parts=parts,
     )

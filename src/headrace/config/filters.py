@@ -22,6 +22,7 @@ class NameFilter:
         self._exclude = [compile_java_regex(text) for text in exclude]
 
     def accepts(self, name: str) -> bool:
+        """Whether the lists take `name`."""
         if any(pattern.fullmatch(name) for pattern in self._exclude):
             return False
         return not self._include or any(pattern.fullmatch(name) for pattern in self._include)

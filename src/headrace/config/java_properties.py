@@ -1,9 +1,9 @@
-"""The Java properties format (java.util.Properties.load and store): text to pairs and back."""
+"""The Java properties format, as java.util.Properties.load reads it: text to pairs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from headrace.errors import HeadraceError
@@ -11,7 +11,6 @@ from headrace.errors import HeadraceError
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _SPACE = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_WRITTEN = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "\\": "\\\\"}
 
 
 class Entry(NamedTuple):
@@ -46,11 +45,6 @@ def parse_properties(text: str) -> list[Entry]:
             rest = rest[1:].lstrip(_SPACE)
         entries.append(Entry(_unescape(line[:end], number), _unescape(rest, number), number))
     return entries
-
-
-def format_properties(pairs: Iterable[tuple[str, str]]) -> str:
-    """A text that `parse_properties` reads back as the same pairs."""
-    return "".join(f"{_escape_key(key)}={_escape_value(value)}\n" for key, value in pairs)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -101,14 +95,3 @@ def _unescape(text: str, number: int) -> str:
     # Characters beyond the first plane are written as two escapes: join the halves.
     joined = "".join(out)
     return joined.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _escape_value(value: str) -> str:
-    escaped = "".join(_WRITTEN.get(character, character) for character in value)
-    leading = len(escaped) - len(escaped.lstrip(" "))
-    return "\\ " * leading + escaped[leading:]
-
-
-def _escape_key(key: str) -> str:
-    escaped = "".join(_WRITTEN.get(character, character) for character in key)
-    return re.sub(r"([ =:#!])", r"\\\1", escaped)

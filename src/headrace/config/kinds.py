@@ -32,7 +32,8 @@ _LONGEST_MS = LONG_MAX // 1000  # Spark counts microseconds
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """`parse` takes the text and raises ValueError; a text in the error says what is wrong.
+    """`parse` takes the text and raises ValueError; a text in the error says what is wrong. A value
+    without text is the same as none, unless it `may_be_empty`.
 
     `expects` completes "expected …". `values` are the possible texts of an enumeration.
     """
@@ -42,6 +43,7 @@ class Kind(Generic[T]):
     values: tuple[str, ...] = ()
     is_secret: bool = False
     keeps_spaces: bool = False
+    may_be_empty: bool = False
 
 
 class KeyColumns(NamedTuple):
@@ -61,6 +63,8 @@ def _parse_boolean(text: str) -> bool:
 
 
 TEXT: Kind[str] = Kind("a text", str)
+EXACT_TEXT: Kind[str] = Kind("a text", str, keeps_spaces=True, may_be_empty=True)
+"""Spaces belong to it, and it may be empty."""
 PATH: Kind[str] = Kind("a path", lambda text: os.path.expanduser(text))  # noqa: PTH111
 SECRET: Kind[Secret] = Kind("a secret", Secret, is_secret=True, keeps_spaces=True)
 BOOLEAN: Kind[bool] = Kind("true or false", _parse_boolean, ("true", "false"))

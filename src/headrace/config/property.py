@@ -10,7 +10,8 @@ the property's name with `_` for `.` and `-`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import (
@@ -19,6 +20,7 @@ from typing import (
     Literal,
     NamedTuple,
     Protocol,
+    Self,
     TypedDict,
     TypeVar,
     Unpack,
@@ -102,6 +104,13 @@ class Required(Enum):
 REQUIRED: Literal[Required.REQUIRED] = Required.REQUIRED
 
 
+class Successor(NamedTuple):
+    """The property that took the place of a former one, and its text for a text of the former."""
+
+    name: str
+    text: Callable[[str], str] = str
+
+
 class Details(TypedDict, total=False):
     """What most declarations leave out.
 
@@ -109,12 +118,14 @@ class Details(TypedDict, total=False):
     planned: values (typed, as text) of an enumeration that this version refuses.
     aliases: former values, lower-case, and what they stand for; accepted with a warning.
     formerly: former or mistaken names of this property, for "did you mean".
+    successor: of a former property, the one to write where it is missing.
     """
 
     status: Status
     planned: tuple[str, ...]
     aliases: Mapping[str, str]
     formerly: tuple[str, ...]
+    successor: Successor
 
 
 class Property(Generic[T]):
@@ -158,9 +169,23 @@ class Property(Generic[T]):
         self.planned = details.get("planned", ())
         self.aliases = details.get("aliases", {})
         self.formerly = details.get("formerly", ())
+        self.successor = details.get("successor")
         self.is_required = default is REQUIRED
         self.default_text = default if isinstance(default, str) else None
         self.default: Any = None if self.default_text is None else kind.parse(self.default_text)
+
+    def with_default(self, default: str) -> Property[T]:
+        """The same declaration with another default, for a connector that has its own."""
+        changed = copy(self)
+        changed.is_required = False
+        changed.default_text, changed.default = default, self.kind.parse(default)
+        return changed
+
+    def with_meaning(self, meaning: str) -> Property[T]:
+        """The same declaration in the words of a connector."""
+        changed = copy(self)
+        changed.meaning = meaning
+        return changed
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         if attribute != self.attribute:
@@ -219,6 +244,12 @@ class Family(Generic[T]):
         self.pattern = re.compile(
             pattern or re.escape(template).replace(r"\*", "(.+)"), re.IGNORECASE
         )
+
+    def with_meaning(self, meaning: str) -> Self:
+        """The same declaration in the words of a connector."""
+        changed = copy(self)
+        changed.meaning = meaning
+        return changed
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self.attribute = attribute

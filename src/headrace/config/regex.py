@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 # Character classes that Python's `re` lacks, as the inside of a set. Java matches ASCII here.
 _PROPERTY_CLASSES = {
@@ -127,9 +128,59 @@ def _escape(rest: str, *, in_set: bool) -> tuple[int, str]:
     if inside is None:
         return 2, rest[:2]
     if not in_set:
-        if inside.startswith("^"):
-            inside, negated = inside[1:], not negated
+        if inside.startswith("^"):  # the letters of all scripts
+            return length, f"(?u:[{'' if negated else '^'}{inside[1:]}])"
         return length, f"[{'^' if negated else ''}{inside}]"
     if negated or inside.startswith("^"):
         raise ValueError(f"{rest[:length]} inside a set is not supported")
     return length, inside
+
+
+def compile_java_replacement(text: str, pattern: re.Pattern[str]) -> Callable[[re.Match[str]], str]:
+    r"""`text` as the replacement of `java.util.regex.Matcher` for matches of `pattern`: `$1`,
+    `${name}`, and `\` before a character that stands for itself.
+
+    A group that did not take part is empty. Raises ValueError for a group that there is not.
+    """
+    parts: list[str | int] = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        position += 1
+        if character == "\\":
+            if position == len(text):
+                raise ValueError("the replacement ends with a backslash")
+            parts.append(text[position])
+            position += 1
+        elif character == "$":
+            group, position = _group(text, position, pattern)
+            parts.append(group)
+        else:
+            parts.append(character)
+
+    def replaced(match: re.Match[str]) -> str:
+        return "".join(part if isinstance(part, str) else match[part] or "" for part in parts)
+
+    return replaced
+
+
+def _group(text: str, position: int, pattern: re.Pattern[str]) -> tuple[int, int]:
+    """The number of the group that follows a `$`, and where it ends."""
+    if text[position : position + 1] == "{":
+        name, brace, _ = text[position + 1 :].partition("}")
+        if not brace or name not in pattern.groupindex:
+            raise ValueError(f"the replacement names the group {name!r}, which there is not")
+        return pattern.groupindex[name], position + len(name) + 2
+    if not text[position : position + 1].isdecimal():
+        raise ValueError("the replacement has a $ without a group; write \\$ for the character")
+    group = int(text[position])
+    position += 1
+    if group > pattern.groups:
+        raise ValueError(f"the replacement names group {group} of {pattern.groups}")
+    # As many digits as make a group that there is.
+    while text[position : position + 1].isdecimal():
+        longer = 10 * group + int(text[position])
+        if longer > pattern.groups:
+            break
+        group, position = longer, position + 1
+    return group, position

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace.config.finding import Finding
+from headrace.config.finding import PropertyFinding, ignored
 from headrace.config.java_properties import decode_properties, parse_properties
 from headrace.config.property import Family
 from headrace.config.secret import printable_name
@@ -36,8 +36,8 @@ class Properties(Mapping[str, str]):
         self,
         texts: Mapping[str, str] | None = None,
         origins: Mapping[str, str] | None = None,
-        notes: Iterable[Finding] = (),
-        problems: Iterable[Finding] = (),
+        notes: Iterable[PropertyFinding] = (),
+        problems: Iterable[PropertyFinding] = (),
     ) -> None:
         self._texts = {name: as_text(name, value) for name, value in (texts or {}).items()}
         self._origins = dict(origins or {})
@@ -147,18 +147,18 @@ def restore_case(
     by_lowered = {name.lower(): name for name in names}
     lowered_options = {name.lower(): text for name, text in options.items()}
     texts: dict[str, str] = {}
-    problems: list[Finding] = []
+    problems: list[PropertyFinding] = []
     for name, text in options.items():
         if name.lower() in by_lowered:
             texts[by_lowered[name.lower()]] = text
             continue
         restored = name
         if name == name.lower():
-            found = _restore_family(name, families, {**listings, **lowered_options})
-            if found is None:
+            declared_name = _restore_family(name, families, {**listings, **lowered_options})
+            if declared_name is None:
                 problems.append(_lost_case(name))
                 continue
-            restored = found
+            restored = declared_name
         texts[restored] = text
     normalised = _collect((name, text, "") for name, text in texts.items())
     return Properties(normalised, notes=normalised.notes, problems=problems)
@@ -204,8 +204,8 @@ def _restore_family(
     return name  # unknown: validation says so
 
 
-def _lost_case(name: str) -> Finding:
-    return Finding(
+def _lost_case(name: str) -> PropertyFinding:
+    return PropertyFinding(
         "config.case_lost",
         name,
         f"{printable_name(name)} cannot be a bare Spark option: Spark lower-cases option names, "
@@ -260,12 +260,12 @@ def _collect(entries: Iterable[tuple[str, str, str]]) -> Properties:
     texts: dict[str, str] = {}
     origins: dict[str, str] = {}
     written: dict[str, str] = {}
-    notes: list[Finding] = []
+    notes: list[PropertyFinding] = []
     specific: list[tuple[str, str, str]] = []
     general: list[tuple[str, str, str]] = []
     for name, text, origin in entries:
         if name.startswith(_SERVER_PREFIXES):
-            notes.append(_ignored(name))
+            notes.append(ignored(name))
             continue
         names = _debezium_names(name)
         if name in written:
@@ -302,18 +302,9 @@ def _debezium_names(name: str) -> tuple[str, ...]:
     return (name,)
 
 
-def _ignored(name: str) -> Finding:
-    return Finding(
-        "config.ignored",
-        name,
-        f"{name} belongs to the process of Debezium Server and is ignored",
-        "It may stay in the configuration.",
-    )
-
-
-def _repeated(name: str) -> Finding:
+def _repeated(name: str) -> PropertyFinding:
     printable = printable_name(name)
-    return Finding(
+    return PropertyFinding(
         "config.repeated",
         name,
         f"{printable} is written more than once; the last one counts",

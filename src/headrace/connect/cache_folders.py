@@ -1,4 +1,4 @@
-"""The per-user folder for things that are costly to make and safe to lose."""
+"""The per-user folders for things that are costly to make and safe to lose."""
 
 from __future__ import annotations
 
@@ -20,3 +20,12 @@ def cache_folder(name: str) -> Path:
     configured = os.environ.get("HEADRACE_CACHE_DIR")
     root = Path(configured) if configured else platformdirs.user_cache_path("headrace")
     return private_folder(root / name, "headrace-cache-")
+
+
+def kernel_folder(digest: str) -> Path:
+    """The folder of compiled kernels whose sources have that `digest`: an existing, private one in
+    `$NUMBA_CACHE_DIR`, else in `kernels` of the user's cache folder, as in `cache_folder`."""
+    configured = os.environ.get("NUMBA_CACHE_DIR")
+    if configured:
+        return private_folder(Path(configured) / digest, "headrace-kernels-")
+    return cache_folder(f"kernels/{digest}")

@@ -100,3 +100,23 @@ class Encoding(IntEnum):
     """Binary: bytes as hexadecimal digits in quotes."""
     TRUNCATED_STRING = 40
     """A JSON string of the first UTF-16 code units; parameter: how many."""
+    EXTENDED_JSON_LEGACY = 48
+    """Binary: a BSON value (its type byte and its bytes) as a JSON string that holds
+    Extended JSON: version 1, strict, compact; `before` and `after` by default."""
+    EXTENDED_JSON_STRICT = EXTENDED_JSON_LEGACY
+    """The same; `json.serialization.mode=strict` writes it everywhere."""
+    EXTENDED_JSON_RELAXED = 49
+    """Likewise version 2, relaxed, compact: keys, and `json.serialization.mode=relaxed`."""
+    EXTENDED_JSON_RELAXED_SPACED = 50
+    """Likewise version 2, relaxed, with a space after commas: `updatedFields` by default."""
+    EXTENDED_JSON_CANONICAL = 51
+    """Likewise version 2, canonical, compact: `json.serialization.mode=extended`."""
+    EXTENDED_JSON_MANUAL = 52
+    """Likewise version 1, strict, with spaces around colons and after commas: keys as Debezium's
+    manual shows them (`key.json.format=seed_v1`)."""
+    BSON_TEXTS = 53
+    """Binary: a BSON array of strings (its type byte and its bytes) as a JSON array of strings;
+    null when it is empty."""
+    BSON_TRUNCATED_ARRAYS = 54
+    """Binary: a BSON array of documents `{field, newSize}` as a JSON array of `{field, size}`;
+    null when it is empty."""

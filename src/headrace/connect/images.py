@@ -189,6 +189,15 @@ def is_whole(image: Buffer | bytes) -> bool:
     return True
 
 
+def image_of(cells: Sequence[tuple[int, bytes]]) -> bytes:
+    """The image of a row with these cells: a kind each, and the bytes of texts and binary ones."""
+    out = [struct.pack("!H", len(cells))]
+    for kind, raw in cells:
+        has_bytes = kind in (TEXT, BINARY)
+        out.append(struct.pack("!BI", kind, len(raw)) + raw if has_bytes else bytes([kind]))
+    return b"".join(out)
+
+
 def make_image(values: Sequence[str | bytes | None]) -> bytes:
     """The image of a row with these texts and nulls; ABSENT, that object, is unavailable."""
     out = [struct.pack("!H", len(values))]

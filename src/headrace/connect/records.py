@@ -7,9 +7,9 @@ rearranges the tree and touches no data. Converters compile the tree and run it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import numpy as np
 
@@ -47,6 +47,27 @@ class Cell:
     decode: Callable[[bytes], object]
     null: object = None
     unavailable: object = None
+
+
+class ColumnIdentity:
+    """Names a column of made values: what `Column` nodes and `Records.columns` share. It is one
+    object as long as its shape lives, so a tree stays the same from slice to slice."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Values that a transform made: the cell of the row in `Records.columns[identity]`.
+
+    The cell has a form that `encoding` and `parameter` name, as one of an image has; `decode`
+    turns its bytes into a Connect value. `null` is the value for a null.
+    """
+
+    schema: Schema
+    identity: ColumnIdentity
+    encoding: Encoding
+    parameter: int
+    decode: Callable[[bytes], object]
+    null: object = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +116,15 @@ class ProcessingTime:
 
 
 @dataclass(frozen=True, eq=False)
+class Instant:
+    """Milliseconds since 1970 as a text, `2026-01-02T03:04:05.678Z`; null where the node is, and
+    before 1970."""
+
+    schema: Schema
+    node: RowField | TransactionField
+
+
+@dataclass(frozen=True, eq=False)
 class Constant:
     """The same value in every row."""
 
@@ -109,7 +139,17 @@ class Part:
     Where the node is null, `null` stands in place of all three; None: the whole Concat is null.
     """
 
-    node: Cell | RowField | TransactionField | OrderField | ProcessingTime | Choice | Constant
+    node: (
+        Cell
+        | Column
+        | RowField
+        | TransactionField
+        | OrderField
+        | ProcessingTime
+        | Choice
+        | Constant
+        | Guarded
+    )
     before: str = ""
     after: str = ""
     null: str | None = None
@@ -125,23 +165,47 @@ class Concat:
 
 @dataclass(frozen=True, eq=False)
 class Struct:
-    """A struct of nodes; null in rows that lack `image` (None: never null)."""
+    """A struct of nodes; null in rows that lack `image`, and where `presence` is null (None: not
+    for this reason).
+
+    `unshown` are by name what the struct knows and does not show, for transforms that ask for it.
+    """
 
     schema: Schema
     members: tuple[Node, ...]
     image: Image | None = None
+    presence: Cell | Column | None = None
+    unshown: Mapping[str, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Guarded:
+    """A node that was lifted out of a struct: null where that struct is null, whatever the node is
+    by itself. `image` and `presence` are the struct's."""
+
+    node: Node
+    image: Image | None = None
+    presence: Cell | Column | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The node's schema."""
+        return self.node.schema
 
 
 Node = (
     Cell
+    | Column
     | RowField
     | TransactionField
     | OrderField
     | Choice
     | Concat
     | ProcessingTime
+    | Instant
     | Constant
     | Struct
+    | Guarded
 )
 
 
@@ -158,27 +222,56 @@ def struct_of(name: str | None, members: dict[str, Node], **schema: object) -> S
     return Struct(described, tuple(members.values()))
 
 
+class On(Enum):
+    """Which records a header is on."""
+
+    EVERY = "every"
+    DELETE = "delete"  # the delete of a key change, and its tombstone
+    CREATE = "create"  # the create of a key change
+
+
 @dataclass(frozen=True, eq=False)
 class Header:
-    """A header of every record, or (`key_change`) of both halves of a key change only: an image
-    of the other half's key. `delete` headers go on the delete and its tombstone."""
+    """A header: its node is rendered for each record that it is on, and may be null."""
 
     name: str
     node: Node
-    on: str = "all"  # all | delete | create
+    on: On = On.EVERY
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
     """What all records of one relation version have in common; made once, shared by slices.
 
-    A record whose `key` or `value` is null has none: a tombstone, with and without schemas.
+    `key` and `value` are any nodes; None: these records have none, and no schema of it. A record
+    whose `key` or `value` node is null has none either (a tombstone, with and without schemas)
+    unless `null_has_schema`: then it is null with the node's schema. `timestamp` is the record's
+    own time, an int64 of milliseconds since 1970-01-01 UTC; most records of a connector have none.
     """
 
     topic: str
-    key: Struct | None
-    value: Struct
+    key: Node | None
+    value: Node | None
     headers: tuple[Header, ...] = ()
+    null_has_schema: bool = False
+    timestamp: Node | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a column that a transform made.
+
+    `table` is int64, contiguous, one row of (kind, address, length) per row of the row table:
+    the kinds of `headrace.connect.images`, and NO_CELL in rows that the column says nothing of.
+    `memory` is what the addresses point into, with PADDING readable bytes behind each value.
+    """
+
+    table: np.ndarray
+    memory: tuple[object, ...] = field(default=(), repr=False)
+
+
+NO_PARTITION = -1
+"""In `Records.partition`: the sink chooses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,21 +279,40 @@ class Records:
     """Records of one shape.
 
     `rows` indexes `table` (int64, one entry per record); `place` (int64) restores total order
-    across the Records of a slice. A record whose row has operation 0 is a tombstone: its value
-    and value schema are absent.
+    across the Records of a slice, and no two records of a slice have the same. A record whose row
+    has operation 0 is a tombstone: its value and value schema are absent. `columns` are the cells
+    behind the shape's `Column` nodes. `partition` is int32, one per record, or NO_PARTITION; None:
+    no record has one.
     """
 
     shape: Shape
     table: RowTable
     rows: np.ndarray
     place: np.ndarray = field(repr=False)
+    columns: Mapping[ColumnIdentity, Cells] = field(default_factory=dict, repr=False)
+    partition: np.ndarray | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def with_shape(self, shape: Shape) -> Records:
         """The same rows seen as another topic, key, value or headers."""
-        return replace(self, shape=shape)
+        return self if shape is self.shape else replace(self, shape=shape)
+
+    def with_rows(self, mask: np.ndarray) -> Records:
+        """The records for which `mask` (bool, one per record) is true."""
+        if bool(mask.all()):
+            return self
+        partition = None if self.partition is None else self.partition[mask]
+        return replace(self, rows=self.rows[mask], place=self.place[mask], partition=partition)
+
+    def with_column(self, identity: ColumnIdentity, cells: Cells) -> Records:
+        """The same records with the cells of one more column, or with others of the same."""
+        return replace(self, columns={**self.columns, identity: cells})
+
+    def with_partition(self, partition: np.ndarray | None) -> Records:
+        """The same records for these partitions (int32, one per record)."""
+        return replace(self, partition=partition)
 
 
 def group_by_shape(table: RowTable, shapes: dict[int, Shape]) -> list[Records]:

@@ -14,6 +14,10 @@ from functools import cached_property
 
 from headrace.connect.java_numbers import java_double, java_float
 
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
+"""Name of bytes that hold an unscaled number, big-endian; the parameter `scale` has its digits
+behind the point."""
+
 
 class Type(StrEnum):
     """Connect's types; the values are JsonConverter's words for them."""
@@ -30,6 +34,8 @@ class Type(StrEnum):
     ARRAY = "array"
     MAP = "map"
     STRUCT = "struct"
+    ANY = "any"
+    """Of a value without a schema: what JSON knows, in Python's types."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +70,19 @@ class Schema:
         """The same schema with another optionality."""
         return self if self.optional == optional else replace(self, optional=optional)
 
+    def with_default(self, default: object) -> Schema:
+        """The same schema with another default; None: with none."""
+        return replace(self, default=default)
+
     def with_parameters(self, parameters: Mapping[str, str]) -> Schema:
         """The same schema with `parameters` appended."""
         return replace(self, parameters=self.parameters + tuple(parameters.items()))
 
-    def field_named(self, name: str) -> Schema | None:
-        """The schema of the member `name`, or None."""
-        return next((f.schema for f in self.fields if f.name == name), None)
-
     @cached_property
     def json(self) -> str:
         """The schema as JsonConverter prints it (compact, member order as in asJsonSchema)."""
+        if self.type is Type.ANY:
+            return "null"
         text = json.dumps(self._json_object(), ensure_ascii=False, separators=(",", ":"))
         text = _NUMBER.sub(r"\1", text)
         return re.sub("[\U00010000-\U0010ffff]", _surrogates, text)
@@ -98,15 +106,15 @@ class Schema:
         if self.parameters:
             out["parameters"] = dict(self.parameters)
         if self.default is not None:
-            out["default"] = _json_value(self.default, self.type)
+            out["default"] = _json_value(self.default, self)
         if member is not None:
             out["field"] = member
         return out
 
 
-def _surrogates(found: re.Match[str]) -> str:
+def _surrogates(match: re.Match[str]) -> str:
     """Jackson writes a character beyond the basic plane as two escapes."""
-    offset = ord(found[0]) - 0x10000
+    offset = ord(match[0]) - 0x10000
     return f"\\u{0xD800 + (offset >> 10):04X}\\u{0xDC00 + (offset & 0x3FF):04X}"
 
 
@@ -114,14 +122,24 @@ def _surrogates(found: re.Match[str]) -> str:
 _NUMBER = re.compile(r'"\\u0000([^"]*)\\u0000"')
 
 
-def _json_value(value: object, kind: Type) -> object:
+def _json_value(value: object, schema: Schema) -> object:
     if isinstance(value, float):
-        text = java_float(value) if kind is Type.FLOAT32 else java_double(value)
+        is_single = schema.type is Type.FLOAT32
+        text = java_float(value) if is_single else java_double(value)
         return f"\0{text}\0" if math.isfinite(value) else text
     if isinstance(value, Decimal):
         return base64.b64encode(unscaled_bytes(value)).decode()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
+    if isinstance(value, list | tuple) and schema.values is not None:
+        return [_json_value(item, schema.values) for item in value]
+    if isinstance(value, Mapping) and schema.fields:
+        return {f.name: _json_value(value.get(f.name), f.schema) for f in schema.fields}
+    if isinstance(value, Mapping) and schema.keys is not None and schema.values is not None:
+        keys, values = schema.keys, schema.values
+        if keys.type is Type.STRING:
+            return {key: _json_value(item, values) for key, item in value.items()}
+        return [[_json_value(key, keys), _json_value(item, values)] for key, item in value.items()]
     return value
 
 
@@ -132,3 +150,7 @@ def unscaled_bytes(value: Decimal) -> bytes:
     number = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
     size = (number if number >= 0 else ~number).bit_length() // 8 + 1
     return number.to_bytes(size, "big", signed=True)
+
+
+SCHEMALESS = Schema(Type.ANY, optional=True)
+"""Stands for the schema that a value does not have."""

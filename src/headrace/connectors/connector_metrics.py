@@ -34,11 +34,11 @@ class ConnectorMetrics:
 
     def __init__(
         self,
-        streaming: StreamingMetrics,
         captured: Callable[[], Sequence[str]],
-        open_watch: Callable[[], DatabaseWatch | None],
+        streaming: StreamingMetrics | None = None,
+        open_watch: Callable[[], DatabaseWatch | None] = lambda: None,
     ) -> None:
-        self.streaming = streaming
+        self.streaming = streaming or StreamingMetrics()
         self.snapshot, self.incremental = SnapshotMetrics(), IncrementalMetrics()
         self._captured, self._open_watch = captured, open_watch
         self._watch: DatabaseWatch | None = None

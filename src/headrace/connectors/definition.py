@@ -11,10 +11,14 @@ nor compiled code: methods import what they need.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from headrace.config.properties.common import ConnectorConfig
@@ -93,8 +97,16 @@ class DemoDatabase(Protocol):
         """What the table holds now, by key."""
         ...
 
+    def key(self, key: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The key of `rows` that an event's key is."""
+        ...
+
+    def row(self, after: object) -> dict[str, Any]:
+        """The row that an event's `after` is."""
+        ...
+
     def same_value(self, event: object, stored: object) -> bool:
-        """Whether an event's JSON value says what `rows` gave."""
+        """Whether a value of `row` says what `rows` gave."""
         ...
 
 
@@ -106,15 +118,18 @@ class Demo(Protocol):
         """What is started, e.g. "an embedded MyDatabase"."""
         ...
 
-    def open(self) -> AbstractContextManager[DemoDatabase]:
-        """Starts the server; it is gone at the end. Raises HeadraceError."""
+    def open(self, uri: str | None) -> AbstractContextManager[DemoDatabase]:
+        """Makes tables on the server of a connection string, or without one on a server that it
+        starts; tables and server are gone at the end. Raises HeadraceError."""
         ...
 
 
 class ConnectorDefinition(Protocol):
-    """One connector: how it is named, configured, opened, checked, signalled and shown."""
+    """One connector: how it is named, configured, opened, checked, signalled and shown. A
+    definition derives from this class and leaves out what its connector does not have."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The short name: a value of `connector.class`, and the entry point's name."""
         ...
@@ -122,38 +137,40 @@ class ConnectorDefinition(Protocol):
     @property
     def classes(self) -> Sequence[str]:
         """Other values of `connector.class`, in any case; Debezium's class comes first."""
-        ...
+        return ()
 
     @property
     def driver(self) -> Driver | None:
         """What must be installed to open it; describing it and parsing its options need less."""
-        ...
+        return None
 
     @property
     def kernels(self) -> Mapping[str, Sequence[str]]:
         """The kernels that its Python calls, by module; all their arguments are int64."""
-        ...
+        return {}
 
     @property
     def worker_modules(self) -> Sequence[str]:
         """Modules that its slices need in Spark's workers, imported before workers are forked."""
-        ...
+        return ()
 
     @property
     def verbs(self) -> Mapping[str, str]:
         """Verbs of its own for the command line, and the module of each: its docstring is the
         help, `add_arguments(parser)` and `run(arguments) -> int` are called."""
-        ...
+        return {}
 
     @property
     def demo(self) -> Demo | None:
         """Its demonstration."""
-        ...
+        return None
 
+    @abstractmethod
     def configuration(self) -> type[ConnectorConfig]:
         """The class that declares its properties."""
         ...
 
+    @abstractmethod
     def open(
         self,
         config: ConnectorConfig,
@@ -167,16 +184,75 @@ class ConnectorDefinition(Protocol):
         gone."""
         ...
 
-    def check(self, config: ConnectorConfig) -> Sequence[CheckResult]:
+    def check(self, config: ConnectorConfig) -> Sequence[CheckResult]:  # noqa: ARG002
         """Whether the database is ready. It only reads, and never raises for what it finds."""
-        ...
+        return ()
 
-    def insert_signal(self, config: ConnectorConfig, collection: str, signal: Signal) -> None:
+    def insert_signal(
+        self,
+        config: ConnectorConfig,  # noqa: ARG002
+        collection: str,  # noqa: ARG002
+        signal: Signal,  # noqa: ARG002
+    ) -> None:
         """Writes a signal into the signal collection. Raises HeadraceError."""
-        ...
+        raise HeadraceError(
+            "connectors.no_signal_collection",
+            f"The connector {self.name} has no signal collection",
+            "Send the signal by another channel (signal.enabled.channels).",
+        )
 
+    @abstractmethod
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
         """Whether so little log lies between `end` (where records were delivered to) and `latest`
         (the head of the log, from `Connector.latest`) that no record need be in it: `--idle-exit`
         ends such a query. Either may lack a position."""
         ...
+
+
+class NamedDefinition(ConnectorDefinition):
+    """A definition whose parts are named as entry points are (`package.module:object`), and are
+    imported when they are used first. Empty: the connector has no such part."""
+
+    configuration_class: str
+    """A ConnectorConfig; the other parts are called with one."""
+    open_function: str
+    check_function = ""
+    signal_function = ""
+    demo_class = ""
+
+    @property
+    def demo(self) -> Demo | None:
+        """See ConnectorDefinition."""
+        demo: Demo | None = resolve_name(self.demo_class)() if self.demo_class else None
+        return demo
+
+    def configuration(self) -> type[ConnectorConfig]:
+        """The properties of Debezium's connector, and headrace's own."""
+        configuration: type[ConnectorConfig] = resolve_name(self.configuration_class)
+        return configuration
+
+    def open(
+        self,
+        config: ConnectorConfig,
+        *,
+        cores: int,
+        inline: bool,
+        orphaned: Callable[[], bool],
+    ) -> Connector:
+        """See ConnectorDefinition."""
+        function: Callable[..., Connector] = resolve_name(self.open_function)
+        return function(config, cores=cores, inline=inline, orphaned=orphaned)
+
+    def check(self, config: ConnectorConfig) -> Sequence[CheckResult]:
+        """See ConnectorDefinition."""
+        if not self.check_function:
+            return super().check(config)
+        results: Sequence[CheckResult] = resolve_name(self.check_function)(config)
+        return results
+
+    def insert_signal(self, config: ConnectorConfig, collection: str, signal: Signal) -> None:
+        """See ConnectorDefinition."""
+        if not self.signal_function:
+            super().insert_signal(config, collection, signal)
+            return
+        resolve_name(self.signal_function)(config, collection, signal)

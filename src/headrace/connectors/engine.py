@@ -11,15 +11,19 @@ from typing import Any, Generic, TypeVar
 
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.deadline import Deadline
-from headrace.connect.slices import Slice
+from headrace.connect.slices import Plan, Slice
 from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice
+from headrace.connectors.naming import topic_names
 from headrace.connectors.source import Lost, LostLog, OpenSnapshot, OpenStream, Source
 from headrace.connectors.states import TRANSITIONS, Event, State
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
 from headrace.signals.progress import SignalProgress
+from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.planner import AttemptOver
+from headrace.transforms.reading import chain_of
+from headrace.transforms.transform import Ordering
 
 log = logging.getLogger(__name__)
 
@@ -30,19 +34,26 @@ _Result = TypeVar("_Result")
 class EngineOptions:
     """`max_retries` in a row of errors that may be tried again (errors.max.retries; -1: any
     number), `retry_seconds` before each (retriable.restart.connector.wait.ms).
-    `streaming_delay_seconds` between a snapshot and the log (streaming.delay.ms)."""
+    `streaming_delay_seconds` between a snapshot and the log (streaming.delay.ms),
+    `snapshot_delay_seconds` before a snapshot begins (snapshot.delay.ms). `heartbeat_topic` is
+    where heartbeats go."""
 
     max_retries: int
     retry_seconds: float
     streaming_delay_seconds: float
+    heartbeat_topic: str
+    snapshot_delay_seconds: float = 0.0
 
     @staticmethod
     def of(config: ConnectorConfig) -> EngineOptions:
         """Taken from a configuration."""
+        reads_rows = SnapshotRule.of(config).at_first
         return EngineOptions(
             max_retries=config.errors_max_retries,
             retry_seconds=config.retriable_restart_connector_wait_ms / 1000,
             streaming_delay_seconds=config.streaming_delay_ms / 1000,
+            heartbeat_topic=topic_names(config).heartbeats,
+            snapshot_delay_seconds=config.snapshot_delay_ms / 1000 if reads_rows else 0,
         )
 
 
@@ -60,6 +71,9 @@ class Engine(Generic[P]):
         waiting: Waiting,
         heartbeats: Heartbeats | None,
     ) -> None:
+        for attribute in ("server", "position_type", "metrics"):
+            if not hasattr(source, attribute):
+                raise TypeError(f"{type(source).__name__} must have an attribute {attribute}")
         self.state = State.STARTING
         self._source, self._options = source, options
         self._waiting, self._heartbeats = waiting, heartbeats
@@ -142,6 +156,7 @@ class Engine(Generic[P]):
         if event in (Event.POSITION_UNKNOWN, Event.INTERRUPTED, Event.CLOSED):
             self._close_stream()
         if event is Event.POSITION_UNKNOWN:
+            self._close_snapshot()
             self._source.forget_position()
         if self.state is State.STREAMING:
             self._metrics.snapshot.skipped()
@@ -165,8 +180,12 @@ class Engine(Generic[P]):
                 return end
 
     def _go_back(self, after: Offset[P]) -> None:
-        """Asked once more for what follows an offset inside of a snapshot, go back to it."""
-        if after.snapshot is not None and self.state not in (State.SNAPSHOTTING, State.BLOCKED):
+        """Asked once more for what follows an offset inside of a snapshot, go back to it: another
+        snapshot that is open is not the one."""
+        if after.snapshot is None:
+            return
+        if self.state is not (State.BLOCKED if after.snapshot.blocking else State.SNAPSHOTTING):
+            self._close_snapshot()
             self._resume(after)
 
     def _resume(self, after: Offset[P]) -> None:
@@ -184,12 +203,13 @@ class Engine(Generic[P]):
         if after.snapshot is not None:
             self._resume(after)
             return None
+        self._close_snapshot()  # of an offset whose place was followed to behind it
         if not source.snapshots_every_start:
             self._take(Event.POSITION_FOUND if source.streams else Event.NOTHING_LEFT)
             return None
         self._close_stream()
         if source.streams:
-            return self._begun(*source.begin_at(after))
+            return self._begun(lambda: source.begin_at(after))
         return self._begin(after.epoch + 1)
 
     def _repair(self, after: Offset[P], lost: Lost) -> Offset[P]:
@@ -209,11 +229,14 @@ class Engine(Generic[P]):
         return answers
 
     def _begin(self, epoch: int) -> Offset[P]:
-        return self._begun(*self._source.begin(epoch))
+        return self._begun(lambda: self._source.begin(epoch))
 
-    def _begun(self, start: Offset[P], snapshot: OpenSnapshot[P] | None) -> Offset[P]:
-        self._snapshot = snapshot
-        self._take(Event.POSITION_FOUND if snapshot is None else Event.SNAPSHOT_BEGUN)
+    def _begun(self, begin: Callable[[], tuple[Offset[P], OpenSnapshot[P] | None]]) -> Offset[P]:
+        """One snapshot is open at a time: it may hold locks, and what it sees is kept for it."""
+        self._close_snapshot()
+        self._waiting.pause(self._options.snapshot_delay_seconds)
+        start, self._snapshot = begin()
+        self._take(Event.POSITION_FOUND if self._snapshot is None else Event.SNAPSHOT_BEGUN)
         return start
 
     def _read_rows(self, after: Offset[P], _seconds: float) -> Offset[P] | None:
@@ -222,15 +245,16 @@ class Engine(Generic[P]):
             self._metrics.watch()
             end = self._opened_snapshot().poll(after)
             self._metrics.planned(after.snapshot, end)
-            return end if end.snapshot is not None else self._beat(end)
+            is_over = end.snapshot is None
+            return self._beat(end) if is_over and self._source.beats_behind_snapshots else end
         self._close_snapshot()
-        if self.state is State.BLOCKED:
+        if not self._source.streams:
+            self._take(Event.NOTHING_LEFT)
+        elif self.state is State.BLOCKED:
             self._take(Event.BLOCKING_READ)
-        elif self._source.streams:
+        else:
             self._delay = Deadline(self._options.streaming_delay_seconds)
             self._take(Event.SNAPSHOT_READ)
-        else:
-            self._take(Event.NOTHING_LEFT)
         return None
 
     def _give_up(self, after: Offset[P]) -> Offset[P]:
@@ -240,7 +264,7 @@ class Engine(Generic[P]):
         if after.snapshot.blocking:
             log.warning("a table without key was being read: its blocking snapshot is over")
             if self.state is State.BLOCKED:
-                self._take(Event.BLOCKING_READ)
+                self._take(Event.BLOCKING_READ if self._source.streams else Event.NOTHING_LEFT)
             return after.after_snapshot()
         log.warning("the snapshot cannot go on with a later one: it starts again")
         self._take(Event.ATTEMPT_OVER)
@@ -257,12 +281,11 @@ class Engine(Generic[P]):
         return None
 
     def _read_log(self, after: Offset[P], seconds: float) -> Offset[P]:
+        self._close_snapshot()  # a range of it may have been planned again
         signals = after.signals
         if signals is not None and signals.blocking and after.position.transaction is None:
             log.info("the stream waits for a blocking snapshot")
-            begun = self._opened_snapshot().begin_blocking(after, signals.blocking)
-            self._take(Event.BLOCKING_ASKED)
-            return begun
+            return self._block(after, signals)
         self._metrics.watch()
         try:
             return self._next_range(after, seconds)
@@ -275,6 +298,28 @@ class Engine(Generic[P]):
             if repaired is None:
                 raise
             return repaired
+
+    def _block(self, after: Offset[P], signals: SignalProgress) -> Offset[P]:
+        """A blocking snapshot begins. One that cannot is given up: the checkpoint holds what asks
+        for it, so its error would come again with every start."""
+        try:
+            begun = self._opened_snapshot().begin_blocking(after, signals.blocking)
+        except Exception as error:
+            failure = error if isinstance(error, HeadraceError) else self._source.translate(error)
+            if failure is not None and (failure.retriable or failure.code == DRIVER_GONE):
+                raise
+            names = ", ".join(table.name for table in signals.blocking)
+            log.error(
+                "the blocking snapshot of %s is given up: %s",
+                names,
+                error,
+                exc_info=failure is None,
+            )
+            self._close_snapshot()
+            given_up = replace(signals, blocking=(), inserts=(), xid=None)
+            return replace(after, signals=given_up, slices=1)
+        self._take(Event.BLOCKING_ASKED)
+        return begun
 
     def _next_range(self, after: Offset[P], seconds: float) -> Offset[P]:
         stream = self._opened_stream(after)
@@ -341,7 +386,7 @@ class Engine(Generic[P]):
                 return []
             slices += self._opened_stream(start).slices(start, end)
         if end.heartbeat > start.heartbeat:
-            slices.append(heartbeat_slice(end, self._source.heartbeat_topic))
+            slices.append(heartbeat_slice(end, self._options.heartbeat_topic))
         return slices
 
     def _is_left_out(self, start: Offset[P]) -> bool:
@@ -367,10 +412,12 @@ class Engine(Generic[P]):
                 self._waiting.pause(pause)
                 result = action()
             except Exception as error:
-                known = error if isinstance(error, HeadraceError) else self._source.translate(error)
-                if known is None:
+                translated = (
+                    error if isinstance(error, HeadraceError) else self._source.translate(error)
+                )
+                if translated is None:
                     raise
-                pause = self._recovered(known)
+                pause = self._recovered(translated)
             else:
                 self._retries = 0
                 return result
@@ -400,3 +447,27 @@ def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:
     if progress.inserts or progress != replace(before, inserts=()):
         return True
     return progress.running and not progress.paused
+
+
+def _plan(config: ConnectorConfig, cores: int) -> Plan:
+    """How ranges are cut: into one slice where transforms change keys, or topics by values."""
+    order = str(config.headrace_slice_order)
+    if order == "key" and chain_of(config).ordering is Ordering.NONE:
+        return Plan(1, order)
+    return Plan(config.headrace_slices or cores, order)
+
+
+def open_engine(
+    config: ConnectorConfig,
+    open_source: Callable[[Plan, Waiting], Source[P]],
+    *,
+    cores: int,
+    orphaned: Callable[[], bool],
+) -> Engine[P]:
+    """A connector as `config` says: see ConnectorDefinition.open. `open_source` is given how ranges
+    are cut into slices, and the waiting for the database."""
+    waiting = Waiting(orphaned)
+    plan = _plan(config, cores)
+    source = open_source(plan, waiting)
+    heartbeats = Heartbeats.of(config, source.heartbeat_action)
+    return Engine(source, EngineOptions.of(config), waiting, heartbeats)

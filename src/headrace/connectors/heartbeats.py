@@ -72,7 +72,7 @@ class HeartbeatSlice:
         return 0
 
     def read(self) -> Iterator[list[Records]]:
-        """The one record."""
+        """The heartbeat: a list with one group of one record."""
         rows = np.zeros(1, ROW)
         put_place(rows, self.position)
         rows["kind"], rows["ordinal"], rows["part"] = self.kind, self.ordinal, self.part

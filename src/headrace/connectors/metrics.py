@@ -51,15 +51,15 @@ class LagMetrics:
         """By Debezium's names; -1 and None before anything came."""
         name = "MilliSecondsBehindSource"
         count = int(self._counts.sum())
-        found: dict[str, int | None] = {
+        figures: dict[str, int | None] = {
             name: self._last if count else -1,
             f"{name}MinValue": self._least if count else None,
             f"{name}MaxValue": self._largest if count else None,
             f"{name}AverageValue": self._sum // count if count else None,
         }
         for percent in (50, 95, 99):
-            found[f"{name}P{percent}"] = self._percentile(percent, count) if count else None
-        return found
+            figures[f"{name}P{percent}"] = self._percentile(percent, count) if count else None
+        return figures
 
     def _percentile(self, percent: int, count: int) -> int:
         place = int(np.searchsorted(np.cumsum(self._counts), -(-count * percent // 100)))
@@ -72,11 +72,13 @@ class StreamingMetrics:
 
     def __init__(
         self,
-        position: Callable[[np.void | None], Mapping[str, Any]],
+        position: Callable[[np.void | None], Mapping[str, Any]] = lambda _row: {},
         clock: Callable[[], float] = time.time,
+        own: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`position` gives `SourceEventPosition` for the last record's row (None: none came)."""
-        self._position = position
+        """`position` gives `SourceEventPosition` for the last record's row (None: none came), `own`
+        what the connector measures beside the others."""
+        self._position, self._own = position, own
         self._clock = clock
         self.lag = LagMetrics()
         self.reset()
@@ -106,13 +108,13 @@ class StreamingMetrics:
         last = rows[-1]
         operation = chr(last["operation"]) if last["operation"] else "d"
         self._last_event = f"operation={operation}, topic={topics[int(last['relation'])]}"
-        mine = transactions[int(rows["transaction"][0]) : int(last["transaction"]) + 1]
-        within = mine[mine["xid"] != NULL]
+        of_range = transactions[int(rows["transaction"][0]) : int(last["transaction"]) + 1]
+        within = of_range[of_range["xid"] != NULL]
         if len(within):
             self._transactions += int((np.diff(within["xid"]) != 0).sum()) + 1 - int(ends_inside)
             self._last_transaction = str(within["xid"][-1])
         self._last_position = self._position(last)
-        self.lag.add(int(self._last_time * 1000) - mine["commit_ms"])
+        self.lag.add(int(self._last_time * 1000) - of_range["commit_ms"])
 
     def to_json(self) -> dict[str, Any]:
         """By Debezium's names."""
@@ -129,6 +131,7 @@ class StreamingMetrics:
             "SourceEventPosition": dict(self._last_position),
             "LastTransactionId": self._last_transaction,
             "NumberOfUnchangedEventsSkipped": -1,
+            **self._own(),
         }
 
 
@@ -153,7 +156,7 @@ class SnapshotMetrics:
 
     @property
     def running(self) -> bool:
-        """Whether it began and did not end."""
+        """Whether a snapshot began and did not end."""
         return self._began is not None and self._ended is None
 
     def planned(self, table: int, rows: Mapping[int, int]) -> None:
@@ -169,11 +172,11 @@ class SnapshotMetrics:
         self._ended = self._clock()
 
     def skipped(self) -> None:
-        """There is none: `snapshot.mode` says so, or it was done before."""
+        """No snapshot begins: `snapshot.mode` says so, or it was done before."""
         self._skipped = self._began is None
 
     def aborted(self) -> None:
-        """It failed."""
+        """The snapshot that runs ends with an error; nothing, if none runs."""
         if self.running:
             self._ended, self._aborted = self._clock(), True
 

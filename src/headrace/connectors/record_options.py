@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import uuid
+from typing import Any, TypeVar
+
 from headrace.config.properties.common import ConnectorConfig
-from headrace.debezium.event_format import EventFormat
+from headrace.connectors.naming import name_adjustment
+from headrace.debezium.event_format import FORMATS, EventFormat
 from headrace.debezium.transactions import MESSAGES
 from headrace.signals.channels import has_channels
 from headrace.streaming.changes import row_kernel
 from headrace.streaming.counts import TransactionCounts
+from headrace.streaming.facts import EventSettings, SourceBlock
+
+S = TypeVar("S", bound=EventSettings)
+
+
+def event_settings(
+    settings: type[S], config: ConnectorConfig, source: SourceBlock, **own: Any
+) -> S:
+    """What all events of a run have in common, of a connector's own class `settings`; `own` are
+    the fields that other connectors' have not."""
+    event_format = FORMATS[str(config.event_format_version)]
+    with_context = config.extended_headers_enabled and event_format.context_headers
+    return settings(
+        config.topic_prefix,
+        source,
+        str(uuid.uuid4()) if with_context else "",
+        counted=config.provide_transaction_metadata,
+        format=event_format,
+        names=name_adjustment(config),
+        **own,
+    )
 
 
 def row_options(config: ConnectorConfig) -> int:

@@ -9,18 +9,22 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
+from contextlib import contextmanager
 from functools import cache
-from importlib import import_module, metadata, util
+from importlib import import_module, util
 from typing import TYPE_CHECKING
 
+from headrace.config.configuration import error_of
 from headrace.config.references import resolve
 from headrace.config.source import Properties, read_mapping, restore_case, unpack
-from headrace.connectors.definition import GROUP, CheckResult, ConnectorDefinition
+from headrace.connectors.definition import CheckResult, ConnectorDefinition
+from headrace.connectors.entry_points import load_definitions, values_of
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from headrace.config.finding import PropertyFinding
     from headrace.config.properties.common import ConnectorConfig
     from headrace.connectors.connector import Connector
 
@@ -29,16 +33,42 @@ log = logging.getLogger(__name__)
 # pyproject.toml has the same as entry points. They are here, too, because a source tree that was
 # installed before an entry point was added does not have it in its metadata, and because reading
 # the metadata of every installed package takes tens of milliseconds in each of Spark's processes.
-_BUILT_IN = {"postgresql": "headrace.connectors.postgresql.definition:DEFINITION"}
+_BUILT_IN = {
+    "postgresql": "headrace.connectors.postgresql.definition:DEFINITION",
+    "mongodb": "headrace.connectors.mongodb.definition:DEFINITION",
+}
 _DEBEZIUM = re.compile(r"io\.debezium\.connector\.(\w+)\.\w+", re.IGNORECASE)
 
 
 def definitions() -> tuple[ConnectorDefinition, ...]:
     """Every definition that is installed: headrace's own, then those of other packages by name.
 
-    One that cannot be imported is left out with a warning.
+    One that is not usable is left out with a warning; see `load_definitions`.
     """
-    return (*map(_built_in, _BUILT_IN), *_added())
+    return (*built_in(), *_added())
+
+
+def built_in() -> tuple[ConnectorDefinition, ...]:
+    """Headrace's own definitions."""
+    return tuple(map(_built_in, _BUILT_IN))
+
+
+@contextmanager
+def left_out(what: str, definition: ConnectorDefinition) -> Iterator[None]:
+    """Around what is loaded of every connector, whichever is in use: where the one of another
+    package fails, that is a warning. Its own queries meet the error when they need what failed."""
+    try:
+        yield
+    except Exception as error:
+        if definition in built_in():
+            raise
+        log.warning(
+            "%s of the connector %s cannot be used: %s: %s",
+            what,
+            definition.name,
+            type(error).__name__,
+            error,
+        )
 
 
 def find_definition(connector_class: str) -> ConnectorDefinition:
@@ -49,9 +79,9 @@ def find_definition(connector_class: str) -> ConnectorDefinition:
     """
     sought = connector_class.strip().lower()
     for definition in _one_by_one():
-        if sought in (definition.name, *(other.lower() for other in definition.classes)):
+        if sought in values_of(definition):
             return definition
-    installed = ", ".join(f"{one.name} ({one.classes[0]})" for one in definitions())
+    installed = ", ".join(map(_shown, definitions()))
     debezium = _DEBEZIUM.fullmatch(sought)
     if debezium is not None:
         raise HeadraceError(
@@ -66,6 +96,10 @@ def find_definition(connector_class: str) -> ConnectorDefinition:
     )
 
 
+def _shown(definition: ConnectorDefinition) -> str:
+    return f"{definition.name} ({definition.classes[0]})" if definition.classes else definition.name
+
+
 def definition_of(config: ConnectorConfig) -> ConnectorDefinition:
     """The definition of a parsed configuration."""
     return find_definition(str(config.connector_class))
@@ -77,7 +111,7 @@ def has_driver(definition: ConnectorDefinition) -> bool:
         return True
     try:
         return util.find_spec(definition.driver.module) is not None
-    except ModuleNotFoundError:  # the package around the module is missing
+    except Exception:  # noqa: BLE001 - the package around the module is missing, or raises
         return False
 
 
@@ -99,10 +133,15 @@ def open_connector(
     """The connector of a parsed configuration. It connects on first use.
 
     `cores` bounds the slices of a range, `inline` makes slices carry their bytes, `orphaned`
-    tells that the process it works for is gone. Raises HeadraceError("connectors.no_driver").
+    tells that the process it works for is gone. Raises HeadraceError("connectors.no_driver"), and
+    what the converters' options are refused with.
     """
+    from headrace.converters.configured import converter_of
+
     definition = definition_of(config)
     require_driver(definition)
+    for role in ("key", "value", "header"):
+        converter_of(config, role)
     return definition.open(config, cores=cores, inline=inline, orphaned=orphaned)
 
 
@@ -170,7 +209,19 @@ def parse_options(options: Mapping[str, str]) -> ConnectorConfig:
 
 def _parse(definition: ConnectorDefinition, properties: Properties) -> ConnectorConfig:
     canonical = {"connector.class": definition.name}
-    return definition.configuration().parse(properties.with_overrides(canonical))
+    declarations = definition.configuration()
+    config, problems = declarations.examine(properties.with_overrides(canonical))
+    warnings: Sequence[PropertyFinding] = ()
+    if config.transforms or config.predicates:
+        # Transforms load compiled code, which most queries do without in this process.
+        from headrace.transforms.reading import examine_chain
+
+        examined = examine_chain(config)
+        problems += examined.problems
+        warnings = examined.warnings
+    if problems:
+        raise error_of(problems)
+    return config.with_warnings(warnings)
 
 
 def _connector_class(properties: Mapping[str, str]) -> str:
@@ -182,7 +233,7 @@ def _connector_class(properties: Mapping[str, str]) -> str:
             "config.unresolved_reference", f"connector.class: {error}", "Correct the reference."
         ) from None
     if not text:
-        installed = ", ".join(one.classes[0] for one in definitions())
+        installed = ", ".join((*one.classes, one.name)[0] for one in definitions())
         raise HeadraceError(
             "config.missing",
             "connector.class is missing",
@@ -193,7 +244,7 @@ def _connector_class(properties: Mapping[str, str]) -> str:
 
 def _one_by_one() -> Iterator[ConnectorDefinition]:
     """As `definitions`, but metadata are read only when none of headrace's own is taken."""
-    yield from map(_built_in, _BUILT_IN)
+    yield from built_in()
     yield from _added()
 
 
@@ -207,15 +258,7 @@ def _built_in(name: str) -> ConnectorDefinition:
 @cache
 def _added() -> tuple[ConnectorDefinition, ...]:
     """The definitions of other packages, by name."""
-    added: dict[str, ConnectorDefinition] = {}
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
-        if entry.name in _BUILT_IN or entry.name in added:
-            continue
-        try:
-            added[entry.name] = entry.load()
-        except (ImportError, AttributeError) as error:
-            log.warning("The connector %s (%s) is left out: %s", entry.name, entry.value, error)
-    return tuple(added.values())
+    return tuple(load_definitions(built_in(), _BUILT_IN))
 
 
 def forget_added() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from headrace.connect.slices import Slice
 from headrace.connectors.connector_metrics import ConnectorMetrics
@@ -18,6 +20,10 @@ from headrace.streaming.stream_state import StreamState
 class OpenSnapshot(Protocol[P]):
     """A snapshot that begins or goes on. Methods raise HeadraceError, and AttemptOver where it was
     lost and cannot go on with another one."""
+
+    def begin(self, start: Offset[P]) -> Offset[P]:
+        """The offset before the first chunk."""
+        ...
 
     def poll(self, after: Offset[P]) -> Offset[P]:
         """The end of the next range of chunks; behind the last one, `after` without snapshot."""
@@ -107,75 +113,90 @@ class LostLog(Protocol[P]):
         ...
 
 
+@contextmanager
+def closed_on_failure(snapshot: OpenSnapshot[Any]) -> Iterator[None]:
+    """Around the beginning of a snapshot, which holds connections."""
+    try:
+        yield
+    except BaseException:
+        snapshot.close()
+        raise
+
+
 class Source(Protocol[P]):
     """The database's side of a connector. One thread calls it. Methods raise HeadraceError, or an
     error of the driver that `translate` knows.
 
-    A source derives from this class and leaves out what it does not need: `begin_at` where
-    `snapshots_every_start` never holds, `snapshot` where no rows are read.
+    A source derives from this class and leaves out what it does not need, such as `snapshot` where
+    no rows are read. `server`, `position_type` and `metrics` have no default.
     """
 
-    @property
-    def heartbeat_topic(self) -> str:
-        """Topic of the heartbeats."""
-        ...
+    server: str
+    """What its offsets are of (topic.prefix)."""
+    position_type: type[P]
+    metrics: ConnectorMetrics
+    """What is measured of snapshots and streams."""
+    streams: bool = True
+    """Whether the log is read behind a snapshot (snapshot.mode)."""
+    snapshots_every_start: bool = False
+    """Whether rows are read at every start (snapshot.mode)."""
+    lost_log: LostLog[P] | None = None
+    """What is done when the log is gone; None: that ends the query."""
+    beats_behind_snapshots: bool = True
+    """Whether Debezium's connector of the database ends each snapshot with a heartbeat, where
+    heartbeat.interval.ms asks for any."""
+    heartbeat_action: Callable[[], None] | None = None
+    """What is done with each heartbeat (heartbeat.action.query)."""
 
-    @property
-    def metrics(self) -> ConnectorMetrics:
-        """What is measured of snapshots and streams."""
-        ...
-
-    def read_offset(self, data: OffsetObject) -> Offset[P]:
-        """An offset of this connector; see Offset.from_json."""
-        ...
-
-    def offset_at(self, place: int) -> Offset[P]:
-        """The offset between transactions at `place`, to compare others with."""
-        ...
-
-    def validate(self, stored: Offset[P] | None) -> None:
-        """See Connector.validate."""
-        ...
-
+    @abstractmethod
     def begin(self, epoch: int) -> tuple[Offset[P], OpenSnapshot[P] | None]:
         """Makes or finds the position in the log, and begins the snapshot that snapshot.mode asks
         for. What it made is undone when it fails."""
         ...
 
+    @abstractmethod
     def check(self, stored: Offset[P], snapshot: OpenSnapshot[P] | None) -> Lost | None:
         """Whether a stored offset still fits the database; asked once until `forget_position`. An
         unfinished `snapshot` is asked, too, whether it can go on, and raises AttemptOver. Only a
         source with `lost_log` says Lost; without, what is gone is an error."""
         ...
 
+    @abstractmethod
     def stream(self, start: Offset[P], *, greets: bool) -> OpenStream[P]:
         """Opens the log. `greets`: no snapshot came before it in this process, which is told."""
         ...
 
+    @abstractmethod
     def log_end(self) -> int:
         """The place where the log ends now."""
         ...
 
+    # -- what not every source says in its own way ----------------------------------------------
+
+    def read_offset(self, data: OffsetObject) -> Offset[P]:
+        """An offset of this connector; see Offset.from_json."""
+        return Offset.from_json(data, self.server, self.position_type.from_json)
+
+    def offset_at(self, place: int) -> Offset[P]:
+        """The offset between transactions at `place`, to compare others with."""
+        return Offset(self.server, self.position_type.at(place), 1)
+
+    def validate(self, stored: Offset[P] | None) -> None:
+        """See Connector.validate. The database is asked where its log ends when nothing is stored
+        yet."""
+        if stored is None or stored.is_initial:
+            self.log_end()
+        else:
+            self.check(stored, None)
+
     # -- what not every source has --------------------------------------------------------------
 
-    @property
-    def streams(self) -> bool:
-        """Whether the log is read behind a snapshot (snapshot.mode)."""
-        return True
-
-    @property
-    def snapshots_every_start(self) -> bool:
-        """Whether rows are read at every start (snapshot.mode)."""
-        return False
-
-    @property
-    def lost_log(self) -> LostLog[P] | None:
-        """What is done when the log is gone; None: that ends the query."""
-        return None
-
-    def begin_at(self, after: Offset[P]) -> tuple[Offset[P], OpenSnapshot[P]]:  # noqa: ARG002
-        """Begins a snapshot at a stored position, in the next epoch."""
-        raise _no_snapshots()
+    def begin_at(self, after: Offset[P]) -> tuple[Offset[P], OpenSnapshot[P]]:
+        """Begins a snapshot at a stored position, in the next epoch: its rows come before the
+        changes since then."""
+        snapshot = self.snapshot()
+        with closed_on_failure(snapshot):
+            return snapshot.begin(replace(after, epoch=after.epoch + 1)), snapshot
 
     def snapshot(self) -> OpenSnapshot[P]:
         """A snapshot to go on with, or for a signal."""
@@ -183,6 +204,7 @@ class Source(Protocol[P]):
 
     def give_up_snapshot(self) -> None:
         """A snapshot begins anew, and needs a position in the log of its own."""
+        return
 
     def ends_snapshot(self, error: HeadraceError) -> bool:  # noqa: ARG002
         """Whether the snapshot must be let go before what failed is tried again."""
@@ -194,12 +216,15 @@ class Source(Protocol[P]):
 
     def forget_position(self) -> None:
         """`check` asks the database again."""
+        return
 
     def forget_tables(self) -> None:
         """What was read of the catalogue may be old from now on."""
+        return
 
     def disconnect(self) -> None:
         """Close connections that may be broken; they are opened again when needed. Never raises."""
+        return
 
     def close(self) -> None:
         """Close everything but streams and snapshots; never raises."""
@@ -207,6 +232,7 @@ class Source(Protocol[P]):
     def drop(self) -> None:
         """At an orderly end: take away the position in the log, if the configuration says so. Never
         raises."""
+        return
 
 
 def _no_snapshots() -> HeadraceError:

@@ -52,12 +52,14 @@ _SOMEWHERE = {
     },
     State.SNAPSHOTTING: {
         Event.SNAPSHOT_READ: State.WAITING_TO_STREAM,
+        Event.BLOCKING_RESUMED: State.BLOCKED,
         Event.NOTHING_LEFT: State.ENDED,
         Event.ATTEMPT_OVER: State.STARTING,
     },
     State.WAITING_TO_STREAM: {
         Event.DELAY_OVER: State.STREAMING,
         Event.SNAPSHOT_RESUMED: State.SNAPSHOTTING,
+        Event.BLOCKING_RESUMED: State.BLOCKED,
     },
     State.STREAMING: {
         Event.BLOCKING_ASKED: State.BLOCKED,
@@ -66,9 +68,12 @@ _SOMEWHERE = {
     },
     State.BLOCKED: {
         Event.BLOCKING_READ: State.STREAMING,
+        Event.SNAPSHOT_RESUMED: State.SNAPSHOTTING,
+        Event.NOTHING_LEFT: State.ENDED,
     },
     State.ENDED: {
         Event.SNAPSHOT_RESUMED: State.SNAPSHOTTING,
+        Event.BLOCKING_RESUMED: State.BLOCKED,
     },
 }
 TRANSITIONS: dict[State, dict[Event, State]] = {
@@ -76,5 +81,5 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
 }
 """Where every event leads from every state; what is not here cannot happen.
 
-SNAPSHOT_RESUMED and BLOCKING_RESUMED behind a snapshot: `poll` is asked once more for what follows
-an offset inside of it."""
+SNAPSHOT_RESUMED and BLOCKING_RESUMED elsewhere than in STARTING: `poll` is asked once more for what
+follows an offset inside of a snapshot."""

@@ -76,9 +76,6 @@ class ColumnRules:
         return next((rule for matches, rule in self.rules if matches(column, type_name)), None)
 
 
-NO_RULES = ColumnRules()
-
-
 def by_column(patterns: Iterable[re.Pattern[str]]) -> Callable[[str, str], bool]:
     """Matches a column by its whole name."""
     compiled = tuple(patterns)
@@ -112,8 +109,8 @@ _BEYOND_BASIC_PLANE = re.compile("[\U00010000-\U0010ffff]")
 def java_serialized(text: str) -> bytes:
     """The bytes that Java's ObjectOutputStream writes for a string."""
 
-    def surrogates(found: re.Match[str]) -> str:
-        offset = ord(found[0]) - 0x10000
+    def surrogates(match: re.Match[str]) -> str:
+        offset = ord(match[0]) - 0x10000
         return chr(0xD800 + (offset >> 10)) + chr(0xDC00 + (offset & 0x3FF))
 
     modified = _BEYOND_BASIC_PLANE.sub(surrogates, text).encode("utf-8", "surrogatepass")

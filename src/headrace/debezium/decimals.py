@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 from decimal import Decimal
 
-from headrace.connect.schema import Field, Schema, Type
+from headrace.connect.schema import DECIMAL, Field, Schema, Type
 
-DECIMAL = "org.apache.kafka.connect.data.Decimal"
 VARIABLE_SCALE_DECIMAL_NAME = "io.debezium.data.VariableScaleDecimal"
 
 VARIABLE_SCALE_DECIMAL = Schema(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium import transactions
-from headrace.debezium.event_format import EventFormat
+from headrace.debezium.event_format import EnvelopeForm
 
 NEW_KEY_HEADER = "__debezium.newkey"
 """On the delete of a key change: the key the row has now."""
@@ -25,13 +25,15 @@ def value_schema(topic: str, columns: Iterable[Field]) -> Schema:
     return Schema(Type.STRUCT, optional=True, name=f"{topic}.Value", fields=tuple(columns))
 
 
-def envelope_schema(topic: str, value: Schema, source: Schema, event_format: EventFormat) -> Schema:
-    """The envelope of a table's events: `value` is its row struct, `source` the source block."""
-    row = value.as_optional()
+def envelope_schema(
+    topic: str, images: Iterable[Field], source: Schema, form: EnvelopeForm
+) -> Schema:
+    """The envelope of a collection's events: `images` are what it says of the state before and
+    after a change, `source` the source block."""
     time = Schema(Type.INT64, optional=True)
-    known = {
+    schemas = {
         "transaction": transactions.BLOCK,
-        "op": Schema(Type.STRING),
+        "op": Schema(Type.STRING, optional=form.optional_op),
         "ts_ms": time,
         "ts_us": time,
         "ts_ns": time,
@@ -39,11 +41,10 @@ def envelope_schema(topic: str, value: Schema, source: Schema, event_format: Eve
     return Schema(
         Type.STRUCT,
         name=f"{topic}.Envelope",
-        version=event_format.envelope_version,
+        version=form.version,
         fields=(
-            Field("before", row),
-            Field("after", row),
+            *images,
             Field("source", replace(source, optional=False)),
-            *(Field(name, known[name]) for name in event_format.envelope),
+            *(Field(name, schemas[name]) for name in form.fields),
         ),
     )

@@ -22,14 +22,23 @@ class SnapshotMarker(StrEnum):
 
 
 @dataclass(frozen=True)
+class EnvelopeForm:
+    """The fields of an envelope behind its images and its source block, and its schema's version.
+    `optional_op`: the schema allows an event without operation."""
+
+    fields: tuple[str, ...]
+    version: int | None
+    optional_op: bool = False
+
+
+@dataclass(frozen=True)
 class EventFormat:
     """One version of the event format. `release` is what `source.version` says."""
 
     name: str
     release: str
-    envelope: tuple[str, ...]
-    """The envelope's fields behind before, after and source."""
-    envelope_version: int
+    envelope: EnvelopeForm
+    """Of the events of tables."""
     source_version: int | None
     markers: tuple[SnapshotMarker, ...]
     """What the schema of `snapshot` allows; the values may be others."""
@@ -45,8 +54,7 @@ class EventFormat:
 CURRENT = EventFormat(
     name="current",
     release="3.6.3.Final",
-    envelope=("transaction", "op", "ts_ms", "ts_us", "ts_ns"),
-    envelope_version=2,
+    envelope=EnvelopeForm(("transaction", "op", "ts_ms", "ts_us", "ts_ns"), version=2),
     source_version=1,
     markers=tuple(SnapshotMarker),
     precise_times=True,
@@ -58,8 +66,7 @@ CURRENT = EventFormat(
 VERSION_2_5 = EventFormat(
     name="2.5",
     release="2.5.4.Final",
-    envelope=("op", "ts_ms", "transaction"),
-    envelope_version=1,
+    envelope=EnvelopeForm(("op", "ts_ms", "transaction"), version=1),
     source_version=None,
     markers=(
         SnapshotMarker.TRUE,

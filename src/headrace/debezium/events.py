@@ -5,7 +5,7 @@ Shared by the connectors: each gives its cells and its source block.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.connect.records import (
@@ -14,6 +14,7 @@ from headrace.connect.records import (
     Header,
     Image,
     Node,
+    On,
     ProcessingTime,
     RowField,
     Shape,
@@ -27,7 +28,7 @@ from headrace.debezium.envelope import (
     key_schema,
     value_schema,
 )
-from headrace.debezium.event_format import EventFormat
+from headrace.debezium.event_format import EnvelopeForm, EventFormat
 from headrace.debezium.naming.names import AS_NAMED, NameAdjustment
 from headrace.errors import HeadraceError
 
@@ -83,24 +84,15 @@ def change_event(
     """
     name = names.schema(topic)
     row = value_schema(name, _fields(topic, columns, names)).as_optional()
-    schema = envelope_schema(name, row, source.schema, event_format)
-    rest = _rest(schema, transaction)
-    value = Struct(
-        schema,
-        (
-            _row(columns, row, Image.OLD),
-            _row(columns, row, Image.NEW),
-            source,
-            *(rest[field] for field in event_format.envelope),
-        ),
-    )
+    images = {"before": _row(columns, row, Image.OLD), "after": _row(columns, row, Image.NEW)}
+    value = envelope(name, images, source, transaction, event_format.envelope)
     if not key:
         return Shape(topic, None, value, headers)
     keys = key_schema(name, _fields(topic, key, names))
     other = Struct(keys, tuple(column.of(Image.COUNTERPART) for column in key))
     changed = (
-        Header(NEW_KEY_HEADER, other, on="delete"),
-        Header(OLD_KEY_HEADER, other, on="create"),
+        Header(NEW_KEY_HEADER, other, On.DELETE),
+        Header(OLD_KEY_HEADER, other, On.CREATE),
     )
     return Shape(
         topic,
@@ -110,32 +102,37 @@ def change_event(
     )
 
 
-def _rest(envelope: Schema, transaction: Node) -> dict[str, Node]:
-    """What stands behind before, after and source."""
-    found: dict[str, Node] = {"transaction": transaction}
-    for described in envelope.fields:
-        name = described.name
-        if name == "op":
-            found[name] = RowField(described.schema, "operation", character=True)
-        elif name.startswith("ts_"):
-            found[name] = ProcessingTime(described.schema, name[3:])
-    return found
+def envelope(
+    topic: str, images: Mapping[str, Node], source: Struct, transaction: Node, form: EnvelopeForm
+) -> Struct:
+    """The envelope of events: `images` are what it says of the state before and after a change, by
+    the names of their fields. `topic` is adjusted (`NameAdjustment`)."""
+    described = (Field(name, image.schema) for name, image in images.items())
+    schema = envelope_schema(topic, described, source.schema, form)
+    rest: dict[str, Node] = {"transaction": transaction}
+    for field in schema.fields:
+        if field.name == "op":
+            rest[field.name] = RowField(field.schema, "operation", character=True)
+        elif field.name.startswith("ts_"):
+            rest[field.name] = ProcessingTime(field.schema, field.name[3:])
+    return Struct(schema, (*images.values(), source, *(rest[name] for name in form.fields)))
 
 
 def field_names(table: str, columns: Iterable[str], names: NameAdjustment) -> list[str]:
     """The fields of a table's columns. Raises HeadraceError("debezium.field_name_twice")."""
-    found: dict[str, str] = {}
+    columns_by_field: dict[str, str] = {}
     for column in columns:
         name = names.field(column)
-        if name in found:
+        if name in columns_by_field:
             raise HeadraceError(
                 "debezium.field_name_twice",
-                f"the columns {found[name]} and {column} of {table} get the same field name {name}",
+                f"the columns {columns_by_field[name]} and {column} of {table} get the same field "
+                f"name {name}",
                 "Rename one, exclude one, or set field.name.adjustment.mode=avro_unicode, which "
                 "keeps names distinct.",
             )
-        found[name] = column
-    return list(found)
+        columns_by_field[name] = column
+    return list(columns_by_field)
 
 
 def _fields(topic: str, columns: Sequence[ColumnCells], names: NameAdjustment) -> list[Field]:

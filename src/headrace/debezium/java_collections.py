@@ -1,8 +1,10 @@
-"""The order in which Java's hash maps give their members, which Debezium's events keep."""
+"""The order in which Java's hash maps give their members, which Debezium's events keep, and their
+JSON text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TypeVar
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -25,3 +27,22 @@ def java_order(keys: Iterable[_Key], spread: Callable[[_Key], int], capacity: in
         if size > capacity * 3 // 4:
             capacity *= 2
     return sorted(listed, key=lambda key: spread(key) & (capacity - 1))
+
+
+_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
+_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+
+
+def json_text(members: Mapping[str, str | None]) -> str:
+    """A map of texts as compact JSON text, as Jackson writes it into text (not into bytes: only
+    quotes, backslashes and control characters are escaped)."""
+    texts = (
+        f"{_quoted(key)}:{'null' if value is None else _quoted(value)}"
+        for key, value in members.items()
+    )
+    return "{" + ",".join(texts) + "}"
+
+
+def _quoted(text: str) -> str:
+    escaped = _ESCAPED.sub(lambda f: _SHORT.get(f[0]) or f"\\u{ord(f[0]):04X}", text)
+    return f'"{escaped}"'

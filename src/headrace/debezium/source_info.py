@@ -57,10 +57,11 @@ def snapshot_marker(schema: Schema) -> Choice:
     return Choice(schema, "marker", texts)
 
 
-def source_block(schema: Schema, own: Mapping[str, Node], **constants: object) -> Struct:
+def source_block(schema: Schema, own: Mapping[str, Node], /, **constants: object) -> Struct:
     """A source block: `own` are nodes by the names of their fields; of the others, `snapshot` is
     the row's marker, `ts_ms`, `ts_us` and `ts_ns` the time of its transaction, and the rest
-    `constants`, null where there are none."""
+    `constants`, null where there are none. Constants that are no field of it are texts that it
+    does not show."""
     nodes: list[Node] = []
     for field in schema.fields:
         if field.name in own:
@@ -71,4 +72,10 @@ def source_block(schema: Schema, own: Mapping[str, Node], **constants: object) -
             nodes.append(TransactionField(field.schema, "commit_" + field.name[3:]))
         else:
             nodes.append(Constant(field.schema, constants.get(field.name)))
-    return Struct(schema, tuple(nodes))
+    shown = {field.name for field in schema.fields}
+    unshown = {
+        name: Constant(_OPTIONAL_STRING, value)
+        for name, value in constants.items()
+        if name not in shown
+    }
+    return Struct(schema, tuple(nodes), unshown=unshown)

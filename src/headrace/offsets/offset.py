@@ -11,6 +11,7 @@ from headrace.errors import HeadraceError
 from headrace.offsets.position import Position
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import SignalProgress
+from headrace.signals.stored import LARGEST_PLACE, number, optional_number, reading, text
 
 VERSION = 2
 """Of the offsets that are written. Version 1 had sequences of 41 characters."""
@@ -105,13 +106,8 @@ class Offset(Generic[P]):
         Raises HeadraceError: "offset.newer" for one written by a newer headrace,
         "offset.other_server" for another topic.prefix, "offset.broken".
         """
-        version = data.get("v")
-        if not isinstance(version, int) or version < 1:
-            raise HeadraceError(
-                "offset.broken",
-                f"The checkpoint holds no headrace offset: {str(data)[:200]}",
-                "Use a checkpoint folder that this source wrote, or an empty one.",
-            )
+        with reading(data):
+            version = number(data, "v", least=1)
         if version > VERSION:
             raise HeadraceError(
                 "offset.newer",
@@ -127,19 +123,20 @@ class Offset(Generic[P]):
                 "Use one checkpoint per topic.prefix; changing the prefix starts over.",
             )
         snapshot, signals = data.get("snapshot"), data.get("signals")
-        return Offset(
-            server=server,
-            position=read_position(data),
-            epoch=data.get("epoch", 0),
-            system=data.get("system", ""),
-            slices=data.get("slices", 1),
-            order=data.get("order", "key"),
-            consistent=data.get("consistent"),
-            heartbeat=data.get("heartbeat", 0),
-            snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
-            signals=None if signals is None else SignalProgress.from_json(signals),
-            version=version,
-        )
+        with reading(data):
+            return Offset(
+                server=server,
+                position=read_position(data),
+                epoch=number(data, "epoch", 0, most=LARGEST_EPOCH),
+                system=text(data, "system", ""),
+                slices=number(data, "slices", 1, least=1),
+                order=text(data, "order", "key"),
+                consistent=optional_number(data, "consistent", most=LARGEST_PLACE),
+                heartbeat=number(data, "heartbeat", 0),
+                snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
+                signals=None if signals is None else SignalProgress.from_json(signals),
+                version=version,
+            )
 
     def at(self, position: P) -> Offset[P]:
         """The offset at another position of the log, outside of a snapshot, in one slice."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from headrace.connect.rows import low_half, place_of
+from headrace.signals.stored import LARGEST_PLACE, number, optional_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,7 +17,8 @@ class Position(Protocol):
     """A position in a log; immutable, and equal to another one when all of its members are.
 
     Places are numbers of up to 128 bits that grow with the log (a sequence number; a time and what
-    parts its ties): `position` of the row table holds them.
+    parts its ties): `position` of the row table holds them. `PlacePosition` is one that has
+    nothing but places.
     """
 
     @property
@@ -33,12 +39,19 @@ class Position(Protocol):
         """Messages of that transaction that are delivered; 0 between transactions."""
         ...
 
+    @property
+    def shown(self) -> int:
+        """What records without a row of the log show as its place here, in 64 bits: chunks,
+        notifications. As the field `place` of the rows that a log has."""
+        ...
+
     def behind(self, end: np.void) -> Self:
         """The position between transactions, behind an entry of an index's `ends`."""
         ...
 
-    def inside(self, row: np.void) -> Self:
-        """The position inside a transaction, behind a row of an index."""
+    def inside(self, row: np.void) -> Self | None:
+        """The position inside a transaction, behind a row of an index; None: a range never ends
+        inside of one, and holds a whole transaction, however large it is."""
         ...
 
     def is_at(self, other: Self) -> bool:
@@ -49,6 +62,69 @@ class Position(Protocol):
         """The members that an offset has of it, always in the same order."""
         ...
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], /) -> Self:
+        """Takes its members out of an offset, which may have none of them yet. Raises KeyError,
+        TypeError or ValueError for what is none of them."""
+        ...
+
+    @classmethod
+    def at(cls, place: int, /) -> Self:
+        """The position between transactions at `place`."""
+        ...
+
     def __str__(self) -> str:
         """The position for people, in the database's notation."""
         ...
+
+
+@dataclass(frozen=True)
+class PlacePosition:
+    """See Position: places, and an offset's members of the same names. A connector that derives
+    from it to add members writes `behind`, `inside`, `to_json` and `from_json` as far as they
+    concern these."""
+
+    committed: int = 0
+    transaction: int | None = None
+    messages: int = 0
+
+    @property
+    def shown(self) -> int:
+        """See Position: the lower 64 bits."""
+        return int(low_half(self.committed))
+
+    @classmethod
+    def at(cls, place: int) -> Self:
+        """See Position."""
+        return cls(place)
+
+    def behind(self, end: np.void) -> Self:
+        """See Position; `end` is an entry as row_kernel.END has it."""
+        return self.at(place_of(end))
+
+    def inside(self, row: np.void) -> Self:
+        """See Position."""
+        return replace(self, transaction=place_of(row), messages=int(row["ordinal"]))
+
+    def is_at(self, other: Self) -> bool:
+        """See Position."""
+        return self == other
+
+    def to_json(self) -> dict[str, Any]:
+        """The places; those of a transaction only inside of one."""
+        out: dict[str, Any] = {"committed": self.committed}
+        if self.transaction is not None:
+            out |= {"transaction": self.transaction, "messages": self.messages}
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Takes its members out of an offset. Raises ValueError."""
+        return cls(
+            number(data, "committed", 0, most=LARGEST_PLACE),
+            optional_number(data, "transaction", most=LARGEST_PLACE),
+            number(data, "messages", 0),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.committed:x}"

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.signals.stored import items, listed, mapping, number, optional_number, text
+
 
 @dataclass(frozen=True)
 class SnapshotProgress:
@@ -56,17 +58,32 @@ class SnapshotProgress:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> SnapshotProgress:
-        """The reverse of `to_json`."""
+        """The reverse of `to_json`. Raises KeyError and ValueError; what is in `chunks` and
+        `tables` is looked at by who makes something of them."""
+        after = data["after"]
         return SnapshotProgress(
-            taken_us=data["taken_us"],
-            transaction=data["txid"],
-            visible=data["xids"],
-            table=data["table"],
-            after=data["after"],
-            chunks=tuple(data["chunks"]),
-            tables=tuple(data.get("tables") or ()),
+            taken_us=number(data, "taken_us"),
+            transaction=optional_number(data, "txid"),
+            visible=text(data, "xids"),
+            table=number(data, "table"),
+            after=None if after is None else _place(after),
+            chunks=items(data, "chunks", _chunk, required=True),
+            tables=listed(data.get("tables") or [], "tables", lambda table: table),
             done=bool(data.get("done")),
             reread=bool(data.get("reread")),
             blocking=bool(data.get("blocking")),
-            notifications=tuple(data.get("told", ())),
+            notifications=items(data, "told", lambda told: mapping(told, "told")),
         )
+
+
+def _place(data: object) -> dict[str, Any]:
+    place = mapping(data, "after")
+    number(place, "leaf")
+    number(place, "ordinal")
+    return place
+
+
+def _chunk(data: object) -> dict[str, Any]:
+    chunk = mapping(data, "chunks")
+    number(chunk, "table")
+    return chunk

@@ -19,6 +19,12 @@ class StoredTable(Table):
     id: int = 0
     leaves: tuple[Leaf, ...] = ()
 
+    @property
+    def alone(self) -> bool:
+        """Whether it is read without the tables that inherit from it: not when they are its
+        partitions."""
+        return True
+
 
 T = TypeVar("T", bound=StoredTable)
 

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Generic
 
 from headrace.config.filters import NameFilter
 from headrace.config.properties.relational import RelationalConfig
 from headrace.debezium.naming.clashes import NameClash, name_clashes
 from headrace.errors import HeadraceError
-from headrace.findings import Findings
+from headrace.findings import ConnectorChecks, Findings, named
 from headrace.relational.capture import TableCapture
+from headrace.relational.catalog import T, TableCatalog
 from headrace.relational.overrides import PROPERTY, Overrides
 from headrace.relational.table import Table
 from headrace.relational.types.column_type import ColumnName
 from headrace.relational.types.options import TypeOptions
 
-_NAMED = 5
-"""Tables that a message names."""
 
-
-def named(tables: Sequence[Table]) -> str:
+def named_tables(tables: Sequence[Table]) -> str:
     """The first tables' names, and how many more there are."""
-    names = [table.name for table in tables[:_NAMED]]
-    more = len(tables) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
+    return named([table.name for table in tables])
+
+
+def no_tables(connector: str, database: str, config: RelationalConfig) -> HeadraceError:
+    """What is wrong with capturing no table of `database`."""
+    include = config.table_include_list
+    what = f"matches table.include.list ({', '.join(include)})" if include else "is captured"
+    return HeadraceError(
+        f"{connector}.no_tables",
+        f"No table of {database} {what}",
+        "Check table.include.list and schema.include.list (schema.table, regular expressions that "
+        "match the whole name).",
+    )
 
 
 def too_many_tables(connector: str, config: RelationalConfig, count: int) -> HeadraceError | None:
@@ -45,39 +54,40 @@ def clashes_of(tables: Iterable[Table], capture: TableCapture) -> list[NameClash
     return name_clashes([table.path for table in tables], capture.topics, capture.names)
 
 
-@dataclass(frozen=True)
-class TableChecks:
+@dataclass
+class TableChecks(ConnectorChecks, Generic[T]):
     """Checks of the captured tables, whatever the database. `connector` is what its codes begin
-    with, `database` how messages call the database."""
+    with, `database` how messages call the database; `tables` are the captured ones, once
+    `find_tables` has run, with their columns once `check_types` has."""
 
     connector: str
     database: str
     config: RelationalConfig
     capture: TableCapture
     findings: Findings
+    catalog: TableCatalog[T]
+    types: TypeOptions
+    tables: list[T] = field(default_factory=list)
 
-    def check_captured(self, captured: Sequence[Table], names: Sequence[str]) -> None:
-        """How many tables are captured of those whose names are given, and whether every
-        expression names one."""
-        if captured:
-            self.findings.add(
-                f"{self.connector}.tables",
-                "ok",
-                f"{len(captured)} of {len(names)} tables are captured: {named(captured)}",
+    def find_tables(self) -> None:
+        """How many tables are captured, and whether every expression names one."""
+        everything = self.catalog.tables()
+        names = [table.name for table in everything]
+        self.tables = [table for table in everything if self.capture.takes(table.name)]
+        self.tables.sort(key=lambda table: self.capture.order(table.name))
+        count = len(self.tables)
+        if self.tables:
+            self.ok(
+                "tables",
+                f"{count} of {len(names)} tables are captured: {named_tables(self.tables)}",
             )
         else:
-            self.findings.add(
-                f"{self.connector}.no_tables",
-                "error",
-                f"No table of {self.database} is captured",
-                "Check table.include.list and schema.include.list (schema.table, regular "
-                "expressions that match the whole name).",
-            )
-        error = too_many_tables(self.connector, self.config, len(captured))
+            self.findings.add_error(no_tables(self.connector, self.database, self.config))
+        error = too_many_tables(self.connector, self.config, count)
         if error is not None:
             fails = self.config.guardrail_collections_limit_action == "fail"
             self.findings.add_error(error, "error" if fails else "warning")
-        if captured:
+        if self.tables:
             self._check_expressions(
                 "table.include.list", self.config.table_include_list, names, "table"
             )
@@ -88,57 +98,54 @@ class TableChecks:
         for expression in expressions:
             matches = NameFilter((expression,))
             if not any(matches.accepts(table) for table in tables):
-                self.findings.add(
-                    f"{self.connector}.unmatched_expression",
-                    "warning",
+                self.warn(
+                    "unmatched_expression",
                     f"{name}: {expression} matches no {kind}",
                     "Check the spelling: schema.table, as a regular expression.",
                 )
 
-    def check_types(self, tables: Sequence[Table], options: TypeOptions) -> None:
+    def check_types(self) -> None:
         """Whether events show every captured column, and what the connector itself will refuse:
         columns that differ by case, unknown keys."""
+        reading = self.catalog.read([table.id for table in self.tables])
+        self.tables = [reading.describe(table.id) or table for table in self.tables]
         before = len(self.findings)
-        for table in tables:
-            known = len(self.findings)
+        for table in self.tables:
+            findings_before = len(self.findings)
             for column in table.columns:
                 place = ColumnName(table.name, column.name)
                 if not self.capture.takes_column(f"{table.name}.{column.name}"):
                     continue
-                shown = column.type.resolve(options, optional=True, default=None, column=place)
+                shown = column.type.resolve(self.types, optional=True, default=None, column=place)
                 if shown is None:
-                    self.findings.add(
-                        f"{self.connector}.type_left_out",
-                        "warning",
+                    self.warn(
+                        "type_left_out",
                         f"{place} has the type {column.type}, which events leave out",
                         "Nothing, if that is well; otherwise set include.unknown.datatypes=true.",
                     )
-            if len(self.findings) == known:
+            if len(self.findings) == findings_before:
                 self.findings.guard(lambda table=table: self._check_relation(table))  # type: ignore[misc]
-        if tables and len(self.findings) == before:
-            self.findings.add(
-                f"{self.connector}.types", "ok", "Every captured column has a supported type"
-            )
+        if self.tables and len(self.findings) == before:
+            self.ok("types", "Every captured column has a supported type")
 
     def _check_relation(self, table: Table) -> None:
         self.capture.relation(table, table)
 
-    def check_names(self, tables: Iterable[Table]) -> None:
+    def check_names(self) -> None:
         """Whether events of all tables can be told apart."""
-        for clash in clashes_of(tables, self.capture):
-            self.findings.add(f"{self.connector}.shared_name", "warning", str(clash), clash.remedy)
+        for clash in clashes_of(self.tables, self.capture):
+            self.warn("shared_name", str(clash), clash.remedy)
 
-    def check_snapshot(self, tables: Iterable[Table]) -> None:
+    def check_snapshot(self) -> None:
         """Whether the snapshot's lists name captured tables, and its statements are there."""
-        names = [table.name for table in tables]
+        names = [table.name for table in self.tables]
         expressions = self.config.snapshot_include_collection_list
         self._check_expressions(
             "snapshot.include.collection.list", expressions, names, "captured table"
         )
         for name in Overrides.of(self.config).without:
-            self.findings.add(
-                f"{self.connector}.override_missing",
-                "warning",
+            self.warn(
+                "override_missing",
                 f"{PROPERTY} names {name}, but has no statement for it",
                 f"Set {PROPERTY}.{name}; otherwise all rows are read.",
             )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from headrace.connect.images import Buffer, is_whole
 from headrace.connect.records import Cell, Constant, Image, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.debezium.column_rules import ColumnRule
@@ -104,6 +105,10 @@ class RelationFacts:
     def holds_changes(self) -> bool:
         """Whether its records are changes of single rows."""
         return self.kind is RelationKind.CHANGES
+
+    def is_whole(self, image: Buffer, /) -> bool:
+        """Whether the image of a new row has every column."""
+        return is_whole(image)
 
     @property
     def wants_lookup(self) -> bool:

@@ -8,11 +8,11 @@ table keeps others from writing to it until the change can be seen.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
 
 VISIBLE_SECONDS = 1.0
@@ -77,11 +77,11 @@ class KnownTables(Generic[R]):
     def reading_for(self, table: int, transaction: int) -> R | None:
         """What the catalogue says of a table to a transaction of the log; None: it must be
         asked."""
-        known = self._known.get(table)
-        if known is None:
+        last = self._known.get(table)
+        if last is None:
             return None
-        holds = transaction == known.transaction or known.reading.sees(transaction)
-        return known.reading if holds else None
+        holds = transaction == last.transaction or last.reading.sees(transaction)
+        return last.reading if holds else None
 
     def begin_reading(self, tables: Iterable[int], read: Callable[[], R], transaction: int) -> None:
         """Begin to read what the catalogue says of tables, for a transaction and what follows it.
@@ -122,20 +122,19 @@ class KnownTables(Generic[R]):
             self._answered.set()
 
     def _read(self, read: Callable[[], R], transaction: int) -> _Known[R]:
-        deadline = time.monotonic() + VISIBLE_SECONDS
+        deadline = Deadline(VISIBLE_SECONDS)
         while True:
             reading = read()
-            late = time.monotonic() > deadline
-            if late or self._closing or reading.sees(transaction):
+            if deadline.is_over or self._closing or reading.sees(transaction):
                 return _Known(reading, transaction)
-            time.sleep(0.01)
+            deadline.pause(0.01)
 
     def close(self) -> None:
         """End what is being asked, and the connection; never raises."""
         self._closing = True
-        deadline = time.monotonic() + _CLOSING_SECONDS
+        deadline = Deadline(_CLOSING_SECONDS)
         while self._thread is not None and self._thread.is_alive():
-            if time.monotonic() > deadline:
+            if deadline.is_over:
                 return  # it closes the connection when it ends
             self._catalog.cancel()
             self._thread.join(0.2)

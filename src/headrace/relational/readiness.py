@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headrace.config.properties.relational import RelationalConfig
 from headrace.errors import HeadraceError
 from headrace.relational.capture import TableCapture
-from headrace.relational.checks import clashes_of, too_many_tables
+from headrace.relational.checks import clashes_of, no_tables, too_many_tables
 from headrace.relational.overrides import PROPERTY, Overrides
 from headrace.relational.table import Table
 
@@ -31,13 +31,8 @@ class TableReadiness:
     def require(self, tables: Sequence[Table]) -> None:
         """That tables are there, and not too many. Raises HeadraceError: `….no_tables`,
         `….signal_table`, `….too_many_tables`."""
-        included = self.config.table_include_list
-        if not tables and included:
-            raise HeadraceError(
-                f"{self.connector}.no_tables",
-                f"No table of {self.database} matches table.include.list ({', '.join(included)})",
-                "Check the names (schema.table, regular expressions that match the whole name).",
-            )
+        if not tables and self.config.table_include_list:
+            raise no_tables(self.connector, self.database, self.config)
         if self.capture.signal_table is not None:
             check_signal_table(self.connector, tables, self.capture.signal_table)
         error = too_many_tables(self.connector, self.config, len(tables))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -14,6 +15,19 @@ from headrace.errors import HeadraceError
 from headrace.signals.signal import Signal
 
 log = logging.getLogger(__name__)
+
+
+Cells = Sequence[bytes | None]
+"""The cells of a row's image, in their order; None is a null or what the log does not tell."""
+
+SignalTexts = Callable[[Cells], list[str | None]]
+"""Gives id, type and data of a signal that was read from the log, whatever its collection holds
+otherwise; fewer texts where a signal lacks them. The image of a deletion may have the id alone."""
+
+
+def signal_columns(cells: Cells) -> list[str | None]:
+    """`SignalTexts` of a table: its first three columns, in its own order."""
+    return [None if cell is None else cell.decode(errors="replace") for cell in cells[:3]]
 
 
 class SignalCollection(Protocol):

@@ -6,6 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from headrace.signals.stored import (
+    LARGEST_PLACE,
+    checked_number,
+    checked_text,
+    items,
+    listed,
+    mapping,
+    number,
+    optional_number,
+    optional_text,
+)
+
+_LARGEST_SHOWN = (1 << 64) - 1
+
 Key = tuple[str | None, ...]
 """Values of a table's chunking columns, as its database writes them."""
 
@@ -30,17 +44,25 @@ class Pending:
 
     @staticmethod
     def from_json(data: list[Any]) -> Pending:
-        """The reverse of `to_json`."""
-        return Pending(*data)
+        """The reverse of `to_json`. Raises ValueError."""
+        name, signal, condition, surrogate = data
+        return Pending(
+            checked_text(name, "table"),
+            checked_text(signal, "signal"),
+            optional_text(condition, "condition"),
+            optional_text(surrogate, "surrogate"),
+        )
 
 
 @dataclass(frozen=True)
 class Insert:
     """Records that a range holds between those of the log: the rows of a chunk, or a notification.
 
-    `at` is their place: position, kind, ordinal and first part of `sequence`. `shown` (a position
-    of the log), `last_commit` and `time_us` are what the rows' `source` shows. A chunk is named by
-    its bounds (lower exclusive, None: open; upper inclusive), so that it can be read again.
+    `at` is their place: position, kind, ordinal and first part of `sequence`. `shown` (a place
+    of the log in 64 bits), `last_commit` and `time_us` are what the rows' `source` shows. A chunk
+    is named by its bounds (lower exclusive, None: open; upper inclusive), so that it can be read
+    again; `parts` is how many parts are kept for its rows then (None: an earlier release did not
+    say).
     """
 
     at: tuple[int, int, int, int]
@@ -51,6 +73,7 @@ class Insert:
     lower: Key | None = None
     upper: Key | None = None
     notification: dict[str, Any] | None = None
+    parts: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Without what is not there."""
@@ -66,24 +89,27 @@ class Insert:
                 "lower": None if self.lower is None else list(self.lower),
                 "upper": None if self.upper is None else list(self.upper),
             }
+        if self.parts is not None:
+            out["parts"] = self.parts
         if self.notification is not None:
             out["notification"] = self.notification
         return out
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Insert:
-        """The reverse of `to_json`."""
-        position, kind, ordinal, part = data["at"]
-        table = data.get("table")
+        """The reverse of `to_json`. Raises KeyError and ValueError."""
+        position, kind, ordinal, part = listed(data["at"], "at", _place)
+        table, notification = data.get("table"), data.get("notification")
         return Insert(
             at=(position, kind, ordinal, part),
-            shown=data["lsn"],
-            last_commit=data["last_commit"],
-            time_us=data["time_us"],
+            shown=number(data, "lsn", most=_LARGEST_SHOWN),
+            last_commit=optional_number(data, "last_commit", most=LARGEST_PLACE),
+            time_us=number(data, "time_us"),
             table=None if table is None else Pending.from_json(table),
             lower=_key(data.get("lower")),
             upper=_key(data.get("upper")),
-            notification=data.get("notification"),
+            notification=None if notification is None else mapping(notification, "notification"),
+            parts=optional_number(data, "parts"),
         )
 
 
@@ -159,22 +185,41 @@ class SignalProgress:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> SignalProgress:
-        """The reverse of `to_json`."""
+        """The reverse of `to_json`. Raises KeyError and ValueError."""
         return SignalProgress(
-            tables=tuple(Pending.from_json(table) for table in data.get("tables", ())),
+            tables=items(data, "tables", Pending.from_json),
             after=_key(data.get("after")),
             maximum=_key(data.get("maximum")),
-            scanned=data.get("scanned", 0),
+            scanned=number(data, "scanned", 0),
             paused=bool(data.get("paused")),
-            stops=tuple(tuple(names) for names in data.get("stops", ())),
-            blocking=tuple(Pending.from_json(table) for table in data.get("blocking", ())),
-            xid=data.get("xid"),
-            ordinal=data.get("ordinal", 0),
-            file=data.get("file", 0),
-            kafka=tuple(TopicPlace(*place) for place in data.get("kafka", ())),
-            inserts=tuple(Insert.from_json(insert) for insert in data.get("inserts", ())),
+            stops=items(data, "stops", _names),
+            blocking=items(data, "blocking", Pending.from_json),
+            xid=optional_number(data, "xid"),
+            ordinal=number(data, "ordinal", 0),
+            file=number(data, "file", 0),
+            kafka=items(data, "kafka", _topic_place),
+            inserts=items(data, "inserts", Insert.from_json),
         )
 
 
-def _key(data: list[str | None] | None) -> Key | None:
-    return None if data is None else tuple(data)
+def _key(data: object) -> Key | None:
+    if data is None:
+        return None
+    return listed(data, "key", lambda value: optional_text(value, "key"))
+
+
+def _place(value: object) -> int:
+    return checked_number(value, "at", most=LARGEST_PLACE)
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return listed(value, "stops", lambda name: checked_text(name, "stops"))
+
+
+def _topic_place(value: object) -> TopicPlace:
+    topic, partition, following = listed(value, "kafka", lambda member: member)
+    return TopicPlace(
+        checked_text(topic, "topic"),
+        checked_number(partition, "partition"),
+        checked_number(following, "offset"),
+    )

@@ -33,7 +33,8 @@ _MOST_WAITING = 1000  # signals that nobody took yet
 
 
 class SignalTopic:
-    """Reads the signal topic from the first `take` on."""
+    """The signals of the topic `signal.kafka.topic`, read ahead by a thread that the first `take`
+    starts. `take` and `forget` are called by the thread that polls."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         """Raises HeadraceError("signals.no_kafka_client") or ("signals.kafka_setting")."""
@@ -89,7 +90,8 @@ class SignalTopic:
         return failed or (self._places is not None and not self._unread)
 
     def close(self) -> None:
-        """Never raises."""
+        """Ends the thread and closes the consumer; waits for an answer of Kafka's at most. Never
+        raises."""
         self._ended.set()
         with self._changed:
             self._changed.notify_all()
@@ -118,7 +120,8 @@ class SignalTopic:
             log.debug("closing Kafka's consumer: %s", error)
 
     def _begin(self) -> None:
-        """Begin where it was asked for, or anew where reading stopped."""
+        """Assigns the partitions, from the places that `take` was given or from where reading
+        stopped; nothing, if neither is due. Raises HeadraceError and KafkaException."""
         with self._changed:
             start = self._from
             if start is None and self._lost is not None:
@@ -144,14 +147,14 @@ class SignalTopic:
         kafka = self._kafka
         places: dict[int, int] = {}
         committed: dict[int, int] = {}
-        asked = [kafka.TopicPartition(self._topic, number) for number in partitions]
+        topic_partitions = [kafka.TopicPartition(self._topic, number) for number in partitions]
         if not start:
-            for one in self._consumer.committed(asked, timeout=ANSWER_SECONDS):
+            for one in self._consumer.committed(topic_partitions, timeout=ANSWER_SECONDS):
                 if one.error is not None:
                     raise kafka.KafkaException(one.error)
                 if one.offset >= 0:
                     committed[one.partition] = one.offset
-        for one in asked:
+        for one in topic_partitions:
             number = one.partition
             low, high = self._consumer.get_watermark_offsets(one, timeout=ANSWER_SECONDS)
             place = start.get(number, committed.get(number))
@@ -252,7 +255,8 @@ class SignalTopic:
             return None
 
     def _on_error(self, error: KafkaError) -> None:
-        """From the client, while it is polled."""
+        """Notes an error that lasts: the next round begins anew. The client calls it while it is
+        polled."""
         lasting = (self._kafka.KafkaError._ALL_BROKERS_DOWN, self._kafka.KafkaError._AUTHENTICATION)
         if error.code() in lasting or error.fatal():
             self._lost = error
@@ -263,7 +267,8 @@ class SignalTopic:
             log.warning("the places of the group %s could not be committed: %s", group, error.str())
 
     def _settles(self, error: KafkaError) -> bool:
-        """The group's broker is being chosen, as after the cluster's start: a moment, mostly."""
+        """Whether `error` says that the group's broker is still being chosen, as after a start
+        of the cluster; waits a moment then. False after many such errors in a row."""
         codes = self._kafka.KafkaError
         if error.code() not in (
             codes.COORDINATOR_LOAD_IN_PROGRESS,
@@ -276,7 +281,7 @@ class SignalTopic:
         return self._unsettled < _MOST_UNSETTLED
 
     def _complain(self, problem: HeadraceError) -> None:
-        """Once, while it is the same; then wait."""
+        """Warns of a problem, once while it stays the same, and waits for the next round."""
         with self._changed:
             if self._complaint != problem.message:
                 log.warning("no signals come from Kafka until this is mended: %s", problem)

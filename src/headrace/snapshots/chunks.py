@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from headrace.signals.stored import checked_number, checked_text, number, reading, text
+
 _LEAST_ROWS = 1000
 _UNDIVIDED_BYTES = 2 << 20
 """A table up to this size that fits a chunk is one chunk."""
@@ -56,12 +58,19 @@ class Chunk:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Chunk:
-        """The reverse of `to_json`."""
-        values = dict(data)
-        values["kind"] = Cut(values["kind"])
-        for name in ("lower", "upper"):
-            values[name] = bound_from_json(values[name])
-        return Chunk(**values)
+        """The reverse of `to_json`. Raises HeadraceError("offset.broken")."""
+        with reading(data):
+            return Chunk(
+                number(data, "table"),
+                number(data, "ordinal"),
+                Cut(data["kind"]),
+                number(data, "leaf"),
+                bound_from_json(data["lower"]),
+                bound_from_json(data["upper"]),
+                text(data, "first"),
+                text(data, "last"),
+                number(data, "rows"),
+            )
 
 
 def bound_to_json(bound: Bound | None) -> Any:
@@ -70,8 +79,12 @@ def bound_to_json(bound: Bound | None) -> Any:
 
 
 def bound_from_json(data: Any) -> Bound | None:
-    """The reverse of `bound_to_json`."""
-    return tuple(data) if isinstance(data, list) else data
+    """The reverse of `bound_to_json`. Raises ValueError."""
+    if data is None:
+        return None
+    if isinstance(data, list):
+        return tuple(checked_text(value, "bound") for value in data)
+    return checked_number(data, "bound")
 
 
 def rows_per_chunk(rows: int, table_bytes: int, chunk_bytes: int, slices: int) -> int:
@@ -91,8 +104,8 @@ def grouped(items: Sequence[_Item], rows: Sequence[int], slices: int) -> list[li
     weights = np.cumsum([max(1, count) for count in rows])
     share = weights[-1] / max(1, min(slices, len(items)))
     groups: list[list[_Item]] = [[]]
-    for number, (item, weight) in enumerate(zip(items, weights, strict=True), 1):
+    for place, (item, weight) in enumerate(zip(items, weights, strict=True), 1):
         groups[-1].append(item)
-        if weight >= share * len(groups) and len(groups) < slices and number < len(items):
+        if weight >= share * len(groups) and len(groups) < slices and place < len(items):
             groups.append([])
     return [group for group in groups if group]

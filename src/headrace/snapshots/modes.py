@@ -29,6 +29,16 @@ class SnapshotRule:
     streams: bool
     repairs: bool
 
+    @property
+    def ever_reads(self) -> bool:
+        """Whether there are circumstances in which rows are read."""
+        return self.at_first or self.repairs
+
+    def reads(self, epoch: int) -> bool:
+        """Whether rows are read where an epoch begins: behind the first one a position was lost, or
+        a snapshot."""
+        return self.at_first or (self.repairs and epoch > 1)
+
     @staticmethod
     def of(config: SnapshotModeProperties) -> SnapshotRule:
         """The rule of a configuration. Raises KeyError for a mode that is not here."""

@@ -10,10 +10,11 @@ from typing import Any
 
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
+from headrace.signals.stored import reading
 from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
 from headrace.snapshots.notifications import announcements
 from headrace.snapshots.source import SnapshotSource
-from headrace.snapshots.tables import Leaf, SnapshotTable
+from headrace.snapshots.tables import Leaf, SnapshotTable, TableId
 from headrace.snapshots.walker import Walker
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class SnapshotPlanner:
     ) -> None:
         self._source, self._options, self._notifier = source, options, notifier
         self._renewed = False
-        self._rows: dict[int, int] = {}
+        self._rows: dict[TableId, int] = {}
 
     def lock(self) -> None:
         """Lock the tables that will be read, before the snapshot is taken."""
@@ -60,11 +61,13 @@ class SnapshotPlanner:
         self, conditions: Mapping[str, str | None], transaction: int | None, ordinal: int
     ) -> SnapshotProgress:
         """As `begin`, for the tables that signals ask for (by name, with their filters) while the
-        stream waits. `transaction` is the one that asked, `ordinal` the first chunk's."""
+        stream waits. `ordinal` is the first chunk's. Where rows of a snapshot show a transaction,
+        it is the one that asked (`transaction`, when it is known)."""
         begun = self._begun(conditions)
+        shown = begun.transaction
         return replace(
             begun,
-            transaction=begun.transaction if transaction is None else transaction,
+            transaction=shown if shown is None or transaction is None else transaction,
             after={"leaf": 0, "lower": None, "ordinal": ordinal},
             blocking=True,
         )
@@ -186,4 +189,9 @@ class SnapshotPlanner:
 
 
 def _tables_of(progress: SnapshotProgress) -> list[SnapshotTable]:
-    return [SnapshotTable.from_json(table) for table in progress.tables]
+    tables = [SnapshotTable.from_json(table) for table in progress.tables]
+    with reading(progress.chunks):
+        last = max((chunk["table"] for chunk in progress.chunks), default=-1)
+        if last >= len(tables):
+            raise ValueError(f"there is no table {last}")
+    return tables

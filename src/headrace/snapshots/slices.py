@@ -45,7 +45,8 @@ class ChunkQuery:
 
 
 class SnapshotRows(Protocol):
-    """A connection that sees the snapshot. Methods raise HeadraceError."""
+    """A connection that sees the snapshot, and derives from this class where nobody counts rows.
+    Methods raise HeadraceError."""
 
     def blocks(self, query: ChunkQuery, /) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Blocks of rows in the order of the chunk: images, and offsets (one more than rows) of
@@ -69,9 +70,11 @@ class SnapshotReader(Protocol):
 @dataclass(frozen=True)
 class SnapshotPlace:
     """Where the records of a snapshot stand: at a `position` of the log, and what `source` shows of
-    it. `taken_us` is in microseconds since 1970. `blocking`: the stream waits for it."""
+    it (`shown`: as their place, in 64 bits). `taken_us` is in microseconds since 1970. `blocking`:
+    the stream waits for it."""
 
     position: int
+    shown: int
     last_commit: int | None
     taken_us: int
     transaction: int | None
@@ -89,7 +92,7 @@ class SnapshotPlace:
         entry["commit_us"] = self.taken_us
         entry["commit_ms"] = self.taken_us // 1000
         entry["commit_ns"] = self.taken_us * 1000
-        entry["last_commit"] = NULL if self.last_commit is None else self.last_commit
+        entry["last_commit"] = NULL if self.last_commit is None else low_half(self.last_commit)
         entry["position"] = low_half(self.position)
         entry["xmin"] = NULL
         return entry
@@ -154,7 +157,7 @@ class ChunkSlice:
         rows["new"] = offsets[:-1]
         rows["size"] = offsets[1:] - offsets[:-1]
         put_place(rows, self.place.position)
-        rows["place"] = low_half(self.place.position)
+        rows["place"] = self.place.shown
         rows["kind"], rows["ordinal"] = self.place.kind, chunk.ordinal
         rows["part"] = np.arange(part, part + len(rows))
         rows["operation"] = ord("r")
@@ -179,7 +182,7 @@ class ChunkSlice:
                 data["total_rows_scanned"] = str(scanned)
             insert = Insert(
                 (position, int(self.place.kind), query.chunk.ordinal, part + number),
-                position,
+                self.place.shown,
                 None,
                 notification["timestamp"] * 1000,
                 notification={**notification, "additional_data": data},

@@ -8,6 +8,7 @@ from typing import Generic
 
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.slices import Plan, Slice
+from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, P
 from headrace.offsets.ordinals import ordinals_used
 from headrace.offsets.snapshot_progress import SnapshotProgress
@@ -35,13 +36,13 @@ class Snapshot(Generic[P, H]):
     ) -> None:
         self._source, self._plan = source, _limited(plan, config)
         self._settings = replace(settings, counted=False)
-        self._streams = SnapshotRule.of(config).streams
+        self._mode, self._rule = config.snapshot_mode, SnapshotRule.of(config)
         self._notifier = Notifier(config)
         options = SnapshotOptions(
             config.headrace_snapshot_chunk_bytes,
             self._plan.slices,
             str(config.snapshot_resume) == "restart",
-            self._streams,
+            self._rule.streams,
         )
         self._planner = SnapshotPlanner(source, options, self._notifier)
 
@@ -56,7 +57,7 @@ class Snapshot(Generic[P, H]):
             self._source.adopt(held)
         else:
             self._source.lock()
-            if self._streams:
+            if self._rule.streams:
                 # What the log streams from `start` on can be older than these rows.
                 self._source.hold(None)
                 start = replace(start, consistent=self._source.position())
@@ -87,8 +88,9 @@ class Snapshot(Generic[P, H]):
 
     def poll(self, after: Offset[P]) -> Offset[P]:
         """The end of the next range of chunks; behind the last one, the position without snapshot,
-        which says that all of it was read. Raises AttemptOver."""
+        which says that all of it was read. Raises as `resumed`."""
         assert after.snapshot is not None
+        self._require_mode(after.snapshot)
         progress = self._planner.next_range(after.snapshot)
         if self._source.continued_at is not None:
             after = replace(after, consistent=self._source.continued_at)
@@ -98,13 +100,28 @@ class Snapshot(Generic[P, H]):
         return replace(after, snapshot=progress, slices=slices, order=self._plan.order)
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Where to go on after the snapshot was lost. Raises AttemptOver."""
+        """Where to go on after the snapshot was lost. Raises AttemptOver, and
+        HeadraceError("….snapshot_unfinished") where snapshot.mode takes none."""
+        self._require_mode(progress)
         return self._planner.resumed(progress)
 
+    def _require_mode(self, progress: SnapshotProgress) -> None:
+        if not progress.blocking and not self._rule.ever_reads:
+            raise HeadraceError(
+                f"{self._settings.source.connector}.snapshot_unfinished",
+                "The checkpoint is in the middle of a snapshot, which snapshot.mode="
+                f"{self._mode} does not take",
+                "Set snapshot.mode=initial until the snapshot is done, or start with a new "
+                "checkpoint.",
+            )
+
     def slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
-        """Slices of the chunks that `end` carries, in order."""
+        """Slices of the chunks that `end` carries, in order. Raises
+        HeadraceError("….snapshot_unfinished") as `resumed`: after a restart a range is planned
+        again before anything else is asked."""
         progress = end.snapshot
         assert progress is not None
+        self._require_mode(progress)
         if not progress.chunks:
             return []
         self._planner.ensure_held(start.snapshot or progress)
@@ -119,6 +136,7 @@ class Snapshot(Generic[P, H]):
                 queries.append(query)
         place = SnapshotPlace(
             end.position.committed,
+            self._source.shown(end.position),
             self._source.last_commit(end.position),
             progress.taken_us,
             progress.transaction,

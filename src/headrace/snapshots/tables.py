@@ -6,18 +6,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from headrace.signals.stored import (
+    LARGEST_COUNT,
+    checked_number,
+    checked_text,
+    listed,
+    reading,
+)
 from headrace.snapshots.chunks import Cut
+
+TableId = Any
+"""What tells a table, or a partition, from all others of its database: a number, or a text where
+tables have none. Offsets hold it as JSON does."""
 
 
 class Leaf(NamedTuple):
     """A partition with rows, or a table that has no partitions: its identity in the database, how
     many pages it has, and how many rows by the statistics (0 or less: nobody counted them)."""
 
-    id: int
+    id: TableId
     schema: str
     name: str
     pages: int
     rows: int
+
+    @property
+    def path(self) -> tuple[str, str]:
+        """Schema and name."""
+        return self.schema, self.name
 
 
 @dataclass(frozen=True)
@@ -26,13 +42,18 @@ class SnapshotTable:
     out when that one is empty). `condition` is of the signal that asked for it; it is checked when
     it is used."""
 
-    id: int
+    id: TableId
     schema: str
     table: str
     kind: Cut
     leaves: tuple[Leaf, ...]
     opens: bool
     condition: str | None = None
+
+    @staticmethod
+    def of(leaf: Leaf, kind: Cut, *, opens: bool, condition: str | None = None) -> SnapshotTable:
+        """A table without partitions."""
+        return SnapshotTable(leaf.id, leaf.schema, leaf.name, kind, (leaf,), opens, condition)
 
     @property
     def name(self) -> str:
@@ -52,10 +73,33 @@ class SnapshotTable:
 
     @staticmethod
     def from_json(data: list[Any]) -> SnapshotTable:
-        """The reverse of `to_json`."""
-        identity, schema, table, kind, leaves, *rest = data
-        parts = tuple(Leaf(*leaf) for leaf in leaves)
-        return SnapshotTable(identity, schema, table, Cut(kind), parts, *rest)
+        """The reverse of `to_json`. Raises HeadraceError("offset.broken")."""
+        with reading(data):
+            identity, schema, table, kind, leaves, opens, *condition = data
+            return SnapshotTable(
+                _identity(identity),
+                checked_text(schema, "schema"),
+                checked_text(table, "table"),
+                Cut(kind),
+                listed(leaves, "leaves", _leaf),
+                bool(opens),
+                *(checked_text(one, "condition") for one in condition),
+            )
+
+
+def _leaf(data: object) -> Leaf:
+    identity, schema, name, pages, rows = listed(data, "leaves", lambda member: member)
+    return Leaf(
+        _identity(identity),
+        checked_text(schema, "schema"),
+        checked_text(name, "name"),
+        checked_number(pages, "pages"),
+        checked_number(rows, "rows", least=-LARGEST_COUNT),
+    )
+
+
+def _identity(value: object) -> TableId:
+    return value if isinstance(value, str) else checked_number(value, "id")
 
 
 @dataclass(frozen=True)

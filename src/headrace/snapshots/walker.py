@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from headrace.signals.stored import number, reading
 from headrace.snapshots.chunks import (
     Bound,
     Chunk,
@@ -33,9 +34,12 @@ class Walker:
         self._source, self._tables, self._rows_per_chunk = source, tables, rows_per_chunk
         self.table = table
         place = place or {"leaf": 0, "lower": None, "ordinal": 0}
-        self._leaf: int = place["leaf"]
-        self._lower: Bound | None = bound_from_json(place["lower"])
-        self._ordinal: int = place["ordinal"]
+        with reading(place):
+            self._leaf = number(place, "leaf")
+            self._lower: Bound | None = bound_from_json(place["lower"])
+            self._ordinal = number(place, "ordinal")
+            if not self.finished and self._leaf >= len(tables[table].leaves):
+                raise ValueError(f"there is no leaf {self._leaf}")
         self.row_bytes = 100
         """Bytes of a row of the last chunk, by the pages of its table."""
         self.chunk_rows = 1

@@ -52,10 +52,10 @@ def force_log_to_disk(folder: Path) -> None:
 def _offset(folder: Path, number: int) -> dict[str, Any] | None:
     try:
         version, _, offset, *others = (folder / "offsets" / str(number)).read_text().splitlines()
-        found = json.loads(offset)
+        members = json.loads(offset)
     except (OSError, ValueError):
         return None
-    return found if version == "v1" and not others and isinstance(found, dict) else None
+    return members if version == "v1" and not others and isinstance(members, dict) else None
 
 
 def refuse_torn(folder: Path) -> None:

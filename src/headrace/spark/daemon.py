@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import traceback
 from importlib import import_module
 
 
@@ -20,12 +21,13 @@ def preload() -> None:
     import headrace.spark.parts_source
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401
-    from headrace.connectors.registry import definitions, has_driver
+    from headrace.connectors.registry import definitions, has_driver, left_out
     from headrace.spark.kernels import load_kernels
 
     for definition in filter(has_driver, definitions()):
         for module in definition.worker_modules:
-            import_module(module)
+            with left_out(f"The module {module}", definition):
+                import_module(module)
     load_kernels()
     # Collecting would touch, and so copy, every page that the workers share.
     gc.collect()
@@ -35,7 +37,23 @@ def preload() -> None:
 if len(sys.argv) > 1 and sys.argv[1] == "pyspark.worker":
     preload()
 
-from pyspark.daemon import manager  # noqa: E402
+from pyspark import daemon  # noqa: E402
+
+
+class _Traceback:
+    """`traceback`, as Spark's daemon uses it for what ends a worker: a task that was stopped has
+    closed its socket, and nobody needs to hear of it. Spark tells by itself of a task that fails.
+    """
+
+    format_exc = staticmethod(traceback.format_exc)
+
+    @staticmethod
+    def print_exc() -> None:
+        if not isinstance(sys.exception(), BrokenPipeError | ConnectionResetError):
+            traceback.print_exc()
+
+
+vars(daemon)["traceback"] = _Traceback
 
 if __name__ == "__main__":
-    manager()
+    daemon.manager()

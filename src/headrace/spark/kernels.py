@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 
@@ -11,28 +13,37 @@ import numba
 from llvmlite import binding
 
 import headrace.connect.kernels.memory  # noqa: F401 - names the folder of compiled kernels
-from headrace.connectors.registry import definitions, has_driver
+from headrace.connect.kernels.loading import load
+from headrace.connectors.registry import definitions, has_driver, left_out
 
 KERNELS: Mapping[str, Sequence[str]] = {
+    "headrace.connect.evaluation.gathering": ("_gather", "_copy_bytes", "_copy_fixed"),
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
     "headrace.streaming.changes.key_hashes": ("_hash_rows",),
-    "headrace.converters.kernel": ("emit", "emit_one"),
+    "headrace.converters.kernel": ("emit", "emit_headers"),
+    "headrace.converters.json.kernel": ("run_json",),
     "headrace.converters.patches": ("_insert",),
+    "headrace.converters.plain.kernel": ("run_plain",),
+    "headrace.documents.scalars": ("put_decimal128",),
+    "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
     "headrace.relational.row_lookup": ("_mark_lacking",),
     "headrace.sinks.file.lines": ("_write_lines",),
     "headrace.sinks.file.merge": ("_gather",),
     "headrace.spool.extract": ("_gather", "_gather_transactions"),
     "headrace.streaming.changes.row_kernel": ("open_transaction",),
+    "headrace.streaming.changes.transaction_kernel": ("add_end",),
 }
 """Those that connectors share, by module; a connector's own are in its definition. All arguments
 are int64; what these kernels call is compiled into them."""
 
 
-def all_kernels() -> dict[str, Sequence[str]]:
+def all_kernels() -> dict[str, tuple[str, ...]]:
     """Those that connectors share, and those of the connectors whose driver is installed."""
-    kernels = dict(KERNELS)
+    kernels = {module: tuple(names) for module, names in KERNELS.items()}
     for definition in filter(has_driver, definitions()):
-        kernels |= definition.kernels
+        for module, names in definition.kernels.items():
+            listed = kernels.get(module, ())
+            kernels[module] = (*listed, *(name for name in names if name not in listed))
     return kernels
 
 
@@ -54,11 +65,24 @@ def kernels_are_compiled() -> bool:
 
 
 def load_kernels() -> None:
-    """Load every kernel, and compile those that are not compiled yet."""
+    """Load the kernels of the modules that this process has, or compile all when that was not done
+    yet. One of another package that cannot be is a warning: its connector need not be the one in
+    use."""
+    is_compiled = kernels_are_compiled()
+    owners = {
+        (module, name): definition
+        for definition in reversed(definitions())
+        for module, names in definition.kernels.items()
+        for name in names
+    }
     for module, names in all_kernels().items():
+        # Loaded kernels take memory: tens of megabytes for one that reads a log.
+        if is_compiled and module not in sys.modules:
+            continue
         for name in names:
-            kernel = getattr(import_module(module), name)
-            kernel.compile((numba.int64,) * kernel.py_func.__code__.co_argcount)
+            owner = None if name in KERNELS.get(module, ()) else owners.get((module, name))
+            with nullcontext() if owner is None else left_out(f"The kernel {module}.{name}", owner):
+                load(getattr(import_module(module), name))
     stamp = _stamp()
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.touch()

@@ -48,12 +48,12 @@ def _reported(progress: Mapping[str, Any]) -> Iterator[Metrics]:
                 latest = json.loads(latest)
             except ValueError:
                 continue
-        found = latest.get("metrics") if isinstance(latest, dict) else None
-        if isinstance(found, dict):
+        figures = latest.get("metrics") if isinstance(latest, dict) else None
+        if isinstance(figures, dict):
             yield Metrics(
-                found["snapshot"],
-                found["streaming"],
-                found.get("database"),
-                found.get("oldest_unacknowledged_ms"),
-                found.get("incremental"),
+                figures["snapshot"],
+                figures["streaming"],
+                figures.get("database"),
+                figures.get("oldest_unacknowledged_ms"),
+                figures.get("incremental"),
             )

@@ -89,9 +89,9 @@ class PartsReader(HeadraceReader):
 
         slices = session(self.config).slices(start, end)
         sizes = [part.log_bytes for part in slices]
-        known = [size for size in sizes if size is not None]
+        known_sizes = [size for size in sizes if size is not None]
         limit = self.config.headrace_range_direct_max_bytes
-        of_tasks = len(known) < len(sizes) or sum(known) > limit or limit == 0
+        of_tasks = len(known_sizes) < len(sizes) or sum(known_sizes) > limit or limit == 0
         batch = planned_batch(self._checkpoint, end)
         self._output.await_parts(batch, of_tasks=of_tasks)
         if of_tasks:

@@ -18,16 +18,21 @@ if TYPE_CHECKING:
 
     from headrace.offsets.offset import OffsetObject
 
-COLUMNS = (
-    "topic string not null, partition int, key string, value string, "
-    "headers array<struct<key: string, value: binary>>, sequence string not null"
-)
+
+def columns(config: ConnectorConfig) -> str:
+    """The columns of a stream: its converters make keys and values texts or bytes."""
+    key, value = ("string" if config.is_text(role) else "binary" for role in ("key", "value"))
+    return (
+        f"topic string not null, partition int, key {key}, value {value}, "
+        "headers array<struct<key: string, value: binary>>, sequence string not null"
+    )
 
 
 class HeadraceDataSource(DataSource):
     """`spark.readStream.format("headrace").options(**headrace.options({...})).load()`.
 
-    The columns are the same for every connector and table; see README. Raises HeadraceError when
+    The columns are the same for every connector and table, keys and values texts or bytes as the
+    converters make them; see README. Raises HeadraceError when
     the options are wrong, before anything is opened.
     """
 
@@ -36,7 +41,7 @@ class HeadraceDataSource(DataSource):
         return "headrace"
 
     def schema(self) -> str:
-        return COLUMNS
+        return columns(parse_options(dict(self.options)))
 
     def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
         return HeadraceReader(parse_options(dict(self.options)))

@@ -142,8 +142,8 @@ def stop() -> None:
     """Close the session, if there is one."""
     global _session
     if _session is not None:
-        found, _session = _session, None
-        found.close()
+        ended, _session = _session, None
+        ended.close()
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> None:

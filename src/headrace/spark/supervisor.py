@@ -20,6 +20,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ _UNKNOWN_RETRIES = 3
 _LOST_PROCESS_WAIT_S = 1.0
 _PROCESSING = "Processing new data"
 # What a killed worker, source process or sink process leaves in the query's exception.
+_SECOND_QUERY = "CONCURRENT_STREAM_LOG_UPDATE"  # a condition of Spark
 _LOST_PROCESS = re.compile(
     r"Python worker exited unexpectedly|Python worker .*crashed|EOFException|Connection reset"
     r"|Broken pipe|SocketException|ClosedChannelException|AsynchronousCloseException"
@@ -175,12 +177,14 @@ class Supervisor:
         """
         summary = Summary()
         began = time.monotonic()
+        limit = self._limits.seconds
+        end = Deadline(math.inf if limit is None else limit)
         with self._signals(), self._listening():
             while not self._stopping.is_set():
                 failure: HeadraceError | None = None
                 try:
                     query = self._start()
-                    reason = self._watch_query(query, began)
+                    reason = self._watch_query(query, end)
                     if reason is not None:
                         summary.reason = reason
                         self._stop_query(query)
@@ -195,17 +199,17 @@ class Supervisor:
                 if self._stopping.is_set():
                     summary.reason = Reason.SIGNAL
                     return summary
-                self._wait_before_retry(failure, began)
+                self._wait_before_retry(failure, end)
                 if self._stopping.is_set():
                     summary.reason = Reason.SIGNAL
                     return summary
-                if self._left(began) <= 0:
+                if end.is_over:
                     summary.reason = Reason.SECONDS
                     return summary
                 summary.restarts += 1
         return summary
 
-    def _watch_query(self, query: StreamingQuery, began: float) -> Reason | None:
+    def _watch_query(self, query: StreamingQuery, end: Deadline) -> Reason | None:
         """Returns why to stop; None never: a failed query raises."""
         self._watch.last_active = time.monotonic()
         self._watch.said_idle = False
@@ -217,15 +221,10 @@ class Supervisor:
             if watched.awaitTermination(_WATCH_S):  # raises when the query failed
                 return Reason.FINISHED
             now = time.monotonic()
-            if self._left(began) <= 0:
+            if end.is_over:
                 return Reason.SECONDS
             if self._limits.idle_exit is not None and self._is_idle(query, now):
                 return Reason.IDLE
-
-    def _left(self, began: float) -> float:
-        """Seconds until the run is to end."""
-        seconds = self._limits.seconds
-        return math.inf if seconds is None else began + seconds - time.monotonic()
 
     def _is_idle(self, query: StreamingQuery, now: float) -> bool:
         watch = self._watch
@@ -242,9 +241,9 @@ class Supervisor:
 
     def _stop_query(self, query: StreamingQuery) -> None:
         """Stop between micro-batches if one ends soon; in the middle of one is safe too."""
-        deadline = time.monotonic() + _STOP_WITHIN_S
-        while query.isActive and _is_processing(query) and time.monotonic() < deadline:
-            time.sleep(0.005)
+        deadline = Deadline(_STOP_WITHIN_S)
+        while query.isActive and _is_processing(query) and not deadline.is_over:
+            deadline.pause(0.005)
         # The query may fail at this moment: the next start replays the micro-batch.
         with contextlib.suppress(StreamingQueryException):
             try:
@@ -253,7 +252,7 @@ class Supervisor:
                 # spark.sql.streaming.stopTimeout passed: the session's end ends the query too.
                 _log.warning("the query did not stop in time: %s", _essence(str(error)))
 
-    def _wait_before_retry(self, failure: HeadraceError, began: float) -> None:
+    def _wait_before_retry(self, failure: HeadraceError, end: Deadline) -> None:
         """Returns when it is time to start again; raises `failure` when it is not to be."""
         watch, limits = self._watch, self._limits
         watch.failures += 1
@@ -273,7 +272,7 @@ class Supervisor:
             self._on_restart(failure, wait)
         else:
             _log.warning("%s; next attempt in %.1f s", failure, wait)
-        self._stopping.wait(max(0.0, min(wait, self._left(began))))
+        self._stopping.wait(max(0.0, min(wait, end.remaining())))
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
@@ -330,17 +329,24 @@ def find_failure(text: str) -> HeadraceError:
     """The error behind a query's exception text.
 
     One of ours as it was raised, else ("spark.process_lost") for a process that died (retriable),
-    else ("spark.query_failed") with the last line that says something.
+    ("spark.other_run") where Spark's log shows a second query on the same checkpoint, else
+    ("spark.query_failed") with the last line that says something.
     """
-    found = HeadraceError.find_in(text)
-    if found is not None:
-        return found
+    printed = HeadraceError.find_in(text)
+    if printed is not None:
+        return printed
     if _LOST_PROCESS.search(text):
         return HeadraceError(
             "spark.process_lost",
             "A process of the running query ended unexpectedly",
             "It is started again; if this repeats, look for the kernel's out-of-memory killer.",
             retriable=True,
+        )
+    if _SECOND_QUERY in text:
+        return HeadraceError(
+            "spark.other_run",
+            "Another query goes on with the same checkpoint: Spark's log has a micro-batch of it",
+            "Stop one of them, or give it a checkpoint of its own.",
         )
     return HeadraceError(
         "spark.query_failed",

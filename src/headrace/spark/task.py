@@ -3,58 +3,62 @@
 from __future__ import annotations
 
 import gc
-import logging
 from collections.abc import Iterator
 
 import pyarrow as pa
 
+from headrace.config.failures import left_out
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.slices import Slice
-from headrace.converters.json.values import JsonOptions
-from headrace.converters.rows import JsonConverter
-from headrace.errors import HeadraceError
+from headrace.converters.configured import json_options, slice_converter
+from headrace.converters.rows import SliceConverter
+from headrace.transforms.chain import Chain
+from headrace.transforms.failures import FailurePolicy
+from headrace.transforms.reading import chain_of
 
-log = logging.getLogger(__name__)
-
-_converters: dict[tuple[object, ...], JsonConverter] = {}
-
-
-def _warned(topic: str, error: HeadraceError) -> None:
-    log.warning("A record of %s is left out: %s", topic, error)
+_ROLES = ("key", "value", "header")
+_converters: dict[tuple[object, ...], SliceConverter] = {}
+_chains: dict[tuple[object, ...], tuple[Chain, FailurePolicy]] = {}
 
 
-def _skipped(topic: str, error: HeadraceError) -> None:
-    log.debug("A record of %s is left out: %s", topic, error)
-
-
-_FAILED = {"fail": None, "warn": _warned, "skip": _skipped, "ignore": _skipped}
-"""event.processing.failure.handling.mode"""
-
-
-def _options(config: ConnectorConfig, role: str) -> JsonOptions:
-    return JsonOptions(
-        replace_null_with_default=getattr(config, f"{role}_converter_replace_null_with_default"),
-        decimal_numeric=str(getattr(config, f"{role}_converter_decimal_format")) == "NUMERIC",
-        schemas_enable=getattr(config, f"{role}_converter_schemas_enable"),
-    )
-
-
-def converter(config: ConnectorConfig) -> JsonConverter:
+def converter(config: ConnectorConfig) -> SliceConverter:
     """The converter of this process: it keeps compiled programs and output buffers."""
-    mode = str(config.event_processing_failure_handling_mode)
-    key, value, header = (_options(config, role) for role in ("key", "value", "header"))
-    options = (key, value, header, mode)
-    if options not in _converters:
+    identity = (
+        str(config.event_processing_failure_handling_mode),
+        (config.errors_tolerance, config.errors_log_enable),
+        *(config.converter(role) for role in _ROLES),
+        *(json_options(config, role) for role in _ROLES),
+        *(tuple(config.converter_options(role).items()) for role in _ROLES),
+    )
+    if identity not in _converters:
         if not _converters:
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
-        _converters[options] = JsonConverter(key, value, header, failed=_FAILED[mode])
-    return _converters[options]
+        _converters[identity] = slice_converter(config, failed=left_out(config))
+    return _converters[identity]
+
+
+def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
+    """The transforms of this process, and what becomes of records that they cannot take: they keep
+    the shapes that they made."""
+    policy = FailurePolicy.of(config)
+    properties = (
+        policy,
+        config.headrace_compatibility,
+        config.transforms,
+        config.transforms_options,
+        config.predicates,
+        config.predicates_options,
+    )
+    if properties not in _chains:
+        _chains[properties] = (chain_of(config), policy)
+    return _chains[properties]
 
 
 def read_slice(part: Slice, config: ConnectorConfig) -> Iterator[pa.RecordBatch]:
     """The slice's batches, in total order."""
     convert = converter(config).convert
+    transforms, failures = chain(config)
     for records in part.read():
-        yield from convert(records, part.sequences)
+        yield from convert(failures.run(transforms, records), part.sequences)

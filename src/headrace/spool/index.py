@@ -78,10 +78,6 @@ class SegmentIndex:
         larger[: self.count_words] = self.counts[: self.count_words]
         self.counts = larger
 
-    def orders_now(self) -> np.ndarray:
-        """The orders of the valid rows."""
-        return self.orders[: self.row_count]
-
     def rows_now(self) -> np.ndarray:
         """The valid rows."""
         return self.rows[: self.row_count]

@@ -212,9 +212,9 @@ class TransactionCounts:
     def _number(self, name: str) -> int:
         if name in self._left_out:
             return -1
-        found = self._names.get(name)
-        if found is not None:
-            return found
+        number = self._names.get(name)
+        if number is not None:
+            return number
         number = self._names[name] = len(self._names)
         if number == len(self._collections):
             larger = np.zeros((2 * number, _COLLECTION_WORDS), np.int64)

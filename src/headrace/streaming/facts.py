@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from headrace.connect.encoding import Encoding
+from headrace.connect.images import Buffer, is_whole
 from headrace.connect.records import Cell, Constant, Header, Image, Node, Shape, Struct
 from headrace.connect.schema import Schema
 from headrace.connect.sized_cache import SizedCache
@@ -98,6 +99,10 @@ class Facts(Protocol):
         """Whether its records are changes of single rows, as the log tells them."""
         ...
 
+    def is_whole(self, image: Buffer, /) -> bool:
+        """Whether the image of a new row holds all that the row has."""
+        ...
+
     @property
     def wants_lookup(self) -> bool:
         """Whether cells of its new rows are read from the database again."""
@@ -169,6 +174,10 @@ class TopicFacts(ABC):
     wants_lookup = False
     nbytes = 40_000
     """As much as a table without columns."""
+
+    def is_whole(self, image: Buffer, /) -> bool:
+        """See Facts."""
+        return is_whole(image)
 
     def as_incremental(self) -> Facts:
         """Chunks have no such records."""

@@ -27,10 +27,12 @@ class PieceRows:
 
     @property
     def rows(self) -> np.ndarray:
+        """Their rows of the piece's index (`ROW`)."""
         return self.piece.index.rows[self.first : self.last]
 
     @property
     def orders(self) -> np.ndarray:
+        """Their places in their transactions (`ORDER`), one per row."""
         return self.piece.index.orders[self.first : self.last]
 
     @property
@@ -122,9 +124,9 @@ class Cutter:
             order, spans = by_hash(rows["hash"], end.slices)
         slices = []
         for first, last in spans:
-            mine = slice(first, last) if order is None else order[first:last]
-            part = rows[mine]
-            counted = None if orders is None else orders[mine]
+            places = slice(first, last) if order is None else order[first:last]
+            part = rows[places]
+            counted = None if orders is None else orders[places]
             data = pack_inline(part, range_rows.transactions, counted)
             slices.append(self._slice(data, (0, last - first), part, range_rows, end, settings))
         return slices

@@ -62,8 +62,8 @@ def _delivered(rows: np.ndarray, position: Position) -> np.ndarray:
     done |= outside & are_before(rows, committed + 1)
     if transaction is not None:
         done |= are_before(rows, transaction)
-        there = are_before(rows, transaction + 1)
-        done |= there & (outside | (rows["ordinal"] <= position.messages))
+        of_transaction = are_before(rows, transaction + 1)
+        done |= of_transaction & (outside | (rows["ordinal"] <= position.messages))
     return np.asarray(done)
 
 
@@ -74,13 +74,6 @@ class RangeEnd(Generic[P]):
     position: P
     bytes: int
     rows: int
-
-
-def find_end(
-    pieces: Sequence[Piece], after: P, limit: Limit, *, cut_open: bool
-) -> RangeEnd[P] | None:
-    """`Backlog.end` of a backlog that is asked once."""
-    return Backlog(after, limit).end(pieces, cut_open=cut_open)
 
 
 @dataclass
@@ -123,18 +116,24 @@ class Backlog(Generic[P]):
             return RangeEnd(end, self._bytes_until(count), count)
         if self._count and (more or cut_open):
             count, row = self._cut(upto)
-            end = self.after.inside(row)
-            return RangeEnd(end, self._bytes_until(count), count)
+            inside = self.after.inside(row)
+            if inside is not None:
+                return RangeEnd(inside, self._bytes_until(count), count)
+            self._grow(pieces, beyond_limit=self._next_boundary() is None)
+            boundary = self._next_boundary()
+            if boundary is not None:
+                count, end = boundary
+                return RangeEnd(end, self._bytes_until(count), count)
         return None
 
-    def _grow(self, pieces: Sequence[Piece]) -> None:
+    def _grow(self, pieces: Sequence[Piece], *, beyond_limit: bool = False) -> None:
         """Look at the rows that are new, unless the limit is reached without them."""
         # Pieces without rows may have been dropped meanwhile: nothing keeps their memory.
         places = {id(piece): place for place, piece in enumerate(pieces)}
         self._parts = [part for part in self._parts if id(part.piece) in places]
         seen = places[id(self._parts[-1].piece)] if self._parts else 0
         for piece in itertools.islice(pieces, seen, None):
-            if self._is_full():
+            if self.is_full and not beyond_limit:
                 return
             rows = piece.index.rows_now()
             if not self._parts or self._parts[-1].piece is not piece:
@@ -151,7 +150,9 @@ class Backlog(Generic[P]):
                 part.count += len(new)
                 self._count += len(new)
 
-    def _is_full(self) -> bool:
+    @property
+    def is_full(self) -> bool:
+        """Whether there is more than the limit lets into one range."""
         limit = self.limit
         return self._total > limit.max_bytes or 0 < limit.max_rows < self._count
 
@@ -195,6 +196,17 @@ class Backlog(Generic[P]):
             if position.committed <= self.after.committed or count < 0:
                 return None
             return count, position
+        return None
+
+    def _next_boundary(self) -> tuple[int, P] | None:
+        """The first commit that is not delivered."""
+        after = self.after
+        for part in self._parts:
+            ends = part.piece.index.ends_now()
+            first = bisect_right(ends, after.committed, key=lambda end: after.behind(end).committed)
+            if first < len(ends):
+                end = ends[first]
+                return part.before + int(end["rows"]) - part.first, after.behind(end)
         return None
 
     def _cut(self, upto: int) -> tuple[int, np.void]:

@@ -5,11 +5,13 @@ Places in the log are numbers, see headrace.offsets.position.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from headrace.errors import HeadraceError
 from headrace.offsets.position import Position
 from headrace.spool.spool import Piece
 
@@ -54,8 +56,11 @@ class LogReader(Protocol):
     The receiver's thread calls it, and nobody else but where it says so. Bytes are what the reader
     needs to make rows of: frames of a socket, documents of a cursor, images of the rows of a query.
     A database whose log has no commits buffers what is open, and indexes a transaction when it
-    ends. Methods raise HeadraceError; a retriable one means that another reader may go on from the
-    position that was delivered.
+    ends. Methods raise HeadraceError, or what `translate` makes one of; a retriable one means that
+    another reader may go on from the position that was delivered.
+
+    A reader derives from this class and leaves out what its database does not need, or from
+    `segment_reader.SegmentReader`, which does whatever concerns segments and indexes.
     """
 
     @property
@@ -77,12 +82,12 @@ class LogReader(Protocol):
 
     def open(self) -> None:
         """Connect, and ask for the log. Called once, before anything but `received`."""
-        ...
+        return
 
     def answer(self) -> float:
         """Send the database what it asked for or what is due: a sign of life, the place that was
         acknowledged. Returns the seconds until it must be called again."""
-        ...
+        return math.inf
 
     def unit_bytes(self, piece: Piece | None) -> int:
         """Size of what is read next and must be in one segment (the frame or document behind
@@ -93,7 +98,7 @@ class LogReader(Protocol):
     def transaction_image(self) -> tuple[int, int]:
         """Virtual address and bytes of the image of the transaction that is open; (0, 0): it has
         none, or no transaction is open."""
-        ...
+        return 0, 0
 
     def begin_segment(self, image: int, size: int) -> None:
         """From now on another segment is written. At its beginning stands a copy of the open
@@ -110,15 +115,20 @@ class LogReader(Protocol):
         lacking (the catalogue has not answered after `seconds`), and it is to be called again."""
         ...
 
-    def acknowledge(self, place: int) -> None:
+    def acknowledge(self, place: int) -> None:  # noqa: ARG002
         """Everything up to `place` may be forgotten: the database hears of it with an answer. Any
-        thread."""
-        ...
+        thread. A database that forgets by itself need not hear of it."""
+        return
 
     def ask_position(self) -> None:
-        """Have the database asked where its log ends. Any thread."""
-        ...
+        """Have the database asked where its log ends, where reading does not tell. Any thread."""
+        return
+
+    def translate(self, error: Exception) -> HeadraceError | None:  # noqa: ARG002
+        """What a method of this reader raised that is an error of the driver, in our words; None:
+        it is not the driver's. Readers whose methods raise HeadraceError alone leave it out."""
+        return None
 
     def close(self) -> None:
         """Disconnect; never raises."""
-        ...
+        return

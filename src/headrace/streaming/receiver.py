@@ -79,7 +79,7 @@ class Receiver:
         except HeadraceError as error:
             self.error = error
         except Exception as error:  # noqa: BLE001 - the thread must not end without a word
-            self.error = HeadraceError(
+            self.error = self._reader.translate(error) or HeadraceError(
                 "stream.receiver_failed",
                 f"Receiving the log failed: {type(error).__name__}: {error}",
                 "Report this; the stream can be restarted from its checkpoint.",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
-from headrace.debezium.naming.topics import topic_hash
 from headrace.streaming.changes import row_kernel
 from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.streaming.changes.unchanged import compared_columns
-from headrace.streaming.facts import EventSettings, Facts
+from headrace.streaming.facts import BorderFacts, EventSettings, Facts
 
 _FIRST_VERSIONS = 64
 
@@ -22,9 +23,14 @@ class RelationVersions:
     address anew with every call. One thread adds; others may read `facts` and `collections`.
     """
 
-    def __init__(self, rendering: KeyRendering, compared: EventSettings | None = None) -> None:
+    def __init__(
+        self,
+        rendering: KeyRendering,
+        compared: EventSettings | None = None,
+        first: Iterable[Facts] = (),
+    ) -> None:
         """`rendering` is that of keys. `compared`: updates without change are dropped, by what
-        events under these settings show."""
+        events under these settings show. `first`: versions that the log does not tell of."""
         self.facts: list[Facts] = []
         self.collections: list[str] = []
         self.table = np.zeros((_FIRST_VERSIONS, row_kernel.RELATION_WORDS), np.int64)
@@ -33,6 +39,8 @@ class RelationVersions:
         self._compared = compared
         self._special: dict[Facts, int] = {}
         self._kept: list[object] = []  # `table` holds their addresses
+        for facts in first:
+            self.append(facts)
 
     def append(self, facts: Facts, *, captured: bool = True) -> int:
         """The number of a new version; rows of one that is not `captured` are left out."""
@@ -52,7 +60,7 @@ class RelationVersions:
         self.table[index] = (
             int(captured),
             len(facts.cell_names),
-            topic_hash(facts.topic),
+            self._rendering.topic_hash(facts.topic),
             0 if keys is None else address_of(keys.table),
             0 if keys is None else len(keys),
             address_of(compared),
@@ -68,6 +76,10 @@ class RelationVersions:
         if facts not in self._special:
             self._special[facts] = self.append(facts)
         return self._special[facts]
+
+    def borders(self, topic: str) -> tuple[int, int]:
+        """The versions that the records at the beginning and the end of transactions use."""
+        return self.version_of(BorderFacts(topic, True)), self.version_of(BorderFacts(topic, False))
 
     def is_captured(self, index: int) -> bool:
         """Whether rows of this version make records."""

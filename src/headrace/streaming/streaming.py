@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol
 import numpy as np
 
 from headrace.config.properties.execution import ExecutionConfig
+from headrace.connect.deadline import Deadline
 from headrace.connect.slices import Plan, Slice
 from headrace.offsets.offset import Offset, P
 from headrace.spool.segment import SEGMENT_BYTES, Segment
@@ -32,6 +33,12 @@ NARROW_ROW_BYTES = 64
 the index of narrower ones would be larger than they are."""
 INLINE_SLICE_BYTES = 8 << 20
 """Most bytes that a slice may carry to another host."""
+GATHER_ROWS = 1000
+GATHER_SECONDS = 0.3
+"""A range of so many rows waits so long, as long as the log brings more: a micro-batch costs as
+much as thousands of rows."""
+GATHER_PAUSE_SECONDS = 0.03
+"""After so long without more rows, it waits no longer."""
 WINDOW_SECONDS = 0.5
 """How long a range waits for the windows of further chunks."""
 
@@ -114,8 +121,11 @@ class EndMarks(Protocol[P]):
     """What the end of a range decides for its records, because it is no function of the log
     (Invariant 2c)."""
 
-    def shown(self, start: Offset[P], end: Offset[P]) -> Offset[P]:
-        """`end` of the next range, with what its records show."""
+    def shown(
+        self, start: Offset[P], end: Offset[P], memory: Callable[[int], memoryview]
+    ) -> Offset[P]:
+        """`end` of the next range, with what its records show, and what it says of the log beside
+        its place; `memory` is that behind a virtual address of the log."""
         ...
 
     def write(self, transactions: np.ndarray, end: P) -> None:
@@ -181,7 +191,7 @@ class Streaming(Generic[P]):
         it (Invariant: a bounded query never ends before its target).
         """
         end = self._next(after, seconds, target, moves=moves)
-        return end if self._marks is None else self._marks.shown(after, end)
+        return end if self._marks is None else self._marks.shown(after, end, self._memory_at)
 
     def _next(
         self, after: Offset[P], seconds: float, target: int | None, *, moves: bool
@@ -202,14 +212,14 @@ class Streaming(Generic[P]):
         size, rows = self._taken
         limit = self._limit
         # A window that is open will be closed by the log in a moment: more chunks in one range.
-        deadline = time.monotonic() + WINDOW_SECONDS
+        deadline = Deadline(WINDOW_SECONDS)
         try:
-            while inserter.awaits and inserter.inserted and time.monotonic() < deadline:
+            while inserter.awaits and inserter.inserted and not deadline.is_over:
                 room = limit.max_bytes - size - inserter.size
                 if room <= 0 or limit.max_rows <= rows:
                     break
                 self._left = Limit(room, limit.max_rows - rows)
-                rest = deadline - time.monotonic()
+                rest = deadline.remaining()
                 further = self._poll(end, rest, target, inserter.towards, waits=False)
                 if further == end and inserter.towards is None:
                     break
@@ -219,6 +229,10 @@ class Streaming(Generic[P]):
         finally:
             self._left = self._limit
         return inserter.end(after, self._cut(end, size + inserter.size))
+
+    def _memory_at(self, address: int) -> memoryview:
+        with self.spool.lock:
+            return memory_at(self.spool.pieces, address)
 
     def _pass(self, start: Offset[P], end: Offset[P]) -> None:
         """Let the inserter see the rows of (start, end]."""
@@ -248,32 +262,51 @@ class Streaming(Generic[P]):
     ) -> Offset[P]:
         """As `poll`. The position also moves `towards` a place without any record. Unless it
         `waits`, a `target` is not waited for any longer than `seconds`."""
-        deadline = time.monotonic() + seconds
-        asked = 0.0
+        deadline = Deadline(seconds)
+        next_question = Deadline(0)
         backlog = Backlog(after.position, self._left)
         while True:
             with self.spool.lock:
                 self._raise_error()
                 end = self._next_end(after, backlog, towards if target is None else target)
                 if end is not None:
+                    if waits:
+                        end = self._gathered(after, backlog, end)
                     self._idle_since = time.monotonic()
                     return end
                 complete = self.receiver.received.complete
-                now = time.monotonic()
-                if towards is not None and complete < towards and now - asked > 0.2:
-                    asked = now
+                if towards is not None and complete < towards and next_question.is_over:
+                    next_question.restart(0.2)
                     self.reader.ask_position()
                 if target is None or not waits:
-                    if now >= deadline:
+                    if deadline.is_over:
                         return self._moved(after) if moves else after
                 elif complete >= target:
                     return after
-                elif now - asked > 0.5:
-                    asked = now
+                elif next_question.is_over:
+                    next_question.restart(0.5)
                     self.reader.ask_position()
                 # The receiver may wait for the room of segments in which nothing is captured.
                 self._drop_delivered()
-                self.spool.lock.wait(min(max(deadline - now, 0.01), 0.5))
+                self.spool.lock.wait(min(max(deadline.remaining(), 0.01), 0.5))
+
+    def _gathered(self, after: Offset[P], backlog: Backlog[P], end: Offset[P]) -> Offset[P]:
+        """The end of a larger range than that to `end` while the log keeps bringing rows."""
+        deadline = Deadline(GATHER_SECONDS)
+        rows = 0
+        while rows < self._taken[1] >= GATHER_ROWS and not deadline.is_over:
+            if backlog.is_full or self.receiver.blocked:
+                break
+            rows = self._taken[1]
+            self.spool.lock.wait(GATHER_PAUSE_SECONDS)
+            self._raise_error()
+            taken = self._taken
+            further = self._next_end(after, backlog, None)
+            if further is None:
+                self._taken = taken
+                break
+            end = further
+        return end
 
     def _next_end(
         self, after: Offset[P], backlog: Backlog[P], target: int | None
@@ -297,9 +330,10 @@ class Streaming(Generic[P]):
         """`after`, behind which no row is, moved to where the log is; itself when it is there."""
         received, position = self.receiver.received, after.position
         is_open = received.transaction is not None or position.transaction is not None
-        if is_open or received.complete <= position.committed:
+        moved = position.behind(received.end)
+        if is_open or moved.committed <= position.committed:
             return after
-        return self._cut(after.at(position.behind(received.end)), 0)
+        return self._cut(after.at(moved), 0)
 
     def _cut(self, end: Offset[P], size: int) -> Offset[P]:
         """`end` of a range of so many bytes, with its number and kind of slices."""
@@ -396,7 +430,7 @@ class Streaming(Generic[P]):
 
     def _await(self, start: Offset[P], end: Offset[P]) -> None:
         self._delivered = start.position
-        waited = time.monotonic()
+        next_question = Deadline(5)
         while True:
             with self.spool.lock:
                 self._raise_error()
@@ -408,8 +442,8 @@ class Streaming(Generic[P]):
                 self.spool.lock.notify_all()
                 self._drop_delivered()
                 self.spool.lock.wait(0.2)
-            if time.monotonic() - waited > 5:
-                waited = time.monotonic()
+            if next_question.is_over:
+                next_question.restart()
                 self.reader.ask_position()
 
     def acknowledge(self, place: int) -> None:

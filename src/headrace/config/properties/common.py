@@ -21,6 +21,7 @@ from headrace.config.properties.modes import FailureHandlingMode
 from headrace.config.properties.signals import SignalConfig
 from headrace.config.properties.snapshots import SnapshotConfig
 from headrace.config.properties.topics import TopicConfig
+from headrace.config.properties.transforms import FailedRecordsConfig, TransformsConfig
 from headrace.config.properties.worker import WorkerConfig
 from headrace.config.property import REQUIRED, Family, Group, Property, not_needed, refused
 from headrace.debezium.naming.names import NameAdjustmentMode
@@ -33,7 +34,14 @@ _NO_METRICS = not_needed("there are no JMX metrics here")
 
 
 class ConnectorConfig(
-    ExecutionConfig, WorkerConfig, ConverterConfig, TopicConfig, SignalConfig, SnapshotConfig
+    ExecutionConfig,
+    WorkerConfig,
+    ConverterConfig,
+    TransformsConfig,
+    FailedRecordsConfig,
+    TopicConfig,
+    SignalConfig,
+    SnapshotConfig,
 ):
     """What the connectors have in common, whatever their databases."""
 
@@ -161,6 +169,22 @@ class ConnectorConfig(
         "10000",
         Group.RUNTIME,
         "Pause before such a restart.",
+    )
+    internal_log_position_check_enable = Property(
+        "internal.log.position.check.enable",
+        BOOLEAN,
+        "true",
+        Group.REPLICATION,
+        "Whether the stored position is checked at start.",
+        status=refused("the check protects against silent gaps"),
+    )
+    internal_offset_activity_monitor_interval_ms = Property(
+        "internal.offset.activity.monitor.interval.ms",
+        milliseconds(),
+        "600000",
+        Group.REPLICATION,
+        "Interval of a warning about offsets that do not move.",
+        status=not_needed("positions move on idle tables"),
     )
     max_batch_size = Property(
         "max.batch.size",

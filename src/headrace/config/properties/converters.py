@@ -1,17 +1,32 @@
-"""How records become bytes: converters, transforms and predicates."""
+"""How records become bytes: converters."""
 
 from __future__ import annotations
 
-from headrace.config.configuration import Configuration
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, TEXT, choice, integer
-from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName, DecimalFormat
-from headrace.config.property import Family, Group, Property, not_needed, planned
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
-_LATER_CONVERTERS = tuple(name for name in ConverterName if name != "json")
+from headrace.config.configuration import Configuration
+from headrace.config.finding import PropertyFinding
+from headrace.config.kinds import BOOLEAN, TEXT, choice, integer
+from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName, DecimalFormat
+from headrace.config.property import Group, PassThrough, Property, not_needed
+
+_ROLES = ("key", "value", "header")
+_REFUSED = {
+    ConverterName.PROTOBUF: "Use avro or json.",
+    ConverterName.VARIANT: "Use json, and parse_json of Spark.",
+    ConverterName.ROW: "Use json, and from_json of Spark.",
+}
 
 
 class ConverterConfig(Configuration):
-    """Kafka Connect's converters and single message transforms."""
+    """Kafka Connect's converters."""
+
+    cloud_event_identity: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("name", "name"),
+        ("ts", "ts_ms"),
+    )
+    """Of what a connector makes the id of a CloudEvent: labels and fields of `source`."""
 
     key_converter = Property(
         "key.converter",
@@ -19,7 +34,6 @@ class ConverterConfig(Configuration):
         "json",
         Group.CONVERTERS,
         "Renders keys: a converter class of Kafka Connect or a short name.",
-        planned=_LATER_CONVERTERS,
     )
     key_converter_schemas_enable = Property(
         "key.converter.schemas.enable",
@@ -56,7 +70,6 @@ class ConverterConfig(Configuration):
         "json",
         Group.CONVERTERS,
         "Renders values: a converter class of Kafka Connect or a short name.",
-        planned=_LATER_CONVERTERS,
     )
     value_converter_schemas_enable = Property(
         "value.converter.schemas.enable",
@@ -93,7 +106,6 @@ class ConverterConfig(Configuration):
         "json",
         Group.CONVERTERS,
         "Renders header values: a converter class of Kafka Connect or a short name.",
-        planned=_LATER_CONVERTERS,
     )
     header_converter_schemas_enable = Property(
         "header.converter.schemas.enable",
@@ -124,46 +136,79 @@ class ConverterConfig(Configuration):
         "Size of the converter's schema cache.",
         status=not_needed("schemas are rendered once"),
     )
-    converter_options = Family(
-        "CONVERTER.converter.*",
+    key_converter_options = PassThrough(
+        "key.converter.*",
         TEXT,
         Group.CONVERTERS,
-        "Settings of converters that are not there.",
-        pattern=r"(?:key|value|header)\.converter\.(.+)",
-        status=not_needed("the JSON converter has no such setting"),
+        "Settings of another converter than json, by their names in Kafka Connect.",
         case_matters=False,
     )
-    transforms = Property(
-        "transforms",
-        COMMA_LIST,
-        None,
-        Group.CONVERTERS,
-        "Aliases of single message transforms, in order.",
-        status=planned("this version has no transforms"),
-    )
-    transforms_options = Family(
-        "transforms.ALIAS.*",
+    value_converter_options = PassThrough(
+        "value.converter.*",
         TEXT,
         Group.CONVERTERS,
-        "Settings of a transform.",
-        status=planned("this version has no transforms"),
-        pattern=r"transforms\.([^.]+)\.(.+)",
-        alias_of=("transforms",),
+        "The same for values.",
+        case_matters=False,
     )
-    predicates = Property(
-        "predicates",
-        COMMA_LIST,
-        None,
-        Group.CONVERTERS,
-        "Aliases of the predicates that transforms name.",
-        status=planned("this version has no transforms"),
-    )
-    predicates_options = Family(
-        "predicates.ALIAS.*",
+    header_converter_options = PassThrough(
+        "header.converter.*",
         TEXT,
         Group.CONVERTERS,
-        "Settings of a predicate.",
-        status=planned("this version has no transforms"),
-        pattern=r"predicates\.([^.]+)\.(.+)",
-        alias_of=("predicates",),
+        "The same for headers.",
+        case_matters=False,
     )
+
+    def converter(self, role: str) -> ConverterName:
+        """The converter of a role: key, value or header."""
+        name: ConverterName = getattr(self, f"{role}_converter")
+        return name
+
+    def converter_options(self, role: str) -> Mapping[str, str]:
+        """A role's options that are not declared here, names in small letters."""
+        options: Mapping[str, str] = getattr(self, f"{role}_converter_options")
+        return {name.lower(): text for name, text in options.items()}
+
+    def is_text(self, role: str) -> bool:
+        """Whether the role's converter makes texts; otherwise bytes."""
+        name = self.converter(role)
+        if name is ConverterName.CLOUDEVENTS:
+            return self.converter_options(role).get("serializer.type", "json").lower() == "json"
+        return name in (ConverterName.JSON, ConverterName.STRING, ConverterName.SIMPLE)
+
+    def check(self) -> Iterator[PropertyFinding]:
+        yield from super().check()
+        for role in _ROLES:
+            name, converter = f"{role}.converter", self.converter(role)
+            if converter in _REFUSED:
+                yield PropertyFinding(
+                    "config.not_supported",
+                    name,
+                    f"{name} = {converter.value} is not supported",
+                    _REFUSED[converter],
+                )
+            elif role != "value" and converter is ConverterName.CLOUDEVENTS:
+                yield PropertyFinding(
+                    "config.not_supported",
+                    name,
+                    f"{name} = {converter.value} is for values only",
+                    "Use json, avro or string.",
+                )
+            elif self._needs_registry(role) and not self._registry_url(role):
+                yield PropertyFinding(
+                    "config.missing",
+                    f"{name}.schema.registry.url",
+                    f"{name} = {converter.value} needs {name}.schema.registry.url",
+                    f"Set {name}.schema.registry.url, for example to http://registry:8081.",
+                )
+
+    def _needs_registry(self, role: str) -> bool:
+        if self.converter(role) is ConverterName.CLOUDEVENTS:
+            options = self.converter_options(role)
+            kinds = [options.get(name, "json").lower() for name in
+                     ("serializer.type", "data.serializer.type")]  # fmt: skip
+            return "avro" in kinds
+        return self.converter(role) is ConverterName.AVRO
+
+    def _registry_url(self, role: str) -> str | None:
+        options = self.converter_options(role)
+        return options.get("schema.registry.url") or options.get("avro.schema.registry.url")

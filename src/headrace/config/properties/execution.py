@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from headrace.config.configuration import Configuration
 from headrace.config.kinds import PATH, TEXT, TRIGGER, choice, duration, integer, one_of, size
+from headrace.config.properties.compatibility import CompatibilityConfig
 from headrace.config.properties.modes import SliceOrder, SliceTransport, UnknownProperties
 from headrace.config.property import Group, PassThrough, Property
 
 
-class ExecutionConfig(Configuration):
+class ExecutionConfig(CompatibilityConfig):
     """How headrace runs a connector in Spark."""
 
     headrace_range_max_bytes = Property(
@@ -87,19 +87,13 @@ class ExecutionConfig(Configuration):
         "it started), or the least interval between micro-batches.",
         aliases={"once": "availableNow"},
     )
-    headrace_compatibility = Property(
-        "headrace.compatibility",
-        one_of("none", "debezium-3.6"),
-        "none",
-        Group.HEADRACE,
-        "Whose quirks to reproduce where headrace would render better.",
-    )
     headrace_unknown_properties = Property(
         "headrace.unknown.properties",
         choice(UnknownProperties),
         "warn",
         Group.HEADRACE,
-        "What to do about a property that nobody declared.",
+        "What to do about a property that nobody declared. Left out: one that is all but the name "
+        "of another is an error, any other one a warning.",
     )
     event_format_version = Property(
         "event.format.version",

@@ -6,12 +6,16 @@ from enum import StrEnum
 
 
 class DecimalHandlingMode(StrEnum):
+    """`decimal.handling.mode`: how events show decimal numbers."""
+
     PRECISE = "precise"
     DOUBLE = "double"
     STRING = "string"
 
 
 class TimePrecisionMode(StrEnum):
+    """`time.precision.mode`: the logical types of times, dates and timestamps."""
+
     ADAPTIVE = "adaptive"
     ADAPTIVE_TIME_MICROSECONDS = "adaptive_time_microseconds"
     CONNECT = "connect"
@@ -22,6 +26,8 @@ class TimePrecisionMode(StrEnum):
 
 
 class BinaryHandlingMode(StrEnum):
+    """`binary.handling.mode`: how events show bytes."""
+
     BYTES = "bytes"
     BASE64 = "base64"
     BASE64_URL_SAFE = "base64-url-safe"
@@ -29,6 +35,9 @@ class BinaryHandlingMode(StrEnum):
 
 
 class FailureHandlingMode(StrEnum):
+    """`event.processing.failure.handling.mode` and its like: what an event that cannot be made does
+    to the stream."""
+
     FAIL = "fail"
     WARN = "warn"
     SKIP = "skip"
@@ -36,6 +45,8 @@ class FailureHandlingMode(StrEnum):
 
 
 class ConverterName(StrEnum):
+    """Short names of converters, see CONVERTER_CLASSES."""
+
     JSON = "json"
     AVRO = "avro"
     CLOUDEVENTS = "cloudevents"
@@ -57,29 +68,38 @@ CONVERTER_CLASSES = {
     "simplestring": "string",
     "org.apache.kafka.connect.converters.bytearrayconverter": "bytes",
     "io.debezium.converters.bytearrayconverter": "bytes",
-    "jsonbytearray": "bytes",
+    "io.debezium.converters.binarydataconverter": "bytes",
+    "jsonbytearray": "json",
     "org.apache.kafka.connect.storage.simpleheaderconverter": "simple",
 }
 """Class names and Debezium Server's format names of converters, lower-case."""
 
 
 class DecimalFormat(StrEnum):
+    """`….converter.decimal.format`: how JSON shows a decimal."""
+
     BASE64 = "BASE64"
     NUMERIC = "NUMERIC"
 
 
 class SliceOrder(StrEnum):
+    """`headrace.slice.order`: what keeps a range's records together in slices."""
+
     KEY = "key"
     POSITION = "position"
 
 
 class SliceTransport(StrEnum):
+    """`headrace.slice.transport`: how the bytes of a slice come to its task."""
+
     AUTO = "auto"
     MEMORY = "memory"
     INLINE = "inline"
 
 
 class SnapshotMode(StrEnum):
+    """`snapshot.mode`: when existing rows are read."""
+
     INITIAL = "initial"
     INITIAL_ONLY = "initial_only"
     NO_DATA = "no_data"
@@ -90,10 +110,14 @@ class SnapshotMode(StrEnum):
 
 
 class SnapshotResume(StrEnum):
+    """`headrace.snapshot.resume`: where a snapshot goes on after a restart."""
+
     CHUNKS = "chunks"
     RESTART = "restart"
 
 
 class UnknownProperties(StrEnum):
+    """`headrace.unknown.properties`: what becomes of a property that nobody declares."""
+
     FAIL = "fail"
     WARN = "warn"

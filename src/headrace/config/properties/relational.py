@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from headrace.config.finding import Finding
+from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import (
     BOOLEAN,
     COMMA_LIST,
+    JAVA_CLASS,
     KEY_COLUMNS,
     REGEX_LIST,
+    SECRET,
     TEXT,
     choice,
+    integer,
+    matching,
     milliseconds,
     one_of,
 )
@@ -22,8 +26,17 @@ from headrace.config.properties.modes import (
     DecimalHandlingMode,
     TimePrecisionMode,
 )
-from headrace.config.property import Family, Group, Property, not_needed
+from headrace.config.property import (
+    REQUIRED,
+    Family,
+    Group,
+    PassThrough,
+    Property,
+    not_needed,
+    refused,
+)
 
+_JAVA = refused("Java classes cannot be loaded here")
 _AS_READ = not_needed("a chunk has the columns that its table has when it is read")
 
 
@@ -84,6 +97,14 @@ class RelationalConfig(ConnectorConfig):
         "Expressions for `schema.table.column` that are left out of values.",
         formerly=("column.blacklist",),
     )
+    table_ignore_builtin = Property(
+        "table.ignore.builtin",
+        BOOLEAN,
+        "true",
+        Group.CAPTURED,
+        "Leaves out the database's own tables.",
+        status=refused("the database's own tables are never captured"),
+    )
     message_key_columns = Property(
         "message.key.columns",
         KEY_COLUMNS,
@@ -96,7 +117,7 @@ class RelationalConfig(ConnectorConfig):
         BOOLEAN,
         "false",
         Group.CAPTURED,
-        "Drops updates of which no captured column changed.",
+        "Drops updates of which no captured column changed, where the log holds the whole old row.",
     )
     include_schema_comments = Property(
         "include.schema.comments",
@@ -125,6 +146,13 @@ class RelationalConfig(ConnectorConfig):
         "bytes",
         Group.VALUES,
         "Representation of binary columns.",
+    )
+    interval_handling_mode = Property(
+        "interval.handling.mode",
+        one_of("numeric", "string"),
+        "numeric",
+        Group.VALUES,
+        "Representation of interval columns.",
     )
     unavailable_value_placeholder = Property(
         "unavailable.value.placeholder",
@@ -186,12 +214,72 @@ class RelationalConfig(ConnectorConfig):
         "SQL to run with each heartbeat. A table of it that is missing is an error; other failures "
         "are warnings.",
     )
+    database_hostname = Property(
+        "database.hostname",
+        matching(r"[A-Za-z0-9._:/-]+", "a host name, an address, or the folder of a Unix socket"),
+        REQUIRED,
+        Group.CONNECTION,
+        "Host of the server.",
+        formerly=("database.host", "hostname"),
+    )
+    database_port = Property(
+        "database.port", integer(1, 65535), REQUIRED, Group.CONNECTION, "TCP port of the server."
+    )
+    database_user = Property(
+        "database.user",
+        TEXT,
+        REQUIRED,
+        Group.CONNECTION,
+        "A role that may log in and read the log; `headrace check` says what it lacks.",
+        formerly=("database.username",),
+    )
+    database_password = Property(
+        "database.password",
+        SECRET,
+        None,
+        Group.CONNECTION,
+        "The role's password; a reference such as ${env:NAME} keeps it out of files.",
+    )
+    database_dbname = Property(
+        "database.dbname",
+        TEXT,
+        REQUIRED,
+        Group.CONNECTION,
+        "The database; one per connector.",
+        formerly=("database.name", "database.names", "database.database"),
+    )
+    driver = PassThrough(
+        "driver.*", TEXT, Group.CONNECTION, "Connection parameters of the driver, by its names."
+    )
+    database_options = PassThrough(
+        "database.*",
+        TEXT,
+        Group.CONNECTION,
+        "Settings of the Java driver.",
+        status=not_needed("it configures the Java driver; driver.* is for the one that is used"),
+    )
+    database_connection_factory_class = Property(
+        "database.connection.factory.class",
+        JAVA_CLASS,
+        None,
+        Group.CONNECTION,
+        "Opens connections.",
+        status=_JAVA,
+    )
     database_query_timeout_ms = Property(
         "database.query.timeout.ms",
         milliseconds(),
         "600000",
         Group.CONNECTION,
         "Limit for catalogue queries; 0 is none. Reading rows has no limit.",
+    )
+    snapshot_locking_mode = Property(
+        "snapshot.locking.mode",
+        one_of("none", "shared", "custom"),
+        "shared",
+        Group.SNAPSHOT,
+        "Locks on tables during the snapshot: `shared` holds off changes of their structure.",
+        planned=("custom",),
     )
     snapshot_lock_timeout_ms = Property(
         "snapshot.lock.timeout.ms",
@@ -231,21 +319,14 @@ class RelationalConfig(ConnectorConfig):
         "Schema changes during an incremental snapshot.",
         status=_AS_READ,
     )
-    read_only = Property(
-        "read.only",
-        BOOLEAN,
-        "false",
-        Group.REPLICATION,
-        "Incremental snapshots without writing to the database.",
-    )
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
         if self.unavailable_value_placeholder.startswith("hex:"):
             try:
                 bytes.fromhex(self.unavailable_value_placeholder.removeprefix("hex:"))
             except ValueError:
-                yield Finding(
+                yield PropertyFinding(
                     "config.impossible_value",
                     "unavailable.value.placeholder",
                     "unavailable.value.placeholder starts with hex: but is not hexadecimal",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.config.configuration import Configuration
-from headrace.config.finding import Finding
+from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import COMMA_LIST, PATH, TEXT, integer, milliseconds
 from headrace.config.property import Group, PassThrough, Property
 
@@ -116,23 +116,23 @@ class SignalConfig(Configuration):
         given = self.signal_consumer.get("bootstrap.servers")
         return given or self.signal_kafka_bootstrap_servers
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
         yield from self._check_channels()
 
-    def _check_channels(self) -> Iterator[Finding]:
+    def _check_channels(self) -> Iterator[PropertyFinding]:
         yield from _unknown("signal.enabled.channels", self.signal_enabled_channels, _SIGNALS)
         if "kafka" in self.signal_enabled_channels and not self.signal_brokers():
-            yield Finding(
+            yield PropertyFinding(
                 "config.missing",
                 "signal.kafka.bootstrap.servers",
                 "signal.enabled.channels has kafka, but signal.kafka.bootstrap.servers is missing",
                 "Set signal.kafka.bootstrap.servers to the brokers, host:port.",
             )
-        told = self.notification_enabled_channels
-        yield from _unknown("notification.enabled.channels", told, _NOTIFICATIONS)
-        if "sink" in told and not self.notification_sink_topic_name:
-            yield Finding(
+        channels = self.notification_enabled_channels
+        yield from _unknown("notification.enabled.channels", channels, _NOTIFICATIONS)
+        if "sink" in channels and not self.notification_sink_topic_name:
+            yield PropertyFinding(
                 "config.missing",
                 "notification.sink.topic.name",
                 "notification.enabled.channels has sink, but notification.sink.topic.name is "
@@ -145,12 +145,14 @@ _SIGNALS = ("source", "kafka", "file")
 _NOTIFICATIONS = ("sink", "log")
 
 
-def _unknown(name: str, given: tuple[str, ...], known: tuple[str, ...]) -> Iterator[Finding]:
-    wrong = [channel for channel in given if channel not in known]
+def _unknown(
+    name: str, given: tuple[str, ...], supported: tuple[str, ...]
+) -> Iterator[PropertyFinding]:
+    wrong = [channel for channel in given if channel not in supported]
     if wrong:
-        yield Finding(
+        yield PropertyFinding(
             "config.not_supported",
             name,
             f"{name}: {', '.join(wrong)} is not there in this version",
-            f"The channels are: {', '.join(known)}.",
+            f"The channels are: {', '.join(supported)}.",
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from headrace.config.configuration import Configuration
 from headrace.config.filters import NameFilter
-from headrace.config.finding import Finding
+from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import (
     BOOLEAN,
     REGEX_LIST,
@@ -164,6 +164,14 @@ class SnapshotConfig(Configuration):
         "One thread per table.",
         status=_SPARK_READS,
     )
+    snapshot_query_mode = Property(
+        "snapshot.query.mode",
+        one_of("select_all", "custom"),
+        "select_all",
+        Group.SNAPSHOT,
+        "How rows are queried.",
+        planned=("custom",),
+    )
     incremental_snapshot_chunk_size = Property(
         "incremental.snapshot.chunk.size",
         integer(1),
@@ -179,20 +187,28 @@ class SnapshotConfig(Configuration):
         "What is written to the signal table.",
     )
 
+    read_only = Property(
+        "read.only",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Incremental snapshots without writing to the database.",
+    )
+
     def snapshot_filter(self) -> NameFilter:
         """Accepts `schema.table`, for tables that `table_filter` has accepted."""
         return NameFilter(self.snapshot_include_collection_list)
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
         yield from self._check_mode()
 
-    def _check_mode(self) -> Iterator[Finding]:
+    def _check_mode(self) -> Iterator[PropertyFinding]:
         prefix = "snapshot.mode.configuration.based"
         reads = self.snapshot_mode_configuration_based_snapshot_data
         streams = self.snapshot_mode_configuration_based_start_stream
         if str(self.snapshot_mode) == "configuration_based" and not reads and not streams:
-            yield Finding(
+            yield PropertyFinding(
                 "config.nothing_to_do",
                 "snapshot.mode",
                 "snapshot.mode=configuration_based reads neither rows nor changes",

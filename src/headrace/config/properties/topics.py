@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from headrace.config.configuration import Configuration
-from headrace.config.finding import Finding
+from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import BOOLEAN, JAVA_CLASS, REGEX, TEXT, choice, integer, milliseconds
 from headrace.config.property import Group, Property, not_needed, refused
 from headrace.config.regex import compile_java_regex
@@ -124,18 +124,18 @@ class TopicConfig(Configuration):
         status=_JAVA,
     )
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
         yield from self._check_topics()
 
-    def _check_topics(self) -> Iterator[Finding]:
+    def _check_topics(self) -> Iterator[PropertyFinding]:
         pairs = [
             ("topic.key.field.regex", self.topic_key_field_regex, self.topic_key_field_replacement)
         ]
         if self.topic_naming_strategy.is_regex:
             pairs.append(("topic.regex", self.topic_regex, self.topic_replacement))
             if self.topic_regex is None:
-                yield Finding(
+                yield PropertyFinding(
                     "config.missing",
                     "topic.regex",
                     f"topic.naming.strategy={self.topic_naming_strategy} needs topic.regex",
@@ -146,7 +146,7 @@ class TopicConfig(Configuration):
             if regex is None:
                 continue
             if replacement is None:
-                yield Finding(
+                yield PropertyFinding(
                     "config.missing", other, f"{name} needs {other}", f"Set {other} as well."
                 )
                 continue
@@ -155,7 +155,7 @@ class TopicConfig(Configuration):
                 if (found[1] and int(found[1]) > groups.groups) or (
                     found[2] and found[2] not in groups.groupindex
                 ):
-                    yield Finding(
+                    yield PropertyFinding(
                         "config.impossible_value",
                         other,
                         f"{other} names the group {found[0]}, which {name} does not have",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import BOOLEAN, TEXT, integer, one_of
-from headrace.config.property import Family, Group, Property, not_needed, refused
+from headrace.config.property import Family, Group, Property, not_needed
 
 _SPARK_OFFSETS = not_needed("Spark's checkpoint keeps the offsets")
 _WORKER = not_needed("it configures a Kafka Connect worker")
@@ -50,22 +50,6 @@ class WorkerConfig(Configuration):
         Group.CONNECT,
         "What a worker does when a referenced secret changes.",
         status=_WORKER,
-    )
-    errors_tolerance = Property(
-        "errors.tolerance",
-        one_of("none", "all"),
-        "none",
-        Group.CONNECT,
-        "Whether records that fail in a converter or transform are dropped.",
-        status=refused("a value is exact or an error"),
-    )
-    errors_log = Family(
-        "errors.log.*",
-        TEXT,
-        Group.CONNECT,
-        "Logging of tolerated errors.",
-        status=_WORKER,
-        case_matters=False,
     )
     errors_retry = Family(
         "errors.retry.*",

@@ -10,7 +10,6 @@ bytes at a time.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import config, njit
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from headrace.connect.private_folders import private_folder
+from headrace.connect.cache_folders import kernel_folder
 
 PADDING = 64
 
@@ -46,21 +45,17 @@ def _kernel_sources(package: Path) -> list[Path]:
     return sorted(sources)
 
 
-def _cache_folder() -> str:
-    """Where compiled kernels are kept: one folder per content of the sources that make them,
-    because Numba's cache does not notice changes in the modules that a kernel calls."""
+def _sources_digest() -> str:
+    """Stands for the content of the sources that make kernels. Each content has a folder of its
+    own, because Numba's cache does not notice changes in the modules that a kernel calls."""
     package = Path(__file__).resolve().parents[2]
     state = hashlib.sha256()
     for source in _kernel_sources(package):
         state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())
-    digest = state.hexdigest()[:16]
-    configured = os.environ.get("NUMBA_CACHE_DIR")
-    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    root = Path(configured) if configured else Path(cache) / "headrace" / "kernels"
-    return str(private_folder(root / digest, "headrace-kernels-"))
+    return state.hexdigest()[:16]
 
 
-config.CACHE_DIR = _cache_folder()
+config.CACHE_DIR = str(kernel_folder(_sources_digest()))
 
 # Kernels never run under the GIL, are cached on disk, and divide as C does.
 kernel = njit(cache=True, nogil=True, error_model="numpy")
@@ -150,6 +145,37 @@ def copy16(typing_context, target, source):  # type: ignore[no-untyped-def]
     return types.void(types.int64, types.int64), generate
 
 
+def stack_memory(size: int) -> Any:
+    """A function for kernels: the address of `size` bytes that live until the kernel returns."""
+
+    @intrinsic
+    def allocate(typing_context):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            memory = cgutils.alloca_once(builder, ir.ArrayType(ir.IntType(64), -(-size // 8)))
+            return builder.ptrtoint(memory, ir.IntType(64))
+
+        return types.int64(), generate
+
+    return allocate
+
+
+def caller_of(count: int) -> Any:
+    """A function for kernels: calls the kernel at an address with `count` arguments, all int64. It
+    is compiled by itself, not into its caller: see `headrace.connect.kernels.loading`."""
+    integer = ir.IntType(64)
+    kind = ir.FunctionType(integer, [integer] * count)
+
+    @intrinsic
+    def call(typing_context, address, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            function = builder.inttoptr(values[0], kind.as_pointer())
+            return builder.call(function, cgutils.unpack_tuple(builder, values[1], count))
+
+        return types.int64(types.int64, types.UniTuple(types.int64, count)), generate  # type: ignore[attr-defined]
+
+    return call
+
+
 def _mask(builder: Any, condition: Any) -> Any:
     return builder.zext(builder.bitcast(condition, ir.IntType(16)), ir.IntType(64))
 
@@ -167,6 +193,25 @@ def copy16_json_mask(typing_context, target, source):  # type: ignore[no-untyped
         backslash = builder.icmp_unsigned("==", value, _splat(92))
         beyond = builder.icmp_unsigned(">=", value, _splat(240))
         either = builder.or_(builder.or_(control, quote), builder.or_(backslash, beyond))
+        return _mask(builder, either)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def copy16_plain_mask(typing_context, target, source):  # type: ignore[no-untyped-def]
+    """Copy 16 bytes; bit i of the answer is clear when byte i is a printable ASCII character, and
+    neither a quote nor a backslash."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        value = _load(builder, arguments[1], _BYTES16)
+        _store(builder, value, arguments[0], _BYTES16)
+        # Signed, bytes from 128 on are below the space as well.
+        control = builder.icmp_signed("<", value, _splat(32))
+        delete = builder.icmp_unsigned("==", value, _splat(127))
+        quote = builder.icmp_unsigned("==", value, _splat(34))
+        backslash = builder.icmp_unsigned("==", value, _splat(92))
+        either = builder.or_(builder.or_(control, delete), builder.or_(quote, backslash))
         return _mask(builder, either)
 
     return types.int64(types.int64, types.int64), generate

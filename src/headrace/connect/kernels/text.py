@@ -80,6 +80,16 @@ def _high_half(builder: Any, left: Any, right: Any) -> Any:
 multiply_high = _arithmetic(_high_half, 2)
 
 
+@intrinsic
+def as_double(typing_context, bits):  # noqa: ARG001
+    """The double with these bits."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
 @kernel
 def is_text_of_digits(digits):
     """Whether eight characters, already xored with `DIGIT_ZEROS`, were all digits."""

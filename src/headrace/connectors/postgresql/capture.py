@@ -8,15 +8,9 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions
 from headrace.relational.capture import TableCapture
-from headrace.streaming.changes.key_columns import KeyConverter, KeyRendering
+from headrace.streaming.changes.key_columns import KeyRendering
 
 _SYSTEM_SCHEMAS = ("pg_catalog", "information_schema")
-
-
-def key_rendering(types: PostgresTypeOptions, config: KeyConverter) -> KeyRendering:
-    """How keys are rendered under `types`."""
-    settings = PostgresSettings("", PostgresSource(""), types=types, converting="skip")
-    return KeyRendering.of(settings, config)
 
 
 class Capture(TableCapture):
@@ -28,7 +22,8 @@ class Capture(TableCapture):
             config.message_prefix_include_list, config.message_prefix_exclude_list
         )
         self.types = PostgresTypeOptions.of(config)
-        self.key_rendering = key_rendering(self.types, config)
+        keys = PostgresSettings("", PostgresSource(""), types=self.types, converting="skip")
+        self.key_rendering = KeyRendering.of(keys, config)
 
     def is_system(self, schema: str, table: str) -> bool:
         """PostgreSQL's schemas, those of temporary tables, and PostGIS's table."""

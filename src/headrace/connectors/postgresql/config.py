@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import ClassVar
 
-from headrace.config.finding import Finding
+from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import (
     BOOLEAN,
     JAVA_CLASS,
@@ -16,9 +15,7 @@ from headrace.config.kinds import (
     REGEX_LIST,
     SECRET,
     STATEMENTS,
-    TEXT,
     Kind,
-    choice,
     duration,
     integer,
     matching,
@@ -26,11 +23,9 @@ from headrace.config.kinds import (
     one_of,
 )
 from headrace.config.properties.relational import RelationalConfig
+from headrace.config.properties.without_history import WithoutHistoryConfig
 from headrace.config.property import (
-    REQUIRED,
-    Family,
     Group,
-    PassThrough,
     Property,
     not_needed,
     refused,
@@ -40,23 +35,8 @@ from headrace.connectors.postgresql.replica_identity_rules import (
     parse_identity_rules,
 )
 
-
-class OffsetMismatchStrategy(StrEnum):
-    NO_VALIDATION = "no_validation"
-    TRUST_OFFSET = "trust_offset"
-    TRUST_SLOT = "trust_slot"
-    TRUST_GREATER_LSN = "trust_greater_lsn"
-
-
-class LsnFlushMode(StrEnum):
-    CONNECTOR = "connector"
-    MANUAL = "manual"
-    CONNECTOR_AND_DRIVER = "connector_and_driver"
-
-
 _JAVA = refused("Java classes cannot be loaded here")
 _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
-_NO_HISTORY = not_needed("this connector needs no schema history")
 _OWN_STREAM_PARAMETERS = ("proto_version", "publication_names", "binary", "streaming", "two_phase")
 
 
@@ -65,47 +45,35 @@ _IDENTITIES: Kind[tuple[IdentityRule, ...]] = Kind(
 )
 
 
-class PostgresConfig(RelationalConfig):
+class PostgresConfig(WithoutHistoryConfig, RelationalConfig):
     """Debezium's PostgreSQL connector, version 3.x."""
 
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = (
         *RelationalConfig.exclusive,
         ("message.prefix.include.list", "message.prefix.exclude.list"),
     )
+    cloud_event_identity: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("name", "name"),
+        ("lsn", "lsn"),
+        ("txId", "txId"),
+        ("sequence", "sequence"),
+    )
 
-    database_hostname = Property(
-        "database.hostname",
-        matching(r"[A-Za-z0-9._:/-]+", "a host name, an address, or the folder of a Unix socket"),
-        REQUIRED,
-        Group.CONNECTION,
-        "Host of the server.",
-        formerly=("database.host", "hostname"),
+    database_port = RelationalConfig.database_port.with_default("5432")
+    database_user = RelationalConfig.database_user.with_meaning(
+        "A role with LOGIN and REPLICATION; `headrace check` says what it lacks."
     )
-    database_port = Property(
-        "database.port", integer(1, 65535), "5432", Group.CONNECTION, "TCP port of the server."
-    )
-    database_user = Property(
-        "database.user",
-        TEXT,
-        REQUIRED,
-        Group.CONNECTION,
-        "A role with LOGIN and REPLICATION.",
-        formerly=("database.username",),
-    )
-    database_password = Property(
-        "database.password",
-        SECRET,
+    database_autosave = Property(
+        "database.autosave",
+        one_of("always", "never", "conservative"),
         None,
         Group.CONNECTION,
-        "The role's password; a reference such as ${env:NAME} keeps it out of files.",
+        "Savepoints of the Java driver.",
+        status=not_needed("it configures the Java driver"),
     )
-    database_dbname = Property(
-        "database.dbname",
-        TEXT,
-        REQUIRED,
-        Group.CONNECTION,
-        "The database; one per connector.",
-        formerly=("database.name", "database.names", "database.database"),
+    driver = RelationalConfig.driver.with_meaning("Connection parameters of libpq, by its names.")
+    skip_messages_without_change = RelationalConfig.skip_messages_without_change.with_meaning(
+        "Drops updates of which no captured column changed, under REPLICA IDENTITY FULL."
     )
     database_sslmode = Property(
         "database.sslmode",
@@ -159,32 +127,6 @@ class PostgresConfig(RelationalConfig):
         Group.HEADRACE,
         "How often the state of the replication slot is read, for the metrics and for a warning "
         "before the slot is lost; 0 is never.",
-    )
-    database_autosave = Property(
-        "database.autosave",
-        one_of("always", "never", "conservative"),
-        None,
-        Group.CONNECTION,
-        "Savepoints of the Java driver.",
-        status=not_needed("it configures the Java driver"),
-    )
-    database_connection_factory_class = Property(
-        "database.connection.factory.class",
-        JAVA_CLASS,
-        None,
-        Group.CONNECTION,
-        "Opens connections.",
-        status=_JAVA,
-    )
-    driver = PassThrough(
-        "driver.*", TEXT, Group.CONNECTION, "Connection parameters of libpq, by its names."
-    )
-    database_options = PassThrough(
-        "database.*",
-        TEXT,
-        Group.CONNECTION,
-        "Settings of the Java driver.",
-        status=not_needed("it configures the Java driver; use driver.* for libpq's parameters"),
     )
     plugin_name = Property(
         "plugin.name",
@@ -276,7 +218,7 @@ class PostgresConfig(RelationalConfig):
     )
     offset_mismatch_strategy = Property(
         "offset.mismatch.strategy",
-        choice(OffsetMismatchStrategy),
+        one_of("no_validation", "trust_offset", "trust_slot", "trust_greater_lsn"),
         "no_validation",
         Group.REPLICATION,
         "Whom to believe when offset and slot differ. A slot that is behind is moved to the offset "
@@ -293,7 +235,7 @@ class PostgresConfig(RelationalConfig):
     )
     lsn_flush_mode = Property(
         "lsn.flush.mode",
-        choice(LsnFlushMode),
+        one_of("connector", "manual", "connector_and_driver"),
         "connector",
         Group.REPLICATION,
         "Who tells the server what it may forget. `manual`: nobody; move the slot yourself while "
@@ -336,22 +278,6 @@ class PostgresConfig(RelationalConfig):
         Group.REPLICATION,
         "Interval of reading the slot's xmin for `source.xmin`; 0 is never.",
     )
-    internal_log_position_check_enable = Property(
-        "internal.log.position.check.enable",
-        BOOLEAN,
-        "true",
-        Group.REPLICATION,
-        "Whether the stored position is checked at start.",
-        status=refused("the check protects against silent gaps"),
-    )
-    internal_offset_activity_monitor_interval_ms = Property(
-        "internal.offset.activity.monitor.interval.ms",
-        milliseconds(),
-        "600000",
-        Group.REPLICATION,
-        "Interval of a warning about offsets that do not move.",
-        status=not_needed("positions move on idle tables"),
-    )
     schema_refresh_mode = Property(
         "schema.refresh.mode",
         one_of("columns_diff", "columns_diff_exclude_unchanged_toast"),
@@ -359,21 +285,6 @@ class PostgresConfig(RelationalConfig):
         Group.REPLICATION,
         "When a table's schema is read again.",
         status=not_needed("pgoutput tells of every schema change"),
-    )
-    table_ignore_builtin = Property(
-        "table.ignore.builtin",
-        BOOLEAN,
-        "true",
-        Group.CAPTURED,
-        "Leaves out the server's own tables.",
-        status=refused("system tables are not replicated"),
-    )
-    skip_messages_without_change = Property(
-        "skip.messages.without.change",
-        BOOLEAN,
-        "false",
-        Group.CAPTURED,
-        "Drops updates of which no captured column changed, under REPLICA IDENTITY FULL.",
     )
     message_prefix_include_list = Property(
         "message.prefix.include.list",
@@ -411,13 +322,6 @@ class PostgresConfig(RelationalConfig):
         Group.VALUES,
         "Representation of hstore columns.",
     )
-    interval_handling_mode = Property(
-        "interval.handling.mode",
-        one_of("numeric", "string"),
-        "numeric",
-        Group.VALUES,
-        "Representation of interval columns.",
-    )
     money_fraction_digits = Property(
         "money.fraction.digits",
         integer(0, 1000),
@@ -433,22 +337,7 @@ class PostgresConfig(RelationalConfig):
         "Isolation of a snapshot that is not the one of a new slot. All tables are read as of one "
         "moment in any case, so the last three are the same.",
     )
-    snapshot_locking_mode = Property(
-        "snapshot.locking.mode",
-        one_of("none", "shared", "custom"),
-        "none",
-        Group.SNAPSHOT,
-        "Locks on tables during the snapshot: `shared` holds off changes of their structure.",
-        planned=("custom",),
-    )
-    snapshot_query_mode = Property(
-        "snapshot.query.mode",
-        one_of("select_all", "custom"),
-        "select_all",
-        Group.SNAPSHOT,
-        "How rows are queried.",
-        planned=("custom",),
-    )
+    snapshot_locking_mode = RelationalConfig.snapshot_locking_mode.with_default("none")
     snapshot_fetch_size = Property(
         "snapshot.fetch.size",
         integer(1),
@@ -457,37 +346,25 @@ class PostgresConfig(RelationalConfig):
         "Rows per fetch.",
         status=not_needed("COPY streams the rows"),
     )
-    schema_history_internal = Family(
-        "schema.history.internal*",
-        TEXT,
-        Group.CONNECT,
-        "The schema history of connectors that read DDL.",
-        pattern=r"schema\.history\.internal(.*)",
-        status=_NO_HISTORY,
-        case_matters=False,
-    )
 
     def acknowledges(self) -> bool:
         """Whether the server is told what it may forget."""
         if self.is_set("lsn.flush.mode"):
-            return self.lsn_flush_mode is not LsnFlushMode.MANUAL
+            return self.lsn_flush_mode != "manual"
         return self.flush_lsn_source
 
-    def mismatch_strategy(self) -> OffsetMismatchStrategy:
+    def mismatch_strategy(self) -> str:
         """offset.mismatch.strategy, or its former spelling."""
         former = self.internal_slot_seek_to_known_offset_on_start
         if former and not self.is_set("offset.mismatch.strategy"):
-            return OffsetMismatchStrategy.TRUST_OFFSET
+            return "trust_offset"
         return self.offset_mismatch_strategy
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
-        yield from self._check_stream_parameters()
-
-    def _check_stream_parameters(self) -> Iterator[Finding]:
         for name, _ in self.slot_stream_params:
             if re.fullmatch(r"[a-z_]{1,63}", name) is None or name in _OWN_STREAM_PARAMETERS:
-                yield Finding(
+                yield PropertyFinding(
                     "config.impossible_value",
                     "slot.stream.params",
                     f"slot.stream.params: {name!r} cannot be set",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import psycopg
-from psycopg import sql
 from psycopg.pq.abc import PGconn
 
 from headrace.config.kinds import INT_MAX
@@ -28,6 +28,8 @@ _SETTINGS = {
 }
 QUERY_LIMIT = "database.query.timeout.ms"
 CHECK_LIMIT = "connection.validation.timeout.ms"
+END_LIMIT_MS = 5_000
+"""What a login, and a statement, may take where a query ends or its start is undone."""
 # Since 14 and 17; set after the login because older servers refuse unknown ones.
 _LATER_SETTINGS = ((140000, "idle_session_timeout"), (170000, "transaction_timeout"))
 
@@ -46,20 +48,18 @@ def parameters(config: PostgresConfig, *, replication: bool, application: str) -
         # Who waits for our locks stands before whatever else we read: never wait for ever.
         options["lock_timeout"] = str(config.snapshot_lock_timeout_ms)
     settings = " ".join(f"-c {name}={value}" for name, value in options.items())
-    password = config.database_password
+    password, key_password = config.database_password, config.database_sslpassword
     parameters: dict[str, object] = {
         "host": config.database_hostname,
         "port": config.database_port,
         "user": config.database_user,
-        "password": password.reveal() if password is not None else None,
+        "password": None if password is None else password.reveal(),
         "dbname": config.database_dbname,
         "sslmode": str(config.database_sslmode),
         "sslcert": config.database_sslcert,
         "sslkey": config.database_sslkey,
         "sslrootcert": config.database_sslrootcert,
-        "sslpassword": (
-            config.database_sslpassword.reveal() if config.database_sslpassword else None
-        ),
+        "sslpassword": None if key_password is None else key_password.reveal(),
         # libpq prefers it wherever there is a ticket; the stream is read faster without libpq.
         "gssencmode": "disable",
         "keepalives": 1 if config.database_tcpKeepAlive else 0,
@@ -79,49 +79,76 @@ def connect(
     replication: bool = False,
     application: str = "headrace",
     limit: str | None = None,
-    limited: bool = False,
+    at_most_ms: int | None = None,
     users_sql: bool = False,
 ) -> psycopg.Connection:
-    """An open connection in autocommit mode. The property `limit` (QUERY_LIMIT or CHECK_LIMIT)
-    says how long logging in, and every statement, may take (0: no limit); without it a login may
-    take 30 s. `limited`: database.query.timeout.ms holds for its statements. `users_sql`: it runs
+    """An open connection in autocommit mode. `limit` is the property that says how long a statement
+    may take (0: no limit): QUERY_LIMIT, or CHECK_LIMIT, which holds for logging in, too; without
+    it a login may take 30 s. `at_most_ms` bounds what CHECK_LIMIT allows. `users_sql`: it runs
     statements that users wrote, under the settings of their database; on the others,
     `settings_of_users` does so for a while.
 
     Raises HeadraceError with a code of `translate`.
     """
     arguments = parameters(config, replication=replication, application=application)
-    limit_ms = None
-    if limit is not None:
-        checks = limit == CHECK_LIMIT
-        limit_ms = (
-            config.connection_validation_timeout_ms if checks else config.database_query_timeout_ms
-        )
-    if limit_ms is not None and "connect_timeout" not in config.driver:
-        arguments["connect_timeout"] = -(-limit_ms // 1000)
+    limit_ms = config.database_query_timeout_ms
+    if limit == CHECK_LIMIT:
+        limit_ms = config.connection_validation_timeout_ms
+        if at_most_ms is not None:
+            limit_ms = min(limit_ms or at_most_ms, at_most_ms)
+        if "connect_timeout" not in config.driver:
+            arguments["connect_timeout"] = -(-limit_ms // 1000)
     try:
         connection = psycopg.connect(**arguments, autocommit=True)  # type: ignore[arg-type]
     except psycopg.Error as error:
         raise translate(error, config) from None
     connection.prepare_threshold = None
+    limits = [] if limit is None else [f"SET statement_timeout = {min(limit_ms, INT_MAX)}"]
+    statements = [*limits]
+    if not replication and config.database_initial_statements:
+        statements += [*config.database_initial_statements, *limits]
     try:
         for version, name in _LATER_SETTINGS:
             if connection.info.server_version >= version:
                 connection.execute(f"SET {name} = 0")
-        if limit_ms:
-            connection.execute(f"SET statement_timeout = {min(limit_ms, INT_MAX)}".encode())
-        if not replication:
-            for statement in config.database_initial_statements:
-                connection.execute(statement.encode())
-            if not users_sql:
-                _set_ours(connection)
-        if limited:
-            milliseconds = config.database_query_timeout_ms
-            connection.execute(f"SET statement_timeout = {milliseconds}".encode())
+        for statement in statements:
+            connection.execute(statement.encode())
+        if not replication and not users_sql:
+            _set_ours(connection)
     except psycopg.Error as error:
         connection.close()
         raise translate(error, config, limit=limit or QUERY_LIMIT) from None
     return connection
+
+
+class KeptConnection:
+    """A connection that is opened when it is first needed, and again when it was lost or closed.
+    Parameters are those of `connect`."""
+
+    def __init__(
+        self,
+        config: PostgresConfig,
+        application: str,
+        *,
+        limit: str | None = None,
+        users_sql: bool = False,
+    ) -> None:
+        self._open = partial(
+            connect, config, application=application, limit=limit, users_sql=users_sql
+        )
+        self._connection: psycopg.Connection | None = None
+
+    def get(self) -> psycopg.Connection:
+        """The open connection. Raises as `connect`."""
+        if self._connection is None or self._connection.closed:
+            self._connection = self._open()
+        return self._connection
+
+    def close(self) -> None:
+        """Close it; never raises."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def _set_ours(connection: psycopg.Connection) -> None:
@@ -147,13 +174,6 @@ def settings_of_users(connection: psycopg.Connection) -> Iterator[None]:
     yield
     before = [f"pg_catalog.set_config('{name}', %s, true)" for name in _OURS]
     connection.execute(f"SELECT {', '.join(before)}".encode(), row[: len(before)])
-
-
-def find_operators_in(connection: psycopg.Connection, schemas: Iterable[str]) -> None:
-    """Operators on types of these schemas (extensions' types) are found from now on, behind
-    PostgreSQL's own; those of other schemas no more."""
-    names = [sql.Identifier(name) for name in ("pg_catalog", *sorted(set(schemas)), "pg_temp")]
-    connection.execute(sql.SQL("SET search_path = {}").format(sql.SQL(", ").join(names)))
 
 
 _BY_STATE = {
@@ -250,6 +270,15 @@ def translate(
         "Check the server's log.",
         retriable=isinstance(error, psycopg.OperationalError),
     )
+
+
+@contextmanager
+def translated(config: PostgresConfig, doing: str = "", limit: str = QUERY_LIMIT) -> Iterator[None]:
+    """Errors of the driver are raised as `translate` words them."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translate(error, config, doing, limit) from None
 
 
 def is_plain(connection: PGconn) -> bool:

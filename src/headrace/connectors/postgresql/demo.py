@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from headrace.testing import shop
+from headrace.errors import HeadraceError
+from headrace.testing import sql_shop
 from headrace.testing.embedded import PostgresServer
 
 SCHEMA = """
@@ -37,45 +37,26 @@ class ShopDemo:
     server = "an embedded PostgreSQL"
 
     @contextmanager
-    def open(self) -> Iterator[ShopDatabase]:
-        """Starts a server with the shop's tables. Raises HeadraceError without one."""
+    def open(self, uri: str | None) -> Iterator[sql_shop.ShopDatabase]:
+        """Starts a server with the shop's tables. Raises HeadraceError without one, and for the
+        connection string of another one."""
+        if uri is not None:
+            raise HeadraceError(
+                "postgresql.demo_server",
+                "The demo of PostgreSQL starts a server of its own, and reads no other",
+                "Leave --uri away.",
+            )
         with PostgresServer() as server:
             with psycopg.connect(server.dsn()) as connection:
                 connection.execute(SCHEMA)
-                for table in shop.TABLES:
+                for table in sql_shop.TABLES:
                     connection.execute(f"ALTER TABLE inventory.{table} REPLICA IDENTITY FULL")
-            database = ShopDatabase(server.dsn())
+            database = sql_shop.ShopDatabase(
+                lambda: psycopg.connect(server.dsn()), "%s", _properties(server.dsn())
+            )
             with database.transaction() as execute:
-                shop.fill(execute)
+                sql_shop.fill(execute)
             yield database
-
-
-class ShopDatabase:
-    """The shop's tables on a running server."""
-
-    tables = tuple(shop.TABLES)
-    same_value = staticmethod(shop.same_value)
-
-    def __init__(self, dsn: str) -> None:
-        self._dsn = dsn
-        self.properties = _properties(dsn)
-        self.workload = shop.Shop(self.transaction)
-
-    def rows(self, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-        """See the protocol; decimals as texts."""
-        with self.transaction() as execute:
-            return shop.rows(execute, table)
-
-    @contextmanager
-    def transaction(self) -> Iterator[shop.Execute]:
-        """A transaction on a connection of its own."""
-        with psycopg.connect(self._dsn) as connection:
-
-            def execute(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-                cursor = connection.execute(statement.replace("?", "%s").encode(), values)
-                return cursor.fetchall() if cursor.description else []
-
-            yield execute
 
 
 def _properties(dsn: str) -> dict[str, str]:
@@ -90,5 +71,4 @@ def _properties(dsn: str) -> dict[str, str]:
         "database.dbname": str(parts.get("dbname", "postgres")),
         "schema.include.list": "inventory",
         "slot.name": "headrace_demo",
-        **shop.CONVERTERS,
     }

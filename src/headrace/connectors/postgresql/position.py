@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from headrace.connect.rows import NULL
 from headrace.offsets.offset import Offset
+from headrace.signals.stored import LARGEST_COUNT, number, optional_number
+
+_LARGEST_LSN = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -47,17 +50,27 @@ class PostgresPosition:
         """`txn_index`."""
         return self.txn_index
 
+    @classmethod
+    def at(cls, place: int) -> PostgresPosition:
+        """See Position; `place` is an LSN."""
+        return cls(place)
+
     def at_boundary(
         self, lsn_commit: int, last_commit: int | None, ts_usec: int | None
     ) -> PostgresPosition:
         """The position between transactions, after everything up to `lsn_commit`."""
         return PostgresPosition(lsn_commit, last_commit, ts_usec, xmin=self.xmin)
 
+    @property
+    def shown(self) -> int:
+        """See Position: the LSN."""
+        return self.committed
+
     def behind(self, end: np.void) -> PostgresPosition:
-        """See Position; `end` is an entry as pgoutput.END has it."""
+        """See Position; `end` is an entry as row_kernel.END has it."""
         last_commit, commit_us = int(end["last_commit"]), int(end["commit_us"])
         return self.at_boundary(
-            int(end["end_lsn"]), None if last_commit == NULL else last_commit, commit_us or None
+            int(end["position"]), None if last_commit == NULL else last_commit, commit_us or None
         )
 
     def inside(self, row: np.void) -> PostgresPosition:
@@ -71,28 +84,24 @@ class PostgresPosition:
 
     def to_json(self) -> dict[str, Any]:
         """The members of an offset; those of a transaction only inside of one."""
-        out: dict[str, Any] = {
-            "lsn_commit": self.lsn_commit,
-            "last_commit": self.last_commit,
-            "ts_usec": self.ts_usec,
-        }
-        if self.txn is not None:
-            out |= {"txn": self.txn, "txn_index": self.txn_index, "lsn": self.lsn}
-        if self.xmin is not None:
-            out["xmin"] = self.xmin
-        return out
+        members = asdict(self)
+        if self.txn is None:
+            del members["txn"], members["txn_index"], members["lsn"]
+        if self.xmin is None:
+            del members["xmin"]
+        return members
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> PostgresPosition:
-        """Takes its members out of an offset."""
-        return PostgresPosition(
-            lsn_commit=data.get("lsn_commit", 0),
-            last_commit=data.get("last_commit"),
-            ts_usec=data.get("ts_usec"),
-            txn=data.get("txn"),
-            txn_index=data.get("txn_index", 0),
-            lsn=data.get("lsn", 0),
-            xmin=data.get("xmin"),
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PostgresPosition:
+        """Takes its members out of an offset. Raises ValueError."""
+        return cls(
+            number(data, "lsn_commit", 0, most=_LARGEST_LSN),
+            optional_number(data, "last_commit", most=_LARGEST_LSN),
+            optional_number(data, "ts_usec", least=-LARGEST_COUNT),
+            optional_number(data, "txn", most=_LARGEST_LSN),
+            number(data, "txn_index", 0),
+            number(data, "lsn", 0, most=_LARGEST_LSN),
+            optional_number(data, "xmin"),
         )
 
     def __str__(self) -> str:
@@ -102,11 +111,6 @@ class PostgresPosition:
 
 
 PostgresOffset = Offset[PostgresPosition]
-
-
-def read_offset(data: Mapping[str, Any], server: str) -> PostgresOffset:
-    """Reads an offset of the PostgreSQL connector; raises as Offset.from_json."""
-    return Offset.from_json(data, server, PostgresPosition.from_json)
 
 
 def format_lsn(lsn: int) -> str:

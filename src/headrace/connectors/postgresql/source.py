@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from headrace.connect.records import (
     Concat,
-    Constant,
     Node,
     Part,
     RowField,
@@ -17,7 +16,7 @@ from headrace.connect.records import (
 from headrace.connect.schema import Field, Schema, Type
 from headrace.connectors.postgresql.types.options import DEFAULT_OPTIONS, PostgresTypeOptions
 from headrace.debezium.event_format import EventFormat
-from headrace.debezium.source_info import snapshot_marker, source_schema
+from headrace.debezium.source_info import source_block, source_schema
 from headrace.relational.events import RelationalSettings, RelationFacts, RelationKind
 from headrace.streaming.facts import EventSettings
 
@@ -59,12 +58,6 @@ def lsn_pair(schema: Schema) -> Concat:
     )
 
 
-def transaction_identifier() -> Concat:
-    """The transaction's number and the row's LSN, as in `771:23803690`; null without number."""
-    xid = TransactionField(_OPTIONAL_INT64, "xid")
-    return Concat(_STRING, (Part(xid), Part(RowField(_INT64, "place"), ":")))
-
-
 @dataclass(frozen=True)
 class PostgresSource:
     """The source block of a database; `xmin`: the rows of the log know the slot's xmin."""
@@ -74,56 +67,31 @@ class PostgresSource:
     connector: str = CONNECTOR
 
     def transaction_id(self) -> Node:
-        """The transaction's number and the row's LSN."""
-        return transaction_identifier()
+        """The transaction's number and the row's LSN, as in `771:23803690`; null without number."""
+        xid = TransactionField(_OPTIONAL_INT64, "xid")
+        return Concat(_STRING, (Part(xid), Part(RowField(_INT64, "place"), ":")))
 
     def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
         """The source block of a table's events."""
-        schema = postgresql_source(settings.format)
-        by_name: dict[str, Node] = {}
-        for described in schema.fields:
-            if facts.kind is RelationKind.INCREMENTAL and described.name in ("lsn", "txId"):
-                by_name[described.name] = Constant(described.schema, None)
-                continue
-            by_name[described.name] = _source_node(
-                described.name, described.schema, facts, settings, self
-            )
-        return Struct(schema, tuple(by_name.values()))
-
-
-def _source_node(
-    name: str, schema: Schema, facts: RelationFacts, settings: EventSettings, source: PostgresSource
-) -> Node:
-    match name:
-        case "version":
-            return Constant(schema, settings.format.release)
-        case "connector":
-            return Constant(schema, CONNECTOR)
-        case "name":
-            return Constant(schema, settings.server)
-        case "db":
-            return Constant(schema, source.database)
-        case "schema":
-            return Constant(schema, facts.schema)
-        case "table":
-            return Constant(schema, facts.table)
-        case "snapshot":
-            return snapshot_marker(schema)
-        case "sequence":
-            return lsn_pair(schema)
-        case "txId":
-            return TransactionField(schema, "xid")
-        case "lsn":
-            return RowField(schema, "place")
-        case "ts_ms" | "ts_us" | "ts_ns":
-            return TransactionField(schema, "commit_" + name[3:])
-        case "xmin" if source.xmin and facts.kind is not RelationKind.INCREMENTAL:
-            return TransactionField(schema, "xmin")
-        case "origin":
-            return Constant(schema, facts.origin)
-        case "origin_lsn" if facts.origin is not None:
-            return TransactionField(schema, "origin_place")
-    return Constant(schema, None)
+        own: dict[str, Node] = {"sequence": lsn_pair(_OPTIONAL_STRING)}
+        if facts.kind is not RelationKind.INCREMENTAL:
+            own["txId"] = TransactionField(_OPTIONAL_INT64, "xid")
+            own["lsn"] = RowField(_OPTIONAL_INT64, "place")
+            if self.xmin:
+                own["xmin"] = TransactionField(_OPTIONAL_INT64, "xmin")
+        if facts.origin is not None:
+            own["origin_lsn"] = TransactionField(_OPTIONAL_INT64, "origin_place")
+        return source_block(
+            postgresql_source(settings.format),
+            own,
+            version=settings.format.release,
+            connector=CONNECTOR,
+            name=settings.server,
+            db=self.database,
+            schema=facts.schema,
+            table=facts.table,
+            origin=facts.origin,
+        )
 
 
 @dataclass(frozen=True)

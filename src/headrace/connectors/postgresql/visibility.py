@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 
@@ -56,24 +56,17 @@ class VisibleTransactions:
         return all(xid >= older.xmax or xid in older.running for xid in self.running)
 
 
-class TransactionServer(Protocol):
-    """Asks the server about transactions."""
-
-    def next_xid(self) -> int:
-        """An id that is larger than that of every transaction so far."""
-        ...
-
-    def visible(self) -> VisibleTransactions:
-        """What a snapshot sees now."""
-        ...
-
-
 class DeliveredTransactions:
     """Transactions that were delivered and may still be invisible: in the log, but waiting for a
-    standby, for example. See `snapshots.incremental.visibility.Delivered`."""
+    standby, for example. See `snapshots.incremental.visibility.Delivered`.
 
-    def __init__(self, server: TransactionServer) -> None:
-        self._server = server
+    `next_xid` asks the server for an id that is larger than that of every transaction so far,
+    `visible` for what a snapshot sees now."""
+
+    def __init__(
+        self, next_xid: Callable[[], int], visible: Callable[[], VisibleTransactions]
+    ) -> None:
+        self._next_xid, self._visible = next_xid, visible
         self._xids = np.zeros(0, np.int64)
         self._first: int | None = None
         self._settled = False
@@ -81,7 +74,7 @@ class DeliveredTransactions:
     def begin(self) -> None:
         """This process delivers from now on."""
         if self._first is None:
-            self._first = self._server.next_xid()
+            self._first = self._next_xid()
 
     def add(self, rows: np.ndarray, transactions: np.ndarray) -> None:
         """Rows of the log were delivered, with the transactions that they refer to."""
@@ -101,7 +94,7 @@ class DeliveredTransactions:
 
     def are_visible(self) -> bool:
         """Whether a snapshot that is taken now sees all of them."""
-        seen = self._server.visible()
+        seen = self._visible()
         if not self._settled:
             # What an earlier process delivered is not known: all of that time must have ended.
             self.begin()

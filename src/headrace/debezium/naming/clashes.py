@@ -1,4 +1,4 @@
-"""Tables whose events share a topic or the name of a schema without anybody having asked for it."""
+"""Tables or collections whose events share a topic or a schema name without being asked to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NameClash:
 
     def __str__(self) -> str:
         tables = ", ".join(self.tables[:-1]) + f" and {self.tables[-1]}"
-        return f"The tables {tables} get one {self.kind}, {self.name}"
+        return f"{tables} get one {self.kind}, {self.name}"
 
 
 _TOPIC_REMEDY = (

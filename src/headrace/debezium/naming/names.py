@@ -24,8 +24,8 @@ _FIELD_UNICODE = re.compile(r"^[^A-Za-z]|(?!^)[^A-Za-z0-9]")
 def unicode_escaped(forbidden: re.Pattern[str], name: str) -> str:
     """`name` with `_uXXXX` in place of forbidden characters, one per UTF-16 code unit."""
 
-    def escape(found: re.Match[str]) -> str:
-        raw = found[0].encode("utf-16-be", "surrogatepass")
+    def escape(match: re.Match[str]) -> str:
+        raw = match[0].encode("utf-16-be", "surrogatepass")
         return "".join(f"_u{raw[i : i + 2].hex()}" for i in range(0, len(raw), 2))
 
     return forbidden.sub(escape, name)

@@ -76,8 +76,7 @@ class Replacement:
 
     def __call__(self, name: str) -> str | None:
         """The new name; None when `name` does not match."""
-        found = self.regex.fullmatch(name)
-        if found is None:
+        if self.regex.fullmatch(name) is None:
             return None
         return self.regex.sub(lambda match: expanded(self.replacement, match), name, count=1)
 

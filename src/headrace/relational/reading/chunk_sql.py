@@ -1,4 +1,4 @@
-"""SQL of chunks: rows between keys, and the keys that bound them. The table's alias is `t`."""
+"""SQL of chunks: rows between keys, and the keys that bound them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Protocol
 from headrace.relational.reading.chunk_targets import TableTarget
 from headrace.relational.reading.key_order import KeyColumn, is_beyond
 from headrace.signals.progress import Key
+from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.incremental.source import KeyRange
 
 _NUMBER = "headrace row number"
+_ALIAS = "t"
+"""Of the table that is read. It is quoted like every other name, because databases fold names that
+are not quoted to different cases."""
 
 Path = tuple[str, str]
 """Schema and table."""
@@ -40,6 +44,11 @@ class Dialect(Protocol):
         """A comparison of rows, none of whose values is null."""
         ...
 
+    def from_page(self, operator: str, page: int) -> str:
+        """Whether a row lies behind (`>=`) or before (`<`) the begin of a page, where tables are
+        cut by pages."""
+        ...
+
     def limited(self, select: str, rows: int, after: int = 0) -> str:
         """The first `rows` rows behind `after` ones of a SELECT with ORDER BY."""
         ...
@@ -55,7 +64,7 @@ class ChunkSql:
     def columns(self, names: Sequence[str]) -> list[str]:
         """Columns of the table. They are qualified, because ORDER BY "id" would mean what the
         select list calls so."""
-        return [self.dialect.quoted("t", name) for name in names]
+        return [self.dialect.quoted(_ALIAS, name) for name in names]
 
     def compared(self, key: Sequence[str], operator: str, bound: Sequence[str]) -> str:
         """Rows before or behind `bound`; no column of the key may be null."""
@@ -98,8 +107,8 @@ class ChunkSql:
         self, what: Sequence[str], table: Path, conditions: Sequence[str], *, alone: bool
     ) -> str:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        source = self.dialect.source(table, alone=alone)
-        return f"SELECT {', '.join(what)} FROM {source} t{where}"
+        source, alias = self.dialect.source(table, alone=alone), self.dialect.quoted(_ALIAS)
+        return f"SELECT {', '.join(what)} FROM {source} {alias}{where}"
 
     def _texts(self, key: Sequence[str]) -> list[str]:
         return [self.dialect.as_text(column) for column in self.columns(key)]
@@ -136,9 +145,34 @@ class ChunkSql:
         inner = self._select([names, numbered], table, conditions, alone=alone)
         first = self.dialect.limited(f"{inner} ORDER BY {names}", size * count)
         return (
-            f"SELECT {', '.join(self._texts(key))} FROM ({first}) t"
+            f"SELECT {', '.join(self._texts(key))} FROM ({first}) {self.dialect.quoted(_ALIAS)}"
             f" WHERE MOD({number}, {size}) = 0 ORDER BY {number}"
         )
+
+    def chunk(
+        self,
+        leaf: Path,
+        columns: Sequence[str],
+        key: Sequence[str],
+        chunk: Chunk,
+        condition: str | None = None,
+    ) -> str:
+        """The rows of a snapshot's chunk, ordered by key where it is cut by key."""
+        conditions = [] if condition is None else [f"({condition})"]
+        for operator, bound in ((">=", chunk.lower), ("<", chunk.upper)):
+            if isinstance(bound, tuple):
+                conditions.append(self.compared(key, operator, bound))
+            elif bound is not None:
+                conditions.append(self.dialect.from_page(operator, bound))
+        return self.rows(leaf, columns, key if chunk.kind is Cut.KEY else (), conditions)
+
+    def filled(self, tables: Sequence[Path]) -> str:
+        """The numbers, from 0 on, of the tables that have a row."""
+        selects = (
+            self.dialect.limited(self._select([str(number)], table, (), alone=True), 1)
+            for number, table in enumerate(tables)
+        )
+        return " UNION ALL ".join(f"({select})" for select in selects)
 
     def count(self, leaves: Sequence[Path], condition: str | None) -> str:
         """What the rows of tables are in number, together."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Generic
+from typing import Any, ClassVar, Generic
 
 from headrace.config.properties.relational import RelationalConfig
 from headrace.relational.capture import TableCapture
 from headrace.relational.catalog import T, TableCatalog, TableReading
 from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import Overrides
+from headrace.relational.reading.chunk_sql import ChunkSql, Path
 from headrace.relational.reading.chunk_targets import needed
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable
@@ -22,12 +23,17 @@ log = logging.getLogger(__name__)
 
 _TABLES_AT_ONCE = 16
 """That are described together while chunks are cut."""
+_TABLES_PER_QUERY = 200
+"""That are asked together whether they have rows."""
+_COUNTED_PAGES = 128
+"""Up to which the rows of a leaf without statistics are counted."""
 
 
 class SnapshotTables(ABC, Generic[T]):
     """The part of `headrace.snapshots.source.SnapshotSource` that concerns tables, over a
     catalogue; subclasses ask the held snapshot. Methods raise HeadraceError."""
 
+    sql: ClassVar[ChunkSql]
     dialect: str
     """What sqlglot calls the SQL of filters."""
 
@@ -47,16 +53,15 @@ class SnapshotTables(ABC, Generic[T]):
         """See SnapshotSource."""
 
     @abstractmethod
-    def rows(self, leaf: Leaf, /) -> int:
-        """See SnapshotSource."""
+    def _ask(self, statement: str, /) -> Sequence[tuple[Any, ...]]:
+        """What a query gives in the held snapshot."""
 
     @abstractmethod
-    def _filled(self, leaves: Sequence[tuple[str, str]], /) -> set[tuple[str, str]]:
-        """Those of the leaves (schema, name) that have a row in the held snapshot."""
+    def _estimate(self, leaf: Leaf, /) -> int:
+        """About how many rows a large leaf has of which there are no statistics."""
 
-    @abstractmethod
-    def _cut_of(self, table: T, /) -> Cut:
-        """By what a table's chunks are bounded."""
+    def _compare(self, facts: RelationFacts, /) -> None:
+        """Queries that follow compare values of a table's types."""
 
     @abstractmethod
     def _check_filter(self, table: T, condition: str, /) -> None:
@@ -71,10 +76,6 @@ class SnapshotTables(ABC, Generic[T]):
         self, chunk: Chunk, leaf: Leaf, condition: str | None, table: T, facts: RelationFacts, /
     ) -> str:
         """What reads a chunk of one of the table's leaves."""
-
-    @abstractmethod
-    def _count_statement(self, leaves: Sequence[Leaf], condition: str | None, /) -> str:
-        """What counts the rows of leaves."""
 
     # -- which tables ---------------------------------------------------------------------------
 
@@ -99,8 +100,7 @@ class SnapshotTables(ABC, Generic[T]):
             names = sorted(named, key=self._captured.order)
         reading = self._read([ids[name] for name in names if name in ids])
         leaves_of = (table.leaves for table in reading.tables.values())
-        leaf_names = {(leaf.schema, leaf.name) for leaves in leaves_of for leaf in leaves}
-        filled = self._filled(sorted(leaf_names))
+        filled = self._filled(sorted({leaf.path for leaves in leaves_of for leaf in leaves}))
         tables = []
         opens = True
         for name in names:
@@ -142,12 +142,29 @@ class SnapshotTables(ABC, Generic[T]):
     ) -> tuple[Cut, tuple[Leaf, ...]]:
         statement = self._overrides.statements.get(table.name)
         if statement is None or condition is not None:
-            leaves = (leaf for leaf in table.leaves if (leaf.schema, leaf.name) in filled)
-            return self._cut_of(table), tuple(leaves)
+            usable = table.key and set(table.key) <= table.not_null
+            leaves = (leaf for leaf in table.leaves if leaf.path in filled)
+            return Cut.KEY if usable else Cut.PAGES, tuple(leaves)
         empty = self._is_empty(table.name, statement)
         pages = sum(leaf.pages for leaf in table.leaves)
         rows = sum(leaf.rows for leaf in table.leaves)
         return Cut.WHOLE, () if empty else (Leaf(table.id, *table.path, pages, rows),)
+
+    def _filled(self, leaves: Sequence[Path]) -> set[Path]:
+        """Those that have a row in the held snapshot."""
+        filled: set[Path] = set()
+        for start in range(0, len(leaves), _TABLES_PER_QUERY):
+            some = leaves[start : start + _TABLES_PER_QUERY]
+            filled.update(some[number] for (number,) in self._ask(self.sql.filled(some)))
+        return filled
+
+    def rows(self, leaf: Leaf) -> int:
+        """See SnapshotSource."""
+        if leaf.rows > 0:
+            return leaf.rows
+        if leaf.pages > _COUNTED_PAGES:
+            return self._estimate(leaf)
+        return int(self._ask(self.sql.count([leaf.path], None))[0][0])
 
     # -- what they look like --------------------------------------------------------------------
 
@@ -193,6 +210,18 @@ class SnapshotTables(ABC, Generic[T]):
 
     # -- chunks ---------------------------------------------------------------------------------
 
+    def next_bound(
+        self, table: SnapshotTable, leaf: Leaf, lower: KeyBound | None, rows: int
+    ) -> KeyBound | None:
+        """See SnapshotSource."""
+        described = self._describe(table)
+        if described is None:
+            return None
+        key, facts = described[0].key, described[1]
+        self._compare(facts)
+        bound = self._ask(self.sql.key_behind(leaf.path, key, lower, rows))
+        return tuple(str(value) for value in bound[0]) if bound else None
+
     def query(
         self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
     ) -> ChunkQuery | None:
@@ -207,7 +236,7 @@ class SnapshotTables(ABC, Generic[T]):
         count = None
         counted = announcements is not None and announcements.behind
         if counted and not (chunk.first and len(table.leaves) == 1):
-            count = self._count_statement(table.leaves, condition)
+            count = self.sql.count([leaf.path for leaf in table.leaves], condition)
         statement = self._statement(chunk, table.leaves[chunk.leaf], condition, *described)
         return ChunkQuery(
             chunk, statement, described[1], announcements, condition is not None, count

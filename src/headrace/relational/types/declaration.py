@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
+from headrace.errors import HeadraceError
 from headrace.relational.types import texts
 
 
@@ -49,6 +51,24 @@ class Declaration:
     unavailable_array: Callable[[bytes], object] = field(default=no_placeholder)
     nullable: bool = False
 
+    def reads(self, text: str) -> bool:
+        """Whether this is the text of a value of the type."""
+        try:
+            self.decoder(text.encode())
+        except (HeadraceError, UnicodeEncodeError):
+            return False
+        return True
+
+    def default(self, text: str) -> object | None:
+        """The Connect value that a schema shows as the default with this text; None when it is no
+        value of the type, or one that Connect allows no default for."""
+        if not self.reads(text):
+            return None
+        value = self.decoder(text.encode())
+        if isinstance(value, float) and math.isnan(value):
+            return math.nan  # one object, so that equal schemas are equal
+        return None if isinstance(value, dict) else value
+
 
 def text_of(placeholder: bytes) -> str:
     """The placeholder as text."""
@@ -69,6 +89,12 @@ def uuids_of(placeholder: bytes) -> list[object]:
     """An array of Java's UUID.nameUUIDFromBytes: version 3 without a name space."""
     digest = hashlib.md5(placeholder, usedforsecurity=False).digest()
     return [str(uuid.UUID(bytes=digest, version=3))]
+
+
+def enum_declaration(labels: Iterable[str]) -> Declaration:
+    """Debezium's Enum of these labels."""
+    allowed = (("allowed", ",".join(labels)),)
+    return text_declaration("io.debezium.data.Enum", array=no_placeholder, parameters=allowed)
 
 
 def text_declaration(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
+from headrace.config.properties.relational import RelationalConfig
 from headrace.errors import HeadraceError
 
 
@@ -18,6 +20,19 @@ class TypeOptions:
     binary_handling_mode: str = "bytes"
     interval_handling_mode: str = "numeric"
     compatibility: str = "none"
+
+    @classmethod
+    def shared(cls, config: RelationalConfig, **own: Any) -> Self:
+        """What every connector of tables has, as a configuration says; `own`: what the connector
+        adds."""
+        return cls(
+            decimal_handling_mode=str(config.decimal_handling_mode).lower(),
+            unavailable_value_placeholder=config.unavailable_value_placeholder,
+            time_precision_mode=str(config.time_precision_mode).lower(),
+            binary_handling_mode=str(config.binary_handling_mode).lower(),
+            compatibility=str(config.headrace_compatibility),
+            **own,
+        )
 
     @property
     def quirks(self) -> bool:

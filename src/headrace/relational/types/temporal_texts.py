@@ -33,11 +33,11 @@ def date_text(text: bytes) -> str:
 
 
 def _days(text: bytes) -> int:
-    found = _DATE.fullmatch(text)
-    if found is None:
+    match = _DATE.fullmatch(text)
+    if match is None:
         refuse("date")
-    year, month, day = int(found[1]), int(found[2]), int(found[3])
-    if found[4]:
+    year, month, day = int(match[1]), int(match[2]), int(match[3])
+    if match[4]:
         year = 1 - year
     if not temporal.is_civil_date(year, month, day):
         refuse("date")
@@ -46,11 +46,11 @@ def _days(text: bytes) -> int:
 
 def time_micros(text: bytes) -> int:
     """Microseconds since midnight, up to and including 24:00:00."""
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         refuse("time")
-    hour, minute, second = int(found[1]), int(found[2]), int(found[3])
-    fraction = int((found[4] or b"").ljust(6, b"0"))
+    hour, minute, second = int(match[1]), int(match[2]), int(match[3])
+    fraction = int((match[4] or b"").ljust(6, b"0"))
     micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
     if minute > 59 or second > 59 or micros > temporal.MICROS_PER_DAY:
         refuse("time")
@@ -137,20 +137,20 @@ def _local_micros(text: bytes) -> int:
 
 def timestamp_and_offset(text: bytes) -> tuple[int, int | None]:
     """Microseconds since 1970-01-01 at an offset in seconds; None when the text has none."""
-    found = _TIMESTAMP.fullmatch(text)
-    if found is None:
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
         refuse("timestamp")
-    days = _days(found[1] + (found[4] or b""))
-    micros = days * temporal.MICROS_PER_DAY + time_micros(found[2])
+    days = _days(match[1] + (match[4] or b""))
+    micros = days * temporal.MICROS_PER_DAY + time_micros(match[2])
     # PostgreSQL's own limits: 4714-11-24 BC and the year 294276.
     if not temporal.LEAST_MICROS <= micros <= temporal.LARGEST_MICROS:
         refuse("timestamp")
-    return micros, None if found[3] is None else _offset_seconds(found[3])
+    return micros, None if match[3] is None else _offset_seconds(match[3])
 
 
 def _offset_seconds(text: bytes) -> int:
-    found = _OFFSET.fullmatch(text)
-    if found is None:
+    match = _OFFSET.fullmatch(text)
+    if match is None:
         refuse("time zone offset")
-    seconds = int(found[2]) * 3600 + int(found[3] or 0) * 60 + int(found[4] or 0)
-    return -seconds if found[1] == b"-" else seconds
+    seconds = int(match[2]) * 3600 + int(match[3] or 0) * 60 + int(match[4] or 0)
+    return -seconds if match[1] == b"-" else seconds

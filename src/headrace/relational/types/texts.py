@@ -127,7 +127,7 @@ _HEX = re.compile(rb"\\x((?:[0-9a-fA-F]{2})*)")
 
 def hexadecimal(text: bytes, remedy: str | None = None) -> bytes:
     r"""`\x…` in hexadecimal."""
-    found = _HEX.fullmatch(text)
-    if found is None:
+    match = _HEX.fullmatch(text)
+    if match is None:
         refuse("hexadecimal", remedy)
-    return bytes.fromhex(found[1].decode())
+    return bytes.fromhex(match[1].decode())

@@ -47,7 +47,7 @@ def event_line(topic: str, key: str | None, value: str | None) -> Text:
 
 
 def _append_change(line: Text, envelope: dict[str, Any]) -> None:
-    before, after = envelope.get("before"), envelope.get("after")
+    before, after = _row(envelope.get("before")), _row(envelope.get("after"))
     if envelope["op"] == "u" and isinstance(before, dict) and isinstance(after, dict):
         changed = [name for name in after if name not in before or before[name] != after[name]]
         for index, name in enumerate(changed):
@@ -59,6 +59,9 @@ def _append_change(line: Text, envelope: dict[str, Any]) -> None:
         if not changed:
             line.append("no column changed", style="dim")
         return
+    if isinstance(envelope.get("updateDescription"), dict):
+        _append_description(line, envelope["updateDescription"])
+        return
     row = after if isinstance(after, dict) else before
     if isinstance(row, dict):
         for index, (name, content) in enumerate(row.items()):
@@ -67,6 +70,28 @@ def _append_change(line: Text, envelope: dict[str, Any]) -> None:
             line.append(_short(content))
     elif "message" in envelope:
         line.append(_short(envelope["message"]))
+
+
+def _append_description(line: Text, description: dict[str, Any]) -> None:
+    """The changes of an update whose row from before is not there."""
+    updated = _row(description.get("updatedFields"))
+    changes = dict(updated) if isinstance(updated, dict) else {}
+    changes |= dict.fromkeys(description.get("removedFields") or (), "removed")
+    for index, (name, content) in enumerate(changes.items()):
+        line.append(", " if index else "")
+        line.append(f"{_clean(name)}: ", style="dim")
+        line.append("→ ", style="dim")
+        line.append(_short(content), style="green")
+
+
+def _row(state: object) -> object:
+    """A row as it is, a document that is written as JSON text as its members."""
+    if isinstance(state, str) and state.startswith("{"):
+        try:
+            return json.loads(state)
+        except ValueError:
+            return state
+    return state
 
 
 def _payload(text: str | None) -> Any:

@@ -79,8 +79,8 @@ class ConsoleSink:
 
         # The count rides along with the pass that finds the first rows.
         counted = Observation()
-        wanted = frame.select("topic", "key", "value", "sequence")
-        observed = wanted.observe(counted, count(lit(1)).alias("rows"))
+        events = frame.select("topic", "key", "value", "sequence")
+        observed = events.observe(counted, count(lit(1)).alias("rows"))
         first = observed.orderBy("sequence").limit(self._take).collect()
         if first:
             records = [Shown(row["topic"], row["key"], row["value"]) for row in first]

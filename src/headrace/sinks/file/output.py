@@ -220,17 +220,17 @@ class Output:
         except FileNotFoundError:
             return None
         try:
-            found = json.loads(text)
-            version = int(found["v"])
+            members = json.loads(text)
+            version = int(members["v"])
             state = State(
-                int(found["batchId"]),
-                int(found["length"]),
-                int(found["rows"]),
-                found["query"],
-                int(found.get("start", -1)),
-                Content(*found.get("content", ("", "", 0))),
+                int(members["batchId"]),
+                int(members["length"]),
+                int(members["rows"]),
+                members["query"],
+                int(members.get("start", -1)),
+                Content(*members.get("content", ("", "", 0))),
             )
-            output = Path(found["output"])
+            output = Path(members["output"])
         except (ValueError, KeyError, TypeError) as error:
             raise HeadraceError(
                 "file.bad_state",

@@ -107,8 +107,8 @@ class FileWriter(DataSourceStreamArrowWriter):
 def _check_columns(schema: StructType) -> None:
     """Refuse a stream that this sink cannot write as JSON lines."""
     types = {field.name: field.dataType for field in schema.fields}
-    wanted = {"topic": StringType, "key": StringType, "value": StringType, "sequence": StringType}
-    for name, kind in wanted.items():
+    required = {"topic": StringType, "key": StringType, "value": StringType, "sequence": StringType}
+    for name, kind in required.items():
         if name not in types:
             raise HeadraceError(
                 "file.column",

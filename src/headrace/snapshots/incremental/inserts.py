@@ -23,6 +23,9 @@ from headrace.spool.segment import Segment
 from headrace.streaming.facts import Facts, NotificationFacts
 from headrace.streaming.range_rows import RangeRows
 
+_SPARE_PARTS = 1024
+"""Parts kept for rows that come into the range of a chunk before it is read again, at least."""
+
 
 @dataclass
 class Block:
@@ -66,14 +69,17 @@ class Insertions:
         """What a window left of a chunk."""
         if not len(rows):
             return
+        # Another process may find more rows when it reads the chunk again.
+        parts = len(rows) + max(len(rows), _SPARE_PARTS)
         insert = Insert(
-            place.take(len(rows)),
+            place.take(parts),
             place.shown,
             place.last_commit,
             chunk.taken_us,
             chunk.table,
             chunk.lower,
             chunk.upper,
+            parts=parts,
         )
         self._add(chunk_block(insert, rows))
 
@@ -136,8 +142,10 @@ def _rows(insert: Insert, count: int) -> np.ndarray:
     rows = np.zeros(count, ROW)
     put_place(rows, position)
     rows["kind"], rows["ordinal"] = kind, ordinal
-    rows["part"] = np.arange(part, part + count)
-    rows["place"] = low_half(insert.shown)
+    # Rows beyond the parts that are kept share the last one: their keys differ.
+    last = count if insert.parts is None else insert.parts
+    rows["part"] = part + np.minimum(np.arange(count), last - 1)
+    rows["place"] = insert.shown
     return rows
 
 
@@ -148,7 +156,7 @@ def transaction_of(insert: Insert) -> np.ndarray:
     entry["commit_us"] = insert.time_us
     entry["commit_ms"] = insert.time_us // 1000
     entry["commit_ns"] = insert.time_us * 1000
-    entry["last_commit"] = NULL if insert.last_commit is None else insert.last_commit
+    entry["last_commit"] = NULL if insert.last_commit is None else low_half(insert.last_commit)
     entry["position"] = low_half(insert.at[0])
     return entry
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from headrace.errors import HeadraceError
 from headrace.snapshots.incremental.rows import ChunkRows
@@ -13,16 +13,20 @@ from headrace.snapshots.incremental.source import KeyRange, Skipped, T
 
 log = logging.getLogger(__name__)
 
+S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
 
-class Lane(Protocol[T]):
-    """A connection of its own."""
+
+class Lane(Protocol[T, S_contra]):
+    """A connection of its own; S is how a database names a snapshot that several connections
+    read."""
 
     @property
     def closed(self) -> bool:
         """Whether it was lost."""
         ...
 
-    def read(self, snapshot: str, keys: KeyRange[T], /) -> ChunkRows | Skipped:
+    def read(self, snapshot: S_contra, keys: KeyRange[T], /) -> ChunkRows | Skipped:
         """The rows of a range on the snapshot of this name. Raises HeadraceError when the
         connection is lost."""
         ...
@@ -32,19 +36,19 @@ class Lane(Protocol[T]):
         ...
 
 
-class Lanes(Generic[T]):
+class Lanes(Generic[T, S]):
     """Threads with a lane each, opened when they are first needed. `open_lane` raises HeadraceError
     when the server has no connection for it."""
 
-    def __init__(self, threads: int, open_lane: Callable[[], Lane[T]]) -> None:
+    def __init__(self, threads: int, open_lane: Callable[[], Lane[T, S]]) -> None:
         self._count, self._open_lane = threads, open_lane
         self._threads: ThreadPoolExecutor | None = None
-        self._lanes: dict[int, Lane[T]] = {}
+        self._lanes: dict[int, Lane[T, S]] = {}
 
     def read(
         self,
         lead: Callable[[KeyRange[T]], ChunkRows | Skipped],
-        snapshot: str | None,
+        snapshot: S | None,
         ranges: Sequence[KeyRange[T]],
     ) -> list[ChunkRows | Skipped]:
         """The rows of each range: the first one by `lead`, who holds `snapshot`, and whatever the
@@ -56,9 +60,9 @@ class Lanes(Generic[T]):
             )
         assert snapshot is not None or not rest
         futures = [
-            self._threads.submit(self._read, number, str(snapshot), keys)
+            self._threads.submit(self._read, number, snapshot, keys)
             for number, keys in enumerate(rest)
-            if self._threads is not None
+            if self._threads is not None and snapshot is not None
         ]
         try:
             first = [lead(keys) for keys in ranges[:1]]
@@ -71,7 +75,7 @@ class Lanes(Generic[T]):
         others = zip(rest, (future.result() for future in futures), strict=True)
         return [*first, *(lead(keys) if rows is None else rows for keys, rows in others)]
 
-    def _read(self, number: int, snapshot: str, keys: KeyRange[T]) -> ChunkRows | Skipped | None:
+    def _read(self, number: int, snapshot: S, keys: KeyRange[T]) -> ChunkRows | Skipped | None:
         """None: there is no connection to read with."""
         lane = self._lanes.get(number)
         if lane is None or lane.closed:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass
 class InsertionPoint:
-    """Where records are inserted; `part` counts on. `shown` is the position of the log that their
-    `source` shows."""
+    """Where records are inserted; `part` counts on. `shown` (in 64 bits) is the place of the
+    log that their `source` shows: that of the row that comes next, or `Position.shown`."""
 
     position: int
     kind: int

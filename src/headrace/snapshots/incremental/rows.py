@@ -11,6 +11,7 @@ import numpy as np
 from headrace.connect.images import cells
 from headrace.signals.progress import Key, Pending
 from headrace.snapshots.incremental.visibility import Visibility
+from headrace.snapshots.tables import TableId
 from headrace.streaming.facts import Facts
 
 KeyText = bytes | None
@@ -83,5 +84,5 @@ class ReadChunk:
     lower: Key | None = None
     upper: Key | None = None
     maximum: Key | None = None
-    parts: frozenset[int] = frozenset()
+    parts: frozenset[TableId] = frozenset()
     done: str | None = None

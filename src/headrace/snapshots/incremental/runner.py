@@ -2,7 +2,7 @@
 what their windows leave of them.
 
 One thread calls it, the one that polls. What it decides is in the end offset of the range before
-anybody plans it (Invariant 2c); see docs/decisions/0009.
+anybody plans it (Invariant 2c); see decision 9.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from headrace.connect.rows import NULL, RowKind, place_of
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, P
 from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
-from headrace.signals.collection import Watermarks
+from headrace.signals.collection import SignalTexts, Watermarks, signal_columns
 from headrace.signals.heeding import Heeding
 from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier
-from headrace.signals.progress import Insert, SignalProgress, key_text
+from headrace.signals.progress import Insert, SignalProgress
 from headrace.signals.selection import tables_to_read, tables_to_stop
 from headrace.signals.signal import ExecuteSnapshot, Signal
 from headrace.snapshots.incremental.inserts import (
@@ -42,6 +42,7 @@ from headrace.snapshots.incremental.rows import ReadChunk
 from headrace.snapshots.incremental.sizes import ChunkSizes
 from headrace.snapshots.incremental.source import ChunkSource, Skipped
 from headrace.snapshots.incremental.window import Wave
+from headrace.snapshots.tables import TableId
 from headrace.spool.segment import Segment
 from headrace.streaming.passage import Passage
 from headrace.streaming.range_rows import RangeRows
@@ -56,17 +57,19 @@ _REPEATS = 5  # of one chunk, at most
 class SignalStream(Generic[P]):
     """The log that signals and windows stand in.
 
-    `collection` is the name of the signal collection (None: there is none), `marks` writes to it
-    where windows open and close (None: they close where the log was when their chunks had been
-    read). `last_commit` gives what `source` shows of the last commit at a position, `position_text`
-    a place of the log for people. `greets`: no initial snapshot came before, which is told.
+    `greets`: no initial snapshot came before, which is told. `collection` is the name of the signal
+    collection (None: there is none), and `texts` reads its rows; `marks` writes to it where windows
+    open and close (None: they close where the log was when their chunks had been read).
+    `last_commit` gives what `source` shows of the last commit at a position, `position_text` the
+    place that it shows, for people.
     """
 
-    collection: str | None
-    marks: Watermarks | None
-    last_commit: Callable[[P], int | None]
-    position_text: Callable[[int], str]
     greets: bool
+    collection: str | None = None
+    marks: Watermarks | None = None
+    last_commit: Callable[[P], int | None] = lambda _position: None
+    position_text: Callable[[int], str] = "{:x}".format
+    texts: SignalTexts = signal_columns
 
 
 class IncrementalSnapshots(Generic[P]):
@@ -93,7 +96,7 @@ class IncrementalSnapshots(Generic[P]):
         self._wave: Wave | None = None
         self._repeated = 0
         self._before: InsertionPoint | None = None
-        self.truncates: list[tuple[int, int, int]] = []
+        self.truncates: list[tuple[int, int, TableId]] = []
         """Position, row and table (see `ReadChunk.parts`) of truncates, in the order of the log.
         The reader of the log appends them, in its thread; this one deletes from the front."""
 
@@ -205,7 +208,8 @@ class IncrementalSnapshots(Generic[P]):
         ordinal = ordinals_used(offset.heartbeat, self.progress.ordinal) + 1
         position = offset.position.committed
         last_commit = self._stream.last_commit(offset.position)
-        return InsertionPoint(position, RowKind.OUTSIDE, ordinal, 0, position, last_commit)
+        shown = offset.position.shown
+        return InsertionPoint(position, RowKind.OUTSIDE, ordinal, 0, shown, last_commit)
 
     def _use(self, place: InsertionPoint) -> None:
         """Count a place between transactions as used, when something stands there."""
@@ -245,8 +249,8 @@ class IncrementalSnapshots(Generic[P]):
 
     def _heed(self, passage: Passage, row: np.void) -> None:
         created = row["operation"] == ord("c")
-        values = cells(passage.image(int(row["new"] if created else row["old"])))
-        texts = [None if v is None else v.decode(errors="replace") for v in values[:3]]
+        image = passage.image(int(row["new"] if created else row["old"]))
+        texts = self._stream.texts(cells(image))
         identity = (texts[0] if texts else None) or ""
         wave = self._wave
         if wave is not None and wave.closes_at is None and identity.startswith(wave.name):
@@ -426,8 +430,8 @@ class IncrementalSnapshots(Generic[P]):
         self.progress = replace(self.progress, maximum=chunk.maximum)
         self._metrics.reads(chunk, self.progress.tables)
         data = {
-            "maximum_key": key_text(chunk.maximum),
-            "last_processed_key": key_text(chunk.upper),
+            "maximum_key": self._source.shown_key(chunk.maximum),
+            "last_processed_key": self._source.shown_key(chunk.upper),
             "current_collection_in_progress": chunk.table.name,
             "data_collections": self._names(),
         }

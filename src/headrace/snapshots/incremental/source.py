@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from headrace.signals.progress import Key, Pending
+from headrace.signals.progress import Key, Pending, key_text
 from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.visibility import AT_ONCE, Delivered, Visibility
+from headrace.snapshots.tables import TableId
 
 
 class Target(Protocol):
-    """A table that can be read in chunks."""
+    """A table that can be read in chunks. A target derives from this class where the log knows no
+    truncates."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -22,9 +25,9 @@ class Target(Protocol):
         ...
 
     @property
-    def parts(self) -> frozenset[int]:
+    def parts(self) -> frozenset[TableId]:
         """The ids by which the log truncates the table and its partitions."""
-        ...
+        return frozenset()
 
 
 T = TypeVar("T", bound=Target)
@@ -40,6 +43,16 @@ class KeyRange(Generic[T]):
     upper: Key | None
     limit: int | None = None
     max_bytes: int | None = None
+
+    def cut_at(self, bounds: Sequence[Key], size: int) -> list[KeyRange[T]]:
+        """The ranges up to each of the bounds, which lie in this range; the last one ends where
+        this one does, and has a limit of `size` rows."""
+        lowers = [self.lower, *bounds]
+        inner = [
+            KeyRange(self.target, lower, upper, None, self.max_bytes)
+            for lower, upper in itertools.pairwise(lowers)
+        ]
+        return [*inner, KeyRange(self.target, lowers[-1], self.upper, size, self.max_bytes)]
 
 
 class Skipped(Exception):
@@ -108,6 +121,10 @@ class ChunkSource(Protocol[T]):
         """Where the log is now."""
         ...
 
+    def shown_key(self, key: Key | None) -> str:
+        """A key as notifications show it; empty when there is none."""
+        return key_text(key)
+
     def target(self, pending: Pending) -> T:
         """How to read a table. Raises Skipped."""
         ...
@@ -118,6 +135,7 @@ class ChunkSource(Protocol[T]):
 
     def rest(self) -> None:
         """Nothing is to be read for now."""
+        return
 
     def close(self) -> None:
         """Close the connections; never raises."""

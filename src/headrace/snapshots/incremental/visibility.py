@@ -1,11 +1,14 @@
 """What an incremental snapshot asks about visibility: the order in which transactions stand in a
-log need not be the one in which queries begin to see them (docs/decisions/0009)."""
+log need not be the one in which queries begin to see them (decision 9)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+
+from headrace.connect.rows import are_before
 
 
 class Visibility(Protocol):
@@ -15,6 +18,17 @@ class Visibility(Protocol):
         """Mask of the log's `rows` (dtype ROW) whose changes the snapshot does not see;
         `transactions` (dtype TRANSACTION) are those that the rows refer to by their numbers."""
         ...
+
+
+@dataclass(frozen=True)
+class SeenBefore:
+    """See Visibility: whatever stands in the log before a place is seen, and nothing else."""
+
+    place: int
+
+    def hides(self, rows: np.ndarray, transactions: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Mask of the rows at the place and behind it."""
+        return ~are_before(rows, self.place)
 
 
 class Delivered(Protocol):

@@ -1,7 +1,7 @@
 """Chunks that were read and wait for their window to close, and what the log says of their keys.
 
 A row is dropped when its key has an event inside the window, or one before the window that the
-chunk's snapshot does not see: WAL order is not visibility order (docs/decisions/0009).
+chunk's snapshot does not see: WAL order is not visibility order (decision 9).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connect.images import ABSENT, Buffer, cells, is_whole
+from headrace.connect.images import ABSENT, Buffer, cells
 from headrace.snapshots.incremental.rows import ChunkRows, KeyColumns, KeyText, ReadChunk
+from headrace.snapshots.tables import TableId
 from headrace.streaming.facts import Facts
 
 
@@ -22,7 +23,7 @@ class Window:
     def __init__(self, chunk: ReadChunk, rows: ChunkRows) -> None:
         self.chunk, self.rows = chunk, rows
         self.lacking = False
-        """A row was dropped for an event that lacks values (unchanged TOAST) and is newer."""
+        """A row was dropped for a newer event that lacks values, such as unchanged TOAST."""
         self._dropped = np.zeros(len(rows), bool)
         self._columns = rows.rendering.columns(rows.facts)
         self._columns_of: dict[int, tuple[Facts, KeyColumns]] = {}
@@ -66,7 +67,7 @@ class Window:
                 continue
             # A hash says where to look; the key itself decides.
             key = _event_key(row, self._columns_in(int(row["relation"]), version), image)
-            whole = not row["new"] or is_whole(image(int(row["new"])))
+            whole = not row["new"] or version.is_whole(image(int(row["new"])))
             first = int(np.searchsorted(self._sorted, row["hash"], "left"))
             last = int(np.searchsorted(self._sorted, row["hash"], "right"))
             for place in self._order[first:last]:
@@ -131,7 +132,7 @@ class Wave:
             if window is not None:
                 window.events(rows, transactions, facts, image, opened=self.opened)
 
-    def truncated(self, parts: set[int]) -> None:
+    def truncated(self, parts: set[TableId]) -> None:
         """Tables (see `ReadChunk.parts`) that were truncated before the window closed."""
         for window in self.windows:
             if window is not None and not parts.isdisjoint(window.chunk.parts):

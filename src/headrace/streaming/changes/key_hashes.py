@@ -8,7 +8,6 @@ import numpy as np
 
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.memory import address_of, kernel, load64, store64
-from headrace.debezium.naming.topics import topic_hash
 from headrace.streaming.changes import key_kernel
 from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.streaming.facts import Facts
@@ -49,7 +48,7 @@ def key_hashes(
             done,
             count,
             len(facts.cell_names),
-            topic_hash(facts.topic),
+            rendering.topic_hash(facts.topic),
             address_of(keys.table),
             len(keys),
             address_of(scratch.memory),

@@ -12,10 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import BINARY, CELL_BYTES, TEXT, UNAVAILABLE, has_value
+from headrace.connect.kernels.equality import same_bytes
 from headrace.connect.kernels.memory import PADDING, kernel, load8, load64, store64
 from headrace.connect.kernels.text import hash_bytes, mix
 from headrace.converters.json.binary import encode_binary
 from headrace.converters.json.cells import encode
+from headrace.documents.writer import GROWTH, SLACK
 
 # A key column: eight int64. The texts are what a null and an unavailable cell show.
 (
@@ -43,7 +45,7 @@ _LACKING = -2
 # while it is lacking).
 CELLS = CELL_BYTES * MOST_COLUMNS
 _LARGEST_CELL = 6000
-_TEXT_BYTES = 6 * _LARGEST_CELL + 64 + PADDING
+_TEXT_BYTES = GROWTH * _LARGEST_CELL + SLACK + PADDING
 _FIRST_TEXT = 2 * CELLS
 _SECOND_TEXT = _FIRST_TEXT + _TEXT_BYTES
 RENDERED = _SECOND_TEXT + _TEXT_BYTES
@@ -123,16 +125,6 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
 
 
 @kernel
-def _equal(a, size_a, b, size_b):
-    if size_a != size_b:
-        return False
-    difference = np.int64(0)
-    for j in range(size_a):
-        difference |= load8(a + j) ^ load8(b + j)
-    return difference == 0
-
-
-@kernel
 def same_key(columns, count, old, new, scratch):
     """Whether two images of a row show the same key; nothing when scratch[LACKING] is set by it."""
     same = True
@@ -140,7 +132,7 @@ def same_key(columns, count, old, new, scratch):
         column = columns + _COLUMN_SIZE * i
         place = CELL_BYTES * load64(column)
         if has_value(load64(old + place)) and load64(old + place) == load64(new + place):
-            if _equal(
+            if same_bytes(
                 load64(old + place + 8),
                 load64(old + place + 16),
                 load64(new + place + 8),
@@ -151,6 +143,6 @@ def same_key(columns, count, old, new, scratch):
                 return False
         a, size_a = _text(column, old, 0, scratch, scratch + _FIRST_TEXT)
         b, size_b = _text(column, new, old, scratch, scratch + _SECOND_TEXT)
-        if not _equal(a, size_a, b, size_b):
+        if not same_bytes(a, size_a, b, size_b):
             same = False
     return same

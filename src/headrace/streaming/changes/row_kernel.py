@@ -2,8 +2,9 @@
 three rows, or none.
 
 A kernel that reads a log (a decoder) checks and splits the images of a change, and calls
-`add_change`; what it knows of the open transaction stands in `state`, whose first words are those
-below. Its own words come behind them, from OWN_WORDS on.
+`add_change` and `count_change`; what it knows of the open transaction stands in `state`, whose
+first words are those below. Its own words come behind them, from OWN_WORDS on. Transactions begin
+and end by `transaction_kernel`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -13,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import CELL_BYTES, UNAVAILABLE, has_value
+from headrace.connect.kernels.equality import same_bytes
 from headrace.connect.kernels.memory import (
     inlined_kernel,
     kernel,
@@ -24,8 +26,6 @@ from headrace.connect.kernels.memory import (
 )
 from headrace.connect.kernels.text import units_length
 from headrace.connect.rows import (
-    BEGIN,
-    ENDING,
     ROW,
     TRANSACTION,
     Flag,
@@ -56,8 +56,31 @@ from headrace.streaming.changes import key_kernel
     VERSIONS,  # address of int64 per relation: the version that rows refer to; 0: its own index
     VERSIONS_LENGTH,
     FILTERED,  # changes that made no row
-) = range(19)
-OWN_WORDS = 19
+    INDEXED,  # bytes of this segment that are indexed
+    ENDS,  # entries of `ends`, see END
+    OPEN,  # 1 inside of a transaction
+    COMPLETE_HIGH,  # everything up to this place was received
+    COMPLETE,
+    HEAD_HIGH,  # where the log ended when the database last told
+    HEAD,
+) = range(26)
+OWN_WORDS = 26
+
+END = np.dtype(
+    [
+        ("rows", "<i8"),
+        ("position_high", "<i8"),
+        ("position", "<i8"),
+        ("last_commit", "<i8"),
+        ("commit_us", "<i8"),
+    ]
+)
+"""The end of a transaction: how many rows of the segment come before it, its place in the log (see
+`rows.place_of`), and where the last transaction ended then (this one, or NULL) with its time."""
+
+# Why a pass over a segment stopped: nothing whole is left, a table of the index may be full, texts
+# of keys are lacking (see key_kernel.py), or the log is broken. A log's own reasons come behind.
+MORE, FULL, KEY, BROKEN, OWN_STATUSES = range(5)
 
 # A relation version: eight int64.
 (
@@ -124,16 +147,6 @@ def _without_zeros(address, length):
 
 
 @kernel
-def _same_bytes(a, size_a, b, size_b):
-    if size_a != size_b:
-        return False
-    difference = np.int64(0)
-    for i in range(size_a):
-        difference |= load8(a + i) ^ load8(b + i)
-    return difference == 0
-
-
-@kernel
 def is_unchanged(compared, count, old, new):
     """Whether the split cells of both images show the same row in `count` compared columns; an
     unavailable cell is as it was."""
@@ -162,7 +175,7 @@ def is_unchanged(compared, count, old, new):
         elif way == NUMERIC:
             size_a = _without_zeros(a, size_a)
             size_b = _without_zeros(b, size_b)
-        if not _same_bytes(a, size_a, b, size_b):
+        if not same_bytes(a, size_a, b, size_b):
             return False
     return True
 
@@ -240,25 +253,6 @@ def add_value(
         rows, state, old, new, counterpart, place, _VALUE_PART, hash_value, size, relation,
         operation, flags,
     )  # fmt: skip
-
-
-@kernel
-def add_begin(rows, transactions, state, place, size):
-    """The border record of a transaction that begins, where there are such."""
-    borders = load64(state + 8 * BEGINS)
-    if borders:
-        open_transaction(transactions, state)
-        store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
-        add_row(rows, state, 0, 0, 0, place, 0, 0, size, borders - 1, BEGIN, 0)
-
-
-@kernel
-def add_ending(rows, transactions, state, place, size):
-    """The border record of a transaction that ends, where there are such."""
-    borders = load64(state + 8 * ENDINGS)
-    if borders:
-        open_transaction(transactions, state)
-        add_row(rows, state, 0, 0, 0, place, 0, 0, size, borders - 1, ENDING, 0)
 
 
 @inlined_kernel
@@ -347,3 +341,11 @@ def add_change(
     else:
         add_value(rows, state, old, new, 0, place, new_hash, size, version, operation, flags)
     return ADDED
+
+
+@inlined_kernel
+def count_change(state, outcome):
+    """A change of the open transaction was read: ADDED, or LEFT_OUT."""
+    if outcome == LEFT_OUT:
+        store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
+    store64(state + 8 * ORDINAL, load64(state + 8 * ORDINAL) + 1)

@@ -24,18 +24,18 @@ _NO_ZEROS = (Encoding.VARIABLE_DECIMAL, Encoding.NUMERIC_DOUBLE)
 
 def compared_columns(facts: Facts, settings: EventSettings) -> np.ndarray:
     """(column, way of comparison, length) per column that is shown, int64."""
-    found: list[tuple[int, int, int]] = []
+    comparisons: list[tuple[int, int, int]] = []
     for cell, shown in facts.shown_cells(settings):
         index = cell.column
         if not isinstance(shown, Cell):
             continue
         if shown.encoding is Encoding.TRUNCATED_STRING:
-            found.append((index, TEXT_BEGINNING, shown.parameter))
+            comparisons.append((index, TEXT_BEGINNING, shown.parameter))
         elif shown.encoding in _NO_ZEROS:
-            found.append((index, NUMERIC, 0))
+            comparisons.append((index, NUMERIC, 0))
         else:
-            found.append((index, *_cut_bytes(cell, shown)))
-    return np.array(found, np.int64).reshape(-1, 3)
+            comparisons.append((index, *_cut_bytes(cell, shown)))
+    return np.array(comparisons, np.int64).reshape(-1, 3)
 
 
 def _cut_bytes(cell: Cell, shown: Cell) -> tuple[int, int]:

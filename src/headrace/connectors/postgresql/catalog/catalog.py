@@ -19,6 +19,8 @@ from headrace.relational.table import Column
 from headrace.snapshots.tables import Leaf
 
 _Answer = TypeVar("_Answer")
+Values = Sequence[object] | Mapping[str, object]
+"""The parameters of a query."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class CatalogTable(StoredTable):
     columns: tuple[CatalogColumn, ...] = ()
     partitioned: bool = False
     identity: str = "d"
+
+    @property
+    def alone(self) -> bool:
+        """See StoredTable; an ordinary table's children are tables of their own."""
+        return not self.partitioned
 
 
 _TABLES = """
@@ -77,6 +84,14 @@ SELECT t.root, c.oid, n.nspname, c.relname, c.relpages, GREATEST(c.reltuples, 0)
        CASE WHEN %(sizes)s THEN COALESCE(pg_relation_size(c.oid), 0) / 8192 ELSE 0 END
 FROM tree t JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' ORDER BY t.root, n.nspname, c.relname
+"""
+_ROOTS = """
+WITH RECURSIVE tree(root, oid) AS (
+  SELECT p.oid, i.inhrelid FROM pg_class p JOIN pg_inherits i ON i.inhparent = p.oid
+  WHERE p.relkind = 'p' AND NOT p.relispartition UNION ALL
+  SELECT t.root, i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid
+  JOIN pg_class p ON p.oid = t.oid AND p.relkind = 'p')
+SELECT oid, root FROM tree
 """
 _ESTIMATES = """
 SELECT n.nspname::text || '.' || c.relname::text,
@@ -133,16 +148,19 @@ class Catalog:
     connection: psycopg.Connection | None = None
     limit: str = QUERY_LIMIT
 
-    def _rows(
-        self, query: str, values: Sequence[object] | Mapping[str, object] | None = None
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, values: Values | None = None) -> list[tuple[Any, ...]]:
+        """What a query gives. Raises HeadraceError."""
         return self._asked(lambda connection: _ask(connection, query, values))
+
+    def value(self, query: str) -> str:
+        """What a query gives that has one row and one column, as text."""
+        return str(self.rows(query)[0][0])
 
     def _asked(self, ask: Callable[[psycopg.Connection], _Answer]) -> _Answer:
         for attempt in (1, 2):
             if self.connection is None or self.connection.closed:
                 self.connection = connect(
-                    self.config, application="headrace catalogue", limited=True
+                    self.config, application="headrace catalogue", limit=QUERY_LIMIT
                 )
             try:
                 return ask(self.connection)
@@ -171,31 +189,12 @@ class Catalog:
         """Every table of the database (without columns; see `describe`), partitions included."""
         return [
             CatalogTable(schema, table, id=oid, partitioned=partitioned, identity=identity)
-            for oid, schema, table, partitioned, identity in self._rows(_TABLES)
+            for oid, schema, table, partitioned, identity in self.rows(_TABLES)
         ]
 
     def partition_roots(self) -> dict[int, int]:
         """Oid of each partition to that of its topmost parent."""
-        found = self._rows(
-            "SELECT i.inhrelid, i.inhparent FROM pg_inherits i JOIN pg_class p"
-            " ON p.oid = i.inhparent WHERE p.relkind = 'p'"
-        )
-        parents: dict[int, int] = {int(c): int(p) for c, p in found}
-        roots = {}
-        for child in parents:
-            top = child
-            while top in parents:
-                top = parents[top]
-            roots[child] = top
-        return roots
-
-    def describe(self, oid: int) -> CatalogTable | None:
-        """A table with columns, key and leaves; None when there is no such table."""
-        return self.read([oid], sizes=True).describe(oid)
-
-    def named(self, schema: str, table: str) -> CatalogTable | None:
-        """The same for a table of that name."""
-        return self.read(names=[(schema, table)], sizes=True).named(schema, table)
+        return {int(partition): int(root) for partition, root in self.rows(_ROOTS)}
 
     def read(
         self,
@@ -215,23 +214,17 @@ class Catalog:
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
         """Rows by `schema.table` as the statistics have them; -1: they do not know."""
-        found = self._rows(_ESTIMATES, (list(names),))
-        return {str(name): int(rows) for name, rows in found}
-
-    def type_facts(self, oid: int) -> TypeFacts:
-        """A type as it is now."""
-        return self.read(types=[oid]).type_facts(oid)
+        counts = self.rows(_ESTIMATES, (list(names),))
+        return {str(name): int(rows) for name, rows in counts}
 
     def setting(self, name: str) -> str:
         """A server setting as text; empty when it does not exist."""
-        found = self._rows("SELECT setting FROM pg_settings WHERE name = %s", (name,))
-        return str(found[0][0]) if found else ""
+        settings = self.rows("SELECT setting FROM pg_settings WHERE name = %s", (name,))
+        return str(settings[0][0]) if settings else ""
 
 
 def _ask(
-    connection: psycopg.Connection,
-    query: str,
-    values: Sequence[object] | Mapping[str, object] | None = None,
+    connection: psycopg.Connection, query: str, values: Values | None = None
 ) -> list[tuple[Any, ...]]:
     return connection.execute(query.encode(), values).fetchall()
 
@@ -264,12 +257,12 @@ def _read(
                 leaf = Leaf(oid, schema, name, max(pages, real), _rows_now(rows, pages, real))
                 leaves[root].append(leaf)
         needed = {int(column[1]) for some in columns.values() for column in some}
-        known = _types(_ask(connection, _TYPES, (sorted(needed.union(types)),)))
+        described_types = _types(_ask(connection, _TYPES, (sorted(needed.union(types)),)))
     described = {
         oid: CatalogTable(
             schema,
             table,
-            tuple(_column(column, known) for column in columns[oid]),
+            tuple(_column(column, described_types) for column in columns[oid]),
             keys.get(oid, ()),
             oid,
             tuple(leaves[oid]),
@@ -278,8 +271,8 @@ def _read(
         )
         for oid, schema, table, partitioned, identity in listed
     }
-    unknown = {oid: _no_type(oid) for oid in types if oid not in known}
-    return CatalogReading(described, unknown | known, snapshot)
+    unknown = {oid: _no_type(oid) for oid in types if oid not in described_types}
+    return CatalogReading(described, unknown | described_types, snapshot)
 
 
 def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColumn:
@@ -291,14 +284,14 @@ def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColu
 
 def _types(rows: list[tuple[Any, ...]]) -> dict[int, TypeFacts]:
     by_oid = {int(row[0]): row for row in rows}
-    known: dict[int, TypeFacts] = {}
+    types: dict[int, TypeFacts] = {}
 
     def facts(oid: int) -> TypeFacts:
         if oid not in by_oid:
             return _no_type(oid)
-        if oid not in known:
+        if oid not in types:
             _, name, schema, kind, element, base, typmod, labels, delimiter = by_oid[oid]
-            known[oid] = TypeFacts(
+            types[oid] = TypeFacts(
                 oid,
                 str(name),
                 str(schema),
@@ -309,11 +302,11 @@ def _types(rows: list[tuple[Any, ...]]) -> dict[int, TypeFacts]:
                 int(typmod) if kind == "d" else NO_TYPMOD,
                 str(delimiter),
             )
-        return known[oid]
+        return types[oid]
 
     for oid in by_oid:
         facts(oid)
-    return known
+    return types
 
 
 def _no_type(oid: int) -> TypeFacts:

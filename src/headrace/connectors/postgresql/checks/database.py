@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import psycopg
 
-from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.checks.publication import check_publication
-from headrace.connectors.postgresql.checks.server import check_channels, check_login, check_server
+from headrace.connectors.postgresql.checks.server import check_login, check_server
 from headrace.connectors.postgresql.checks.slot import check_replication_slot
 from headrace.connectors.postgresql.checks.state import Checked
 from headrace.connectors.postgresql.checks.tables import check_identities, check_rights
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.reading.overrides import check_overrides
-from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
-from headrace.relational.checks import TableChecks
+from headrace.signals.checks import check_channels
 
 OLDEST = 120000  # pg_attribute.attgenerated
 
@@ -49,20 +47,18 @@ def _check_database(
         return
     findings.add("postgresql.version", "ok", f"{name} answers")
     try:
-        capture = Capture(config)
+        checked = Checked(config, connection, findings)
     except HeadraceError as error:
         findings.add_error(error)
         return
-    checked = Checked(config, connection, findings, capture)
-    tables = TableChecks(CONNECTOR, config.database_dbname, config, capture, findings)
     rows = [
-        lambda: _find_tables(checked, tables),
+        checked.find_tables,
         lambda: check_rights(checked),
-        lambda: _check_types(checked, tables),
-        lambda: tables.check_names(checked.tables),
+        checked.check_types,
+        checked.check_names,
     ]
-    if checked.rule.at_first:
-        rows.append(lambda: _check_snapshot(checked, tables))
+    if checked.rule.ever_reads:
+        rows += [lambda: check_overrides(config), checked.check_snapshot]
     if checked.rule.streams:
         parts = [
             lambda: check_server(checked),
@@ -71,28 +67,10 @@ def _check_database(
             lambda: check_identities(checked),
             lambda: check_replication_slot(checked),
             lambda: check_publication(checked),
-            lambda: check_channels(checked),
+            lambda: check_channels(config, findings),
         ]
     else:
-        findings.add("postgresql.rows_only", "ok", "Rows are read, the log is not")
+        checked.ok("rows_only", "Rows are read, the log is not")
         parts = rows
     for part in parts:
         findings.guard(part)
-
-
-def _find_tables(checked: Checked, tables: TableChecks) -> None:
-    everything = checked.catalog.tables()
-    checked.tables = [table for table in everything if checked.capture.takes(table.name)]
-    checked.tables.sort(key=lambda table: checked.capture.order(table.name))
-    tables.check_captured(checked.tables, [table.name for table in everything])
-
-
-def _check_types(checked: Checked, tables: TableChecks) -> None:
-    reading = checked.catalog.read([table.id for table in checked.tables])
-    checked.tables = [reading.describe(table.id) or table for table in checked.tables]
-    tables.check_types(checked.tables, checked.capture.types)
-
-
-def _check_snapshot(checked: Checked, tables: TableChecks) -> None:
-    check_overrides(checked.config)
-    tables.check_snapshot(checked.tables)

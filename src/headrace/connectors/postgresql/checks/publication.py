@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
+import psycopg
+
 from headrace.connectors.postgresql.checks.state import Checked
+from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
 from headrace.connectors.postgresql.replication.publication import (
+    OPERATIONS,
     add_tables,
+    find_publication,
     misnamed,
+    not_to_narrow,
     published_oids,
     unpublished,
 )
-from headrace.relational.checks import named
+from headrace.relational.checks import named_tables
 
 
 def check_publication(checked: Checked) -> None:
+    """Whether the publication has every captured table, partition and operation, or can be made.
+    Raises HeadraceError when the server does not answer."""
     name = checked.config.publication_name
     mode = str(checked.config.publication_autocreate_mode)
-    rows = checked.rows(
-        "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate,"
-        " coalesce((to_jsonb(p)->>'pubviaroot')::boolean, false),"
-        " pg_has_role(pubowner, 'USAGE') FROM pg_publication p WHERE pubname = %s",
-        (name,),
-    )
-    if not rows:
+    try:
+        publication = find_publication(checked.connection, name)
+    except psycopg.Error as error:
+        raise translate(error, checked.config, "Checking the database", CHECK_LIMIT) from None
+    if publication is None:
         _check_creation(checked, name, mode)
         return
-    for_all, inserts, updates, deletes, truncates, via_root, owned = rows[0]
+    for_all = publication.for_all
     if mode == "filtered" and for_all:
-        checked.refuse(
-            "publication_unsuitable",
-            f"The publication {name} is FOR ALL TABLES, which "
-            "publication.autocreate.mode=filtered cannot narrow",
-            "Drop it, choose another publication.name, or use all_tables.",
-        )
+        checked.findings.add_error(not_to_narrow(name))
         return
     published = published_oids(checked.connection, name)
     absent = (
@@ -39,28 +40,29 @@ def check_publication(checked: Checked) -> None:
     )
     if absent and mode == "filtered":
         foreign = [t for t in absent if not checked.rights[t.id].owned]
-        if not owned or foreign:
+        if not publication.owned or foreign:
             checked.refuse(
                 "publication_privilege",
-                f"The role {checked.config.database_user} may not add {named(foreign or absent)} "
-                f"to the publication {name}",
-                add_tables(checked.connection, name, absent),
+                f"The role {checked.config.database_user} may not add "
+                f"{named_tables(foreign or absent)} to the publication {name}",
+                add_tables(name, absent),
             )
         else:
-            checked.ok("publication", f"{named(absent)} will be added to the publication {name}")
+            checked.ok(
+                "publication", f"{named_tables(absent)} will be added to the publication {name}"
+            )
     elif absent:
         checked.refuse(
             "not_published",
-            f"The publication {name} lacks {named(absent)}: their changes never arrive",
-            add_tables(checked.connection, name, absent),
+            f"The publication {name} lacks {named_tables(absent)}: their changes never arrive",
+            add_tables(name, absent),
         )
     else:
         checked.ok("publication", f"The publication {name} has every table")
-    _check_partitions(checked, name, published, via_root=via_root)
-    operations = {"c": inserts, "u": updates, "d": deletes, "t": truncates}
-    words = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
-    skipped = set(checked.config.skipped_operations)
-    silent = [words[x] for x, there in operations.items() if not there and x not in skipped]
+    _check_partitions(checked, name, published, via_root=publication.via_root)
+    skipped = checked.config.skipped_operations
+    operations = [word for letter, word in OPERATIONS.items() if letter not in skipped]
+    silent = [word for word in operations if word not in publication.operations]
     if silent:
         checked.warn(
             "operations_not_published",
@@ -91,26 +93,21 @@ def _check_partitions(
         checked.refuse(
             "partitions_not_captured",
             f"The publication {name} names changes by their {said}, which is not captured: "
-            f"{named(lost)}",
+            f"{named_tables(lost)}",
             remedy,
         )
 
 
 def _check_creation(checked: Checked, name: str, mode: str) -> None:
     make = f"As a superuser: CREATE PUBLICATION {checked.quoted(name)} FOR TABLE …;"
+    reason, remedy = "", make
     if mode == "disabled":
-        checked.refuse(
-            "publication_missing",
-            f"The publication {name} does not exist, and publication.autocreate.mode is disabled",
-            make,
-        )
-        return
-    if checked.is_standby():
-        checked.refuse(
-            "publication_missing",
-            f"The publication {name} does not exist, and a standby cannot make it",
-            "Make it on the primary.",
-        )
+        reason = "publication.autocreate.mode is disabled"
+    elif checked.is_standby():
+        reason, remedy = "a standby cannot make it", "Make it on the primary."
+    if reason:
+        what = f"The publication {name} does not exist, and {reason}"
+        checked.refuse("publication_missing", what, remedy)
         return
     creates, superuser = checked.rows(
         "SELECT has_database_privilege(current_database(), 'CREATE'), EXISTS (SELECT FROM"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import psycopg
-
 from headrace.connectors.postgresql.checks.state import Checked
-from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translate
+from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translated
 from headrace.connectors.postgresql.replication.slot import system_identifier
 from headrace.errors import HeadraceError
-from headrace.signals.kafka import check_topic
 
 
 def wal_level_error(level: str) -> HeadraceError | None:
@@ -23,6 +20,7 @@ def wal_level_error(level: str) -> HeadraceError | None:
 
 
 def check_server(checked: Checked) -> None:
+    """Whether the settings of the server, a standby too, serve logical decoding."""
     error = wal_level_error(checked.catalog.setting("wal_level"))
     if error is None:
         checked.ok("wal_level", "wal_level is logical")
@@ -67,31 +65,12 @@ def check_server(checked: Checked) -> None:
 
 def check_login(checked: Checked) -> None:
     """Logs in as the stream will: privilege, pg_hba.conf and a free walsender in one."""
-    with connect(
-        checked.config,
-        replication=True,
-        application="headrace check",
-        limit=CHECK_LIMIT,
-    ) as connection:
-        try:
-            system_identifier(connection)
-        except psycopg.Error as error:
-            doing = "Opening a replication connection"
-            raise translate(error, checked.config, doing, CHECK_LIMIT) from None
-    user = checked.config.database_user
-    checked.ok("replication", f"The role {user} may replicate")
-
-
-def check_channels(checked: Checked) -> None:
-    """Without Kafka the stream starts all the same."""
-    if "kafka" not in checked.config.signal_enabled_channels:
-        return
-    topic = checked.config.signal_topic()
-    try:
-        check_topic(checked.config)
-    except HeadraceError as error:
-        if not error.retriable:
-            raise
-        checked.findings.add(error.code, "warning", error.message, error.remedy)
-    else:
-        checked.findings.add("signals.topic", "ok", f"The signal topic {topic} is there")
+    config = checked.config
+    with (
+        connect(
+            config, replication=True, application="headrace check", limit=CHECK_LIMIT
+        ) as connection,
+        translated(config, "Opening a replication connection", CHECK_LIMIT),
+    ):
+        system_identifier(connection)
+    checked.ok("replication", f"The role {config.database_user} may replicate")

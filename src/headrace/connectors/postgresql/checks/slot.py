@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import psycopg
-
 from headrace.connectors.postgresql.checks.state import Checked
-from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
+from headrace.connectors.postgresql.connection import CHECK_LIMIT, translated
 from headrace.connectors.postgresql.replication.slot import LOST, check_slot, find_slot
 from headrace.errors import HeadraceError
 
 
 def check_replication_slot(checked: Checked) -> None:
+    """Whether the slot is there and free, or can be made. Raises HeadraceError as `check_slot`
+    does, unless the start repairs it."""
     name = checked.config.slot_name
-    try:
+    with translated(checked.config, "Looking at the slot", CHECK_LIMIT):
         state = find_slot(checked.connection, name)
-    except psycopg.Error as error:
-        raise translate(error, checked.config, "Looking at the slot", CHECK_LIMIT) from None
     if state is None:
         limit = int(checked.catalog.setting("max_replication_slots") or 0)
         used = int(checked.rows("SELECT count(*) FROM pg_replication_slots")[0][0])

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import psycopg
-from psycopg import sql
 
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
+from headrace.connectors.postgresql.connection import CHECK_LIMIT
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.findings import Findings
+from headrace.relational.checks import TableChecks
 from headrace.snapshots.modes import SnapshotRule
 
 
@@ -29,41 +28,23 @@ class Rights:
     identity_index: tuple[str, ...]
 
 
-@dataclass
-class Checked:
-    """The database that is looked at. `tables` are the captured ones, `rights` by their oids."""
+class Checked(TableChecks[CatalogTable]):
+    """The database that is looked at. `rights` are those on the captured tables, by oid."""
 
     config: PostgresConfig
-    connection: psycopg.Connection
-    findings: Findings
     capture: Capture
-    tables: list[CatalogTable] = field(default_factory=list)
-    rights: dict[int, Rights] = field(default_factory=dict)
+    catalog: Catalog
 
-    def __post_init__(self) -> None:
-        self.catalog = Catalog(self.config, self.connection, CHECK_LIMIT)
-        self.rule = SnapshotRule.of(self.config)
-
-    def ok(self, code: str, message: str) -> None:
-        """A finding that needs nothing; codes are without the connector's name."""
-        self.findings.add(f"{CONNECTOR}.{code}", "ok", message)
-
-    def warn(self, code: str, message: str, remedy: str) -> None:
-        """A finding with which the stream starts all the same."""
-        self.findings.add(f"{CONNECTOR}.{code}", "warning", message, remedy)
-
-    def refuse(self, code: str, message: str, remedy: str) -> None:
-        """A finding with which the stream cannot start."""
-        self.findings.add(f"{CONNECTOR}.{code}", "error", message, remedy)
-
-    def rows(
-        self, query: str, values: Sequence[object] | Mapping[str, object] | None = None
-    ) -> list[tuple[Any, ...]]:
-        """What a query gives. Raises HeadraceError."""
-        try:
-            return self.connection.execute(query.encode(), values).fetchall()
-        except psycopg.Error as error:
-            raise translate(error, self.config, "Checking the database", CHECK_LIMIT) from None
+    def __init__(
+        self, config: PostgresConfig, connection: psycopg.Connection, findings: Findings
+    ) -> None:
+        """Raises HeadraceError when the configuration's expressions contradict each other."""
+        capture, database = Capture(config), config.database_dbname
+        catalog = Catalog(config, connection, CHECK_LIMIT)
+        super().__init__(CONNECTOR, database, config, capture, findings, catalog, capture.types)
+        self.connection, self.rows = connection, catalog.rows
+        self.rule = SnapshotRule.of(config)
+        self.rights: dict[int, Rights] = {}
 
     def is_standby(self) -> bool:
         """Whether the server follows another one."""
@@ -76,7 +57,7 @@ class Checked:
 
     def quoted(self, *names: str) -> str:
         """A name of SQL, of one or more parts."""
-        return sql.Identifier(*names).as_string(self.connection)
+        return SQL.dialect.quoted(*names)
 
     @property
     def role(self) -> str:

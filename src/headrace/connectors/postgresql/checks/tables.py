@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from psycopg import sql
-
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.checks.state import Checked, Rights
 from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.replica_identity_rules import rules_for
 from headrace.errors import HeadraceError
-from headrace.relational.checks import named
+from headrace.relational.checks import named_tables
 
 _RIGHTS = """
 SELECT c.oid,
@@ -29,10 +28,8 @@ FROM pg_class c WHERE c.oid = ANY (%s)
 
 def no_privilege(config: PostgresConfig, table: CatalogTable) -> HeadraceError:
     """The role may not read a table."""
-    name, schema, role = (
-        sql.Identifier(*names).as_string(None)
-        for names in ((table.schema, table.table), (table.schema,), (config.database_user,))
-    )
+    quoted = SQL.dialect.quoted
+    name, schema, role = quoted(*table.path), quoted(table.schema), quoted(config.database_user)
     return HeadraceError(
         "postgresql.no_privilege",
         f"The role {config.database_user} may not read {table.name}",
@@ -41,6 +38,8 @@ def no_privilege(config: PostgresConfig, table: CatalogTable) -> HeadraceError:
 
 
 def check_rights(checked: Checked) -> None:
+    """Whether the role may read all rows of the captured tables. Sets `rights`, and leaves out
+    tables that are gone."""
     rows = checked.rows(_RIGHTS, ([t.id for t in checked.tables],))
     checked.rights = {
         row[0]: Rights(row[1], row[2], row[3], tuple(row[4] or ()), tuple(row[5] or ()))
@@ -64,6 +63,7 @@ def check_rights(checked: Checked) -> None:
 
 
 def check_identities(checked: Checked) -> None:
+    """Whether updates and deletes of the captured tables carry the columns of the events' key."""
     unidentified, partial, full = [], [], []
     for table in [_with_identity_set(checked, table) for table in checked.tables]:
         rights = checked.rights[table.id]
@@ -81,19 +81,20 @@ def check_identities(checked: Checked) -> None:
         checked.warn(
             "no_replica_identity",
             "PostgreSQL refuses UPDATE and DELETE, once they are published, on tables without "
-            f"primary key or other replica identity: {named(unidentified)}",
+            f"primary key or other replica identity: {named_tables(unidentified)}",
             _make_full(checked, unidentified[0]),
         )
     if partial:
         checked.warn(
             "key_not_in_identity",
             "The replica identity lacks columns of the events' key, so deletes have no full "
-            f"key: {named(partial)}",
+            f"key: {named_tables(partial)}",
             _make_full(checked, partial[0]),
         )
     if full:
         checked.ok(
-            "replica_identity_full", f"`before` is complete, and WAL is larger, for {named(full)}"
+            "replica_identity_full",
+            f"`before` is complete, and WAL is larger, for {named_tables(full)}",
         )
     others = len(checked.tables) - len(unidentified) - len(partial) - len(full)
     if others:
@@ -106,18 +107,18 @@ def check_identities(checked: Checked) -> None:
 
 def _with_identity_set(checked: Checked, table: CatalogTable) -> CatalogTable:
     """As replica.identity.autoset.values will leave it."""
-    wanted = rules_for(checked.config.replica_identity_autoset_values, table.name)
-    if len(wanted) != 1 or wanted[0].letter == table.identity:
+    rules = rules_for(checked.config.replica_identity_autoset_values, table.name)
+    if len(rules) != 1 or rules[0].letter == table.identity:
         return table
-    if wanted[0].index is None and checked.rights[table.id].owned:
-        return replace(table, identity=wanted[0].letter)
+    if rules[0].index is None and checked.rights[table.id].owned:
+        return replace(table, identity=rules[0].letter)
     if not checked.rights[table.id].owned:
         name = checked.quoted(table.schema, table.table)
         checked.warn(
             "identity_not_owned",
             f"The role {checked.config.database_user} does not own {table.name}, so "
-            f"replica.identity.autoset.values cannot set its replica identity to {wanted[0]}",
-            f"As its owner: ALTER TABLE {name} REPLICA IDENTITY {wanted[0].statement};",
+            f"replica.identity.autoset.values cannot set its replica identity to {rules[0]}",
+            f"As its owner: ALTER TABLE {name} REPLICA IDENTITY {rules[0].statement};",
         )
     return table
 

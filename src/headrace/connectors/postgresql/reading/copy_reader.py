@@ -23,13 +23,16 @@ from headrace.connectors.postgresql.connection import is_plain
 from headrace.connectors.postgresql.reading.copy_text import Status, image_bound, transcode_rows
 from headrace.connectors.postgresql.replication.pgoutput_messages import MOST_COLUMNS
 from headrace.errors import HeadraceError
+from headrace.snapshots.image_buffer import ImageBuffer
 
 BLOCK_BYTES = 4 << 20
 BLOCK_ROWS = 20_000
 _RECEIVE_BYTES = 1 << 20
 _LOW_WATER = 128 << 10
 _LARGEST_MESSAGE = (1 << 30) + (1 << 20)
-_COPY_DATA = ord("d")
+# Types of messages.
+_COPY_DATA, _COPY_DONE, _ERROR, _READY = b"dcEZ"
+_NOTICES = b"NSA"
 
 
 def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -56,31 +59,49 @@ def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.nda
 
 
 class _Messages(Protocol):
-    """CopyData messages as on the wire, in a buffer that is refilled."""
+    """CopyData messages as on the wire, in a buffer that is refilled, and the number of columns
+    that the server announced."""
 
-    columns: int
+    columns: int = 0
     buffer: np.ndarray
     start: int
     end: int
+
+    def __init__(self, connection: PGconn, size: int) -> None:
+        idle = (pq.TransactionStatus.IDLE, pq.TransactionStatus.INTRANS)
+        if connection.status != pq.ConnStatus.OK:
+            raise _lost("it is closed")
+        if connection.transaction_status not in idle:
+            raise HeadraceError(
+                "postgresql.connection_busy",
+                "A COPY was to start on a connection that is not idle.",
+                "Read a COPY to its end, and end a failed transaction, before the next statement.",
+            )
+        self.buffer = np.empty(size + PADDING, np.uint8)
+        self.start = self.end = 0
 
     def fill(self) -> bool:
         """Read more behind `end`; False when all rows are there."""
         ...
 
+    def size(self) -> int:
+        """Bytes of the next message without its type."""
+        return int(self.buffer[self.start + 1 :][:4].view(">i4")[0])
+
     def finish(self) -> None:
         """Read what follows the last row. The connection is idle then."""
-        ...
+        return
 
     def release(self) -> None:
         """Give the connection back."""
-        ...
+        return
 
 
 def _blocks(messages: _Messages, connection: PGconn) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     finished = False
     state = np.zeros(2, np.int64)
     try:
-        block = _Block(BLOCK_BYTES)
+        buffer = ImageBuffer(BLOCK_BYTES, BLOCK_ROWS)
         more = True
         while more:
             more = messages.fill()
@@ -89,31 +110,27 @@ def _blocks(messages: _Messages, connection: PGconn) -> Iterator[tuple[np.ndarra
                     address_of(messages.buffer) + messages.start,
                     messages.end - messages.start,
                     messages.columns,
-                    address_of(block.images) + block.used,
-                    block.capacity - block.used,
-                    address_of(block.scratch),
-                    BLOCK_ROWS - block.rows,
+                    *buffer.room(),
                     address_of(state),
                 )
-                block.add(rows)
+                buffer.add(rows)
                 messages.start += int(state[0])
                 status = Status(int(state[1]))
                 if status in (Status.MORE, Status.OTHER):
                     break
                 if status is not Status.FULL:
                     raise _malformed(status, messages.columns)
-                if block.rows:
-                    yield block.result()
-                    block = _Block(BLOCK_BYTES)
+                if buffer.rows:
+                    yield buffer.block()
+                    buffer = ImageBuffer(BLOCK_BYTES, BLOCK_ROWS)
                 else:
-                    size = int(messages.buffer[messages.start + 1 :][:4].view(">i4")[0])
-                    block = _Block(image_bound(size, messages.columns))
+                    buffer = ImageBuffer(image_bound(messages.size(), messages.columns), BLOCK_ROWS)
         if messages.start != messages.end:
             raise _malformed(Status.MALFORMED, messages.columns)
         messages.finish()
         finished = True
-        if block.rows:
-            yield block.result()
+        if buffer.rows:
+            yield buffer.block()
     except HeadraceError as error:
         finished = error.code == "postgresql.copy_failed"
         raise
@@ -123,35 +140,11 @@ def _blocks(messages: _Messages, connection: PGconn) -> Iterator[tuple[np.ndarra
             connection.finish()
 
 
-class _Block:
-    """Images that are being collected."""
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.images = np.empty(capacity + PADDING, np.uint8)
-        self.offsets = np.zeros(BLOCK_ROWS + 1, np.int64)
-        self.scratch = np.empty(BLOCK_ROWS + 1, np.int64)
-        self.rows = 0
-        self.used = 0
-
-    def add(self, rows: int) -> None:
-        """Take over the `rows` images behind those already here."""
-        ends = self.scratch[1 : rows + 1]
-        self.offsets[self.rows + 1 : self.rows + rows + 1] = ends + self.used
-        self.rows += rows
-        self.used = int(self.offsets[self.rows])
-
-    def result(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.images[: self.used], self.offsets[: self.rows + 1]
-
-
-class _SocketMessages:
+class _SocketMessages(_Messages):
     """Reads the socket of an idle libpq connection; libpq does not see the statement."""
 
     def __init__(self, connection: PGconn, sql: str) -> None:
-        _check_idle(connection)
-        self.buffer = np.empty(_RECEIVE_BYTES + PADDING, np.uint8)
-        self.start = self.end = 0
+        super().__init__(connection, _RECEIVE_BYTES)
         # A second descriptor of libpq's socket: not blocking, as libpq's own is.
         self._socket = socket.socket(fileno=os.dup(connection.socket))
         self._socket.setblocking(False)
@@ -207,7 +200,7 @@ class _SocketMessages:
         pending = self.end - self.start
         needed = 2 * _RECEIVE_BYTES
         if pending >= 5:
-            size = int(self.buffer[self.start + 1 :][:4].view(">i4")[0]) + 1
+            size = self.size() + 1
             if size < 5 or size > _LARGEST_MESSAGE:
                 raise _malformed(Status.MALFORMED, self.columns)
             needed = max(needed, size + _RECEIVE_BYTES)
@@ -219,7 +212,7 @@ class _SocketMessages:
         """The next message, which is not CopyData: its type and content."""
         while True:
             if self.end - self.start >= 5:
-                size = int(self.buffer[self.start + 1 :][:4].view(">i4")[0]) + 1
+                size = self.size() + 1
                 if size < 5 or size > _RECEIVE_BYTES:
                     raise _malformed(Status.MALFORMED, 0)
                 if self.end - self.start >= size:
@@ -229,60 +222,46 @@ class _SocketMessages:
                     return kind, content
             self._read()
 
-    def _open(self) -> int:
-        """Wait for CopyOutResponse; returns the number of columns."""
-        self.columns = 0
+    def _answer(self) -> tuple[int, bytes]:
+        """The next message that is neither CopyData nor a notice. Raises
+        HeadraceError("postgresql.copy_failed") for an error, when the connection is idle again."""
         while True:
             kind, content = self._message()
-            if kind == ord("H"):
-                if content[0] != 0:
-                    raise _malformed(Status.MALFORMED, 0)
-                return int(struct.unpack_from("!H", content, 1)[0])
-            if kind == ord("E"):
-                self._until_ready()
+            if kind == _ERROR:
+                while self._message()[0] != _READY:
+                    pass
                 raise _failed(_error_fields(content))
-            if kind not in b"NSA":
-                raise _malformed(Status.OTHER, 0)
+            if kind not in _NOTICES:
+                return kind, content
 
-    def _until_ready(self) -> None:
-        while self._message()[0] != ord("Z"):
-            pass
+    def _open(self) -> int:
+        """Wait for CopyOutResponse; returns the number of columns."""
+        kind, content = self._answer()
+        if kind != ord("H"):
+            raise _malformed(Status.OTHER, 0)
+        if content[0] != 0:
+            raise _malformed(Status.MALFORMED, 0)
+        return int(struct.unpack_from("!H", content, 1)[0])
 
     def fill(self) -> bool:
         """See `_Messages`."""
-        while True:
-            if self.end - self.start >= 5:
-                kind = int(self.buffer[self.start])
-                if kind == ord("c"):
-                    self._message()
-                    return self._drop_rest()
-                if kind == ord("E"):
-                    _, content = self._message()
-                    self._until_ready()
-                    raise _failed(_error_fields(content))
-                if kind != _COPY_DATA:
-                    if kind not in b"NSA":
-                        raise _malformed(Status.OTHER, self.columns)
-                    self._message()
-                    continue
-                size = int(self.buffer[self.start + 1 :][:4].view(">i4")[0]) + 1
-                if 5 <= size <= self.end - self.start:
+        while self.end - self.start >= 5:
+            kind = int(self.buffer[self.start])
+            if kind == _COPY_DATA:
+                if 5 <= self.size() + 1 <= self.end - self.start:
                     return True  # a short answer came with the first read
-            self._read()
-            return True
-
-    def _drop_rest(self) -> bool:
-        # CommandComplete and ReadyForQuery; errors are still possible here.
-        while True:
-            kind, content = self._message()
-            if kind == ord("E"):
-                self._until_ready()
-                raise _failed(_error_fields(content))
-            if kind == ord("Z"):
+                break
+            if kind in _NOTICES:
+                self._message()
+            elif kind in (_COPY_DONE, _ERROR):
+                # CommandComplete and ReadyForQuery follow; errors are still possible.
+                while self._answer()[0] != _READY:
+                    pass
                 return False
-
-    def finish(self) -> None:
-        """See `_Messages`; `fill` has read everything."""
+            else:
+                raise _malformed(Status.OTHER, self.columns)
+        self._read()
+        return True
 
     def release(self) -> None:
         """See `_Messages`."""
@@ -291,15 +270,13 @@ class _SocketMessages:
         self._socket.close()
 
 
-class _LibpqMessages:
+class _LibpqMessages(_Messages):
     """Reads with libpq, and writes the rows as CopyData messages again."""
 
     def __init__(self, connection: PGconn, sql: str) -> None:
-        _check_idle(connection)
+        super().__init__(connection, 2 * _RECEIVE_BYTES)
         self._connection = connection
         self._ended = False
-        self.buffer = np.empty(2 * _RECEIVE_BYTES + PADDING, np.uint8)
-        self.start = self.end = 0
         result = connection.exec_(sql.encode())
         if result.status != pq.ExecStatus.COPY_OUT:
             if connection.status != pq.ConnStatus.OK:
@@ -346,21 +323,6 @@ class _LibpqMessages:
             raise _lost(_text(self._connection.error_message))
         if failure is not None:
             raise _failed(failure)
-
-    def release(self) -> None:
-        """See `_Messages`."""
-
-
-def _check_idle(connection: PGconn) -> None:
-    idle = (pq.TransactionStatus.IDLE, pq.TransactionStatus.INTRANS)
-    if connection.status != pq.ConnStatus.OK:
-        raise _lost("it is closed")
-    if connection.transaction_status not in idle:
-        raise HeadraceError(
-            "postgresql.connection_busy",
-            "A COPY was to start on a connection that is not idle.",
-            "Read a COPY to its end, and end a failed transaction, before the next statement.",
-        )
 
 
 def _text(message: bytes | None) -> str:

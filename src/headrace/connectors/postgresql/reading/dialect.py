@@ -8,6 +8,10 @@ from psycopg import sql
 
 from headrace.relational.reading.chunk_sql import ChunkSql, Path
 
+PAGE_BYTES = 8192
+SQLGLOT = "postgres"
+"""What sqlglot calls the SQL of filters."""
+
 
 class PostgresDialect:
     """See `headrace.relational.reading.chunk_sql.Dialect`."""
@@ -33,9 +37,18 @@ class PostgresDialect:
         row = "ROW" if len(columns) > 1 else ""
         return f"{row}({', '.join(columns)}) {operator} {row}({', '.join(values)})"
 
+    def from_page(self, operator: str, page: int) -> str:
+        """See Dialect."""
+        return f"ctid {operator} '({page},0)'"
+
     def limited(self, select: str, rows: int, after: int = 0) -> str:
         """See Dialect."""
         return f"{select} OFFSET {after} LIMIT {rows}" if after else f"{select} LIMIT {rows}"
 
 
 SQL = ChunkSql(PostgresDialect())
+
+
+def copied(select: str) -> str:
+    """COPY … TO STDOUT (text format) of the rows of a SELECT."""
+    return f"COPY ({select}) TO STDOUT"

@@ -8,28 +8,31 @@ from collections.abc import Iterator
 
 import numpy as np
 import psycopg
-from psycopg import sql
 
 from headrace.connectors.postgresql.reading.copy_reader import read_copy
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
 
 log = logging.getLogger(__name__)
 
-DIALECT = "postgres"
-"""What sqlglot calls the SQL of filters."""
+_REFUSALS = (
+    psycopg.DataError,
+    psycopg.InternalError,
+    psycopg.NotSupportedError,
+    psycopg.ProgrammingError,
+    psycopg.errors.StatementTooComplex,
+)
 
 
 def check_filter(connection: psycopg.Connection, table: tuple[str, str], condition: str) -> None:
     """Has the server plan a query with `condition`, which was checked before. Raises ValueError
     with the server's words. The connection's transaction goes on."""
-    query = sql.SQL("EXPLAIN SELECT FROM {} WHERE {}").format(
-        sql.Identifier(*table), sql.SQL(condition)
-    )
+    query = f"EXPLAIN SELECT FROM {SQL.dialect.quoted(*table)} WHERE {condition}"
     try:
         with connection.transaction():
-            connection.execute(query)
-    except (psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError) as error:
+            connection.execute(query.encode())
+    except _REFUSALS as error:
         raise ValueError(f"its filter fails: {error.diag.message_primary or error}") from None
 
 

@@ -8,11 +8,22 @@ from collections.abc import Callable
 
 import psycopg
 
+from headrace.connect.deadline import Deadline
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.position import parse_lsn
+from headrace.connectors.postgresql.connection import connect, translate, translated
+from headrace.connectors.postgresql.reading.operators import Operators
+from headrace.connectors.postgresql.replication.slot import is_standby
 from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.errors import HeadraceError
+
+_TAKING = "Taking the snapshot"
+
+
+def begin_snapshot(connection: psycopg.Connection, imported: str | None = None) -> None:
+    """Begin a READ ONLY transaction on a new snapshot, or on the exported one of that name."""
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    if imported is not None:
+        connection.execute(f"SET TRANSACTION SNAPSHOT '{imported}'".encode())
 
 
 class NotSafe(Exception):
@@ -31,35 +42,30 @@ class Keeper:
 
     def __init__(self, config: PostgresConfig, imported: str | None = None) -> None:
         self.connection = connect(config, application="headrace snapshot")
+        self.operators = Operators(self.connection)
         try:
-            if imported is None:
-                self._begin(config)
-            else:
-                self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                self.connection.execute(f"SET TRANSACTION SNAPSHOT '{imported}'".encode())
+            self._begin(config, imported)
             row = self.connection.execute(
                 "SELECT pg_export_snapshot(), txid_current_snapshot()::text,"
                 " (extract(epoch FROM transaction_timestamp()) * 1000000)::bigint"
             ).fetchone()
+            assert row is not None
+            self.snapshot_id, self.visible, self.taken_us = str(row[0]), str(row[1]), int(row[2])
             self.connection.execute("SET LOCAL statement_timeout = 0")
+            self.transaction: int | None = _transaction_id(config)
         except psycopg.Error as error:
             self.connection.close()
             if error.sqlstate == "57014":  # the statement timeout of _begin
                 raise NotSafe from None
-            raise translate(error, config, "Taking the snapshot") from None
-        assert row is not None
-        self.snapshot_id, self.visible, self.taken_us = str(row[0]), str(row[1]), int(row[2])
-        try:
-            self.transaction: int | None = _transaction_id(config)
+            raise translate(error, config, _TAKING) from None
         except BaseException:
             self.connection.close()
             raise
 
-    def _begin(self, config: PostgresConfig) -> None:
-        row = self.connection.execute("SELECT pg_is_in_recovery()").fetchone()
-        standby = row is not None and row[0]
-        if str(config.snapshot_isolation_mode) != "serializable" or standby:
-            self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    def _begin(self, config: PostgresConfig, imported: str | None) -> None:
+        strict = imported is None and str(config.snapshot_isolation_mode) == "serializable"
+        if not strict or is_standby(self.connection):
+            begin_snapshot(self.connection, imported)
             return
         self.connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE")
         # The first query waits until the snapshot is safe: no longer than the caller may.
@@ -82,11 +88,11 @@ def _transaction_id(config: PostgresConfig) -> int | None:
     """A transaction id of this moment for `source.txId`; None on a standby. It is taken in a
     transaction of its own: one that is held for the whole snapshot would hold up other slots."""
     query = b"SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE txid_current() END"
-    with connect(config, application="headrace snapshot") as connection:
-        try:
-            row = connection.execute(query).fetchone()
-        except psycopg.Error as error:
-            raise translate(error, config, "Taking the snapshot") from None
+    with (
+        connect(config, application="headrace snapshot") as connection,
+        translated(config, _TAKING),
+    ):
+        row = connection.execute(query).fetchone()
     return None if row is None or row[0] is None else int(row[0])
 
 
@@ -114,7 +120,7 @@ def renew(
     Waits for as long as a transaction of that time is still ending; calls `check` meanwhile,
     which may raise.
     """
-    reported = time.monotonic() + 3
+    report_due = Deadline(3)
     while True:
         with contextlib.suppress(NotSafe):
             keeper = Keeper(config)
@@ -124,9 +130,9 @@ def renew(
                 return keeper
             keeper.close()
         check()
-        if time.monotonic() > reported:
+        if report_due.is_over:
             report("The snapshot waits for transactions that began before it")
-            reported = time.monotonic() + 30
+            report_due.restart(30)
         time.sleep(0.05)
 
 
@@ -140,14 +146,3 @@ def lost_snapshot(error: psycopg.Error) -> HeadraceError | None:
             retriable=True,
         )
     return None
-
-
-def position_of(keeper: Keeper) -> int:
-    """Where the log is now."""
-    query = (
-        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
-        " ELSE pg_current_wal_insert_lsn() END)::text"
-    )
-    row = keeper.connection.execute(query.encode()).fetchone()
-    assert row is not None
-    return parse_lsn(str(row[0]))

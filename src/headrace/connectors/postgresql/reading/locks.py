@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import psycopg
-from psycopg import sql
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.errors import HeadraceError
 
 
@@ -27,8 +27,8 @@ class TableLocks:
         try:
             self._connection.execute("BEGIN READ ONLY")
             for table in tables:
-                name = sql.Identifier(*table.split(".", 1))
-                self._connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(name))
+                name = SQL.dialect.quoted(*table.split(".", 1))
+                self._connection.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
         except psycopg.Error as error:
             self._connection.close()
             if error.sqlstate == "55P03":

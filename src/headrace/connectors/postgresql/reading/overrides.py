@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import psycopg
-from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogColumn
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect
+from headrace.connectors.postgresql.reading.dialect import SQL, copied
 from headrace.errors import HeadraceError
 from headrace.relational.overrides import PROPERTY, Overrides
 
@@ -18,7 +18,7 @@ def check_overrides(config: PostgresConfig) -> None:
     """Asks what each statement gives. Raises HeadraceError("postgresql.override")."""
     statements = Overrides.of(config).statements
     if statements:
-        with connect(config, limited=True, users_sql=True) as connection:
+        with connect(config, limit=QUERY_LIMIT, users_sql=True) as connection:
             for name, statement in statements.items():
                 result_columns(connection, name, statement)
 
@@ -27,9 +27,9 @@ def result_columns(
     connection: psycopg.Connection, table: str, statement: str
 ) -> dict[str, tuple[int, int]]:
     """Type and typmod by column that the statement gives; nothing is read."""
-    query = sql.SQL("SELECT * FROM {} LIMIT 0").format(derived(statement))
+    query = f"SELECT * FROM {_derived(statement)} LIMIT 0"
     try:
-        result = connection.execute(query).pgresult
+        result = connection.execute(query.encode()).pgresult
     except psycopg.Error as error:
         raise _refused(table, error.diag.message_primary or str(error)) from None
     if result is None or result.nfields == 0:
@@ -48,9 +48,16 @@ def _refused(table: str, why: str) -> HeadraceError:
     )
 
 
-def derived(statement: str) -> sql.Composed:
+def _derived(statement: str) -> str:
     """The statement as a table `t`; the line break ends a comment."""
-    return sql.SQL("({}\n) t").format(sql.SQL(statement))
+    return f"({statement}\n) t"
+
+
+def query_is_empty(connection: psycopg.Connection, statement: str) -> bool:
+    """Whether the statement gives no row in this snapshot."""
+    query = f"SELECT EXISTS (SELECT FROM {_derived(statement)})"
+    row = connection.execute(query.encode()).fetchone()
+    return row is None or not row[0]
 
 
 def copy_override(
@@ -58,23 +65,21 @@ def copy_override(
     table: str,
     statement: str,
     columns: Sequence[CatalogColumn],
-) -> sql.Composed:
+) -> str:
     """COPY … TO STDOUT of the statement's rows, in the table's columns and types; a column that
     it does not give is null."""
     given = result_columns(connection, table, statement)
-    parts: list[sql.Composable] = []
+    parts: list[str] = []
     for column in columns:
         declared = column.type.facts.oid, column.type.typmod
         result = given.get(column.name)
-        name = sql.Identifier("t", column.name)
+        name = SQL.dialect.quoted("t", column.name)
         if result is None:
-            parts.append(sql.SQL("NULL"))
+            parts.append("NULL")
         elif result == declared:
             parts.append(name)
         else:
             row = connection.execute("SELECT format_type(%s, %s)", declared).fetchone()
             assert row is not None
-            parts.append(sql.SQL("CAST({} AS {})").format(name, sql.SQL(row[0])))
-    return sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(
-        sql.SQL(", ").join(parts), derived(statement)
-    )
+            parts.append(f"CAST({name} AS {row[0]})")
+    return copied(f"SELECT {', '.join(parts)} FROM {_derived(statement)}")

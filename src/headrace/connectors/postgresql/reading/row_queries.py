@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psycopg
-from psycopg import sql
 
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect, find_operators_in, translate
+from headrace.connectors.postgresql.connection import connect, translated
+from headrace.connectors.postgresql.reading.dialect import SQL
+from headrace.connectors.postgresql.reading.operators import Operators
 from headrace.connectors.postgresql.types.resolve import types_of
-from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
 from headrace.relational.reselection import Lookup
 from headrace.relational.row_lookup import Cell, RowLookup
@@ -41,19 +41,18 @@ class PostgresRowQueries:
 
     def __init__(self, config: PostgresConfig, connection: psycopg.Connection) -> None:
         self._config, self._connection = config, connection
+        self._operators = Operators(connection)
 
     def rows(
         self, facts: RelationFacts, lookup: Lookup, keys: Sequence[Sequence[str]]
     ) -> dict[int, list[Cell]]:
         """See the protocol."""
-        try:
-            find_operators_in(self._connection, operator_schemas(types_of(facts)))
-            columns = [[key[place] for key in keys] for place in range(len(lookup.key))]
+        columns = [[key[place] for key in keys] for place in range(len(lookup.key))]
+        with translated(self._config, "Reading rows again"):
+            self._operators.find(types_of(facts))
             cursor = psycopg.RawCursor(self._connection).execute(
-                _query(facts, lookup), (list(range(len(keys))), *columns)
+                _query(facts, lookup).encode(), (list(range(len(keys))), *columns)
             )
-        except psycopg.Error as error:
-            raise translate(error, self._config, "Reading rows again") from None
         result = cursor.pgresult
         assert result is not None
         present: dict[int, list[Cell]] = {}
@@ -67,31 +66,20 @@ class PostgresRowQueries:
         self._connection.close()
 
 
-def _query(facts: RelationFacts, lookup: Lookup) -> sql.Composed:
+def _query(facts: RelationFacts, lookup: Lookup) -> str:
     """Parameters: numbers of the rows, then the texts of each key column. They are numbered on the
     server: a name may hold a per cent sign."""
-    names, arrays, conditions = [sql.Identifier("n")], ["$1::int4[]"], []
+    quoted = SQL.dialect.quoted
+    names, arrays, conditions = ["n"], ["$1::int4[]"], []
     types = types_of(facts)
     for at, column in enumerate(lookup.key):
-        kind = types[column]
-        names.append(sql.Identifier(f"k{at}"))
+        kind, name = types[column], quoted("t", facts.columns[column].name)
+        names.append(f"k{at}")
         arrays.append(f"${2 + at}::text[]")
-        conditions.append(
-            sql.SQL("t.{} = k.{}::{}").format(
-                sql.Identifier(facts.columns[column].name),
-                sql.Identifier(f"k{at}"),
-                sql.Identifier(kind.schema, kind.name),
-            )
-        )
-    columns = (
-        sql.SQL("t.{}").format(sql.Identifier(facts.columns[c].name)) for c in lookup.columns
-    )
-    return sql.SQL(
-        "SELECT k.n, {columns} FROM unnest({arrays}) k({names}) JOIN {table} t ON {on}"
-    ).format(
-        columns=sql.SQL(", ").join(columns),
-        arrays=sql.SQL(", ".join(arrays)),
-        names=sql.SQL(", ").join(names),
-        table=sql.Identifier(facts.schema, facts.table),
-        on=sql.SQL(" AND ").join(conditions),
+        conditions.append(f"{name} = k.k{at}::{quoted(kind.schema, kind.name)}")
+    columns = [quoted("t", facts.columns[column].name) for column in lookup.columns]
+    return (
+        f"SELECT {', '.join(['k.n', *columns])}"
+        f" FROM unnest({', '.join(arrays)}) k({', '.join(names)})"
+        f" JOIN {quoted(facts.schema, facts.table)} t ON {' AND '.join(conditions)}"
     )

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import psycopg
 
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import (
-    connect,
-    find_operators_in,
-    settings_of_users,
-    translate,
-)
+from headrace.connectors.postgresql.connection import connect, settings_of_users, translate
 from headrace.connectors.postgresql.reading.filtered_rows import read_rows
-from headrace.connectors.postgresql.reading.keeper import lost_snapshot
+from headrace.connectors.postgresql.reading.keeper import begin_snapshot, lost_snapshot
+from headrace.connectors.postgresql.reading.key_ranges import READING
+from headrace.connectors.postgresql.reading.operators import Operators
 from headrace.connectors.postgresql.types.resolve import types_of
-from headrace.connectors.postgresql.types.type_facts import operator_schemas
 from headrace.relational.events import RelationFacts
 from headrace.snapshots.chunks import Cut
 from headrace.snapshots.slices import ChunkQuery
@@ -30,22 +26,19 @@ class _Rows:
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        self._operators: set[str] = set()
+        self._operators = Operators(connection)
 
     def blocks(self, query: ChunkQuery) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The rows of a COPY statement. Raises HeadraceError."""
         facts = query.facts
         assert isinstance(facts, RelationFacts)
+        rows = read_rows(self._connection, query.query, facts, filtered=query.filtered)
         if query.chunk.kind is Cut.WHOLE:
             with settings_of_users(self._connection):
-                yield from read_rows(self._connection, query.query, facts, filtered=query.filtered)
-            self._operators = set()
-            return
-        schemas = operator_schemas(types_of(facts))
-        if schemas != self._operators:
-            find_operators_in(self._connection, schemas)
-            self._operators = schemas
-        yield from read_rows(self._connection, query.query, facts, filtered=query.filtered)
+                yield from rows
+        else:
+            self._operators.find(types_of(facts))
+            yield from rows
 
     def count(self, query: ChunkQuery, rows: int) -> int:
         """How many rows the table has in this snapshot; `rows` came in this chunk."""
@@ -66,21 +59,17 @@ class PostgresSnapshotReader:
     config: PostgresConfig
     snapshot_id: str
 
-    def open(self) -> AbstractContextManager[_Rows]:
-        """Raises HeadraceError("postgresql.snapshot_gone")."""
-        return self._opened()
-
     @contextmanager
-    def _opened(self) -> Iterator[_Rows]:
+    def open(self) -> Iterator[_Rows]:
+        """Raises HeadraceError("postgresql.snapshot_gone")."""
         connection = connect(self.config, application="headrace chunk")
         try:
             try:
-                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                connection.execute(f"SET TRANSACTION SNAPSHOT '{self.snapshot_id}'".encode())
+                begin_snapshot(connection, self.snapshot_id)
                 connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
             except psycopg.Error as error:
                 lost = lost_snapshot(error)
-                raise lost or translate(error, self.config, "Reading a chunk") from None
+                raise lost or translate(error, self.config, READING) from None
             yield _Rows(connection)
         finally:
             connection.pgconn.finish()

@@ -6,7 +6,7 @@ import psycopg
 
 from headrace.connect.deadline import Deadline
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect
 from headrace.connectors.postgresql.position import parse_lsn
 
 _FLUSH_SECONDS = 2.0
@@ -24,9 +24,10 @@ def inserted_log_end(connection: psycopg.Connection) -> int:
 
 
 def flushed_log_end(config: PostgresConfig) -> int:
-    """The LSN up to which the log can be sent. Commits that are not flushed yet
-    (synchronous_commit=off) count, so their flush is waited for, up to 2 s."""
-    with connect(config, limited=True) as connection:
+    """The LSN up to which the log can be sent; on a standby, up to which it was replayed. Commits
+    that are not flushed yet (synchronous_commit=off) count, so their flush is waited for, up to
+    2 s."""
+    with connect(config, limit=QUERY_LIMIT) as connection:
         inserted = _lsn(connection, "insert")
         deadline = Deadline(_FLUSH_SECONDS)
         while True:

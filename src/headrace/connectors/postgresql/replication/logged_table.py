@@ -1,61 +1,63 @@
-"""A table as the log shows it, joined with what the catalogue says of it."""
+"""Tables as the log shows them, joined with what the catalogue says of them."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterable
 
+from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
+from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.connectors.postgresql.types.resolve import PostgresType
-from headrace.connectors.postgresql.types.type_facts import TypeFacts
+from headrace.relational.known_tables import KnownTables
 from headrace.relational.table import Column, Table
 
 _BY_KEY = ("d", "i")
 """Replica identities whose columns are NOT NULL and name one row."""
 
 
-class TableCatalog(Protocol):
-    """The part of the catalogue that a table of the log needs."""
+class LoggedTables(KnownTables[CatalogReading]):
+    """Readings of the catalogue by the oid of a relation message; see KnownTables."""
 
-    def describe(self, oid: int) -> Table | None:
-        """A table as it is now; None when it was dropped."""
-        ...
+    def __init__(self, catalog: Catalog, first: CatalogReading | None = None) -> None:
+        super().__init__(catalog, first, CONNECTOR)
+        self._tables = catalog
 
-    def named(self, schema: str, table: str) -> Table | None:
-        """The table that has a name now."""
-        ...
+    def known(self, message: RelationMessage, xid: int) -> CatalogReading | None:
+        """What the catalogue says of the table and its types to `xid`, a transaction of the log;
+        None: it must be asked."""
+        reading = self.reading_for(message.oid, xid)
+        if reading is None or any(c.type_oid not in reading.types for c in message.columns):
+            return None
+        return reading
 
-    def type_facts(self, oid: int) -> TypeFacts:
-        """A type as it is now."""
-        ...
+    def ask(self, messages: Iterable[RelationMessage], xid: int) -> None:
+        """Begin to read what `messages` name, for a transaction and what follows it."""
+        relations = list(messages)
+        oids = [message.oid for message in relations]
+        names = [(message.schema, message.table) for message in relations]
+        types = [column.type_oid for message in relations for column in message.columns]
+        self.begin_reading(oids, lambda: self._tables.read(oids, names=names, types=types), xid)
 
 
-def logged_table(message: RelationMessage, catalog: TableCatalog) -> Table:
+def logged_table(message: RelationMessage, catalog: CatalogReading) -> Table:
     """The table that a relation message describes. The catalogue's moment may be later: what it no
     longer knows is as the message says."""
     present = catalog.describe(message.oid)
-    present_columns = {} if present is None else present.by_name
     columns = []
     for column in message.columns:
-        now = present_columns.get(column.name)
+        now = None if present is None else present.by_name.get(column.name)
+        kind = PostgresType(catalog.type_facts(column.type_oid), column.type_modifier)
         if now is None:
             not_null = column.in_identity and message.identity in _BY_KEY
+            columns.append(Column(column.name, kind, not_null, None, None))
         else:
-            not_null = now.not_null
-        columns.append(
-            Column(
-                column.name,
-                PostgresType(catalog.type_facts(column.type_oid), column.type_modifier),
-                not_null,
-                None if now is None else now.default,
-                None if now is None else now.comment,
-            )
-        )
+            columns.append(Column(column.name, kind, now.not_null, now.default, now.comment))
     key = key_of(message, present, catalog)
     return Table(message.schema, message.table, tuple(columns), key)
 
 
 def key_of(
-    message: RelationMessage, present: Table | None, catalog: TableCatalog
+    message: RelationMessage, present: Table | None, catalog: CatalogReading
 ) -> tuple[str, ...]:
     """The key of the rows behind `message`, in its order.
 

@@ -26,44 +26,46 @@ from headrace.connect.kernels.memory import (
 from headrace.streaming.changes import key_kernel, row_kernel
 from headrace.streaming.changes.id_table import find_number
 from headrace.streaming.changes.row_kernel import (
+    BROKEN,
     COLUMNS,
     COMMIT_US,
-    FILTERED,
-    LAST_COMMIT,
+    FULL,
+    INDEXED,
+    KEY,
+    MORE,
+    OPEN,
     ORDINAL,
+    OWN_STATUSES,
     RELATION_WORDS,
-    ROWS,
-    TRANSACTION_HAS_ROWS,
-    TRANSACTION_ROW,
-    TRANSACTIONS,
-    add_begin,
     add_change,
-    add_ending,
+    count_change,
     is_skipped,
     open_transaction,
+)
+from headrace.streaming.changes.transaction_kernel import (
+    advance,
+    begin_transaction,
+    end_transaction,
+    is_full,
 )
 
 # Words of `state` that PostgreSQL has its own names for, and words of its own behind them.
 XID, FINAL_LSN = row_kernel.TRANSACTION_ID, row_kernel.POSITION_LOW
 ORIGIN_LSN = row_kernel.ORIGIN_POSITION
 ORIGIN_MAP, ORIGIN_MAP_LENGTH = row_kernel.VERSIONS, row_kernel.VERSIONS_LENGTH
+WAL_END = row_kernel.HEAD
 (
-    POSITION,  # first byte not consumed, from the start of the segment
     STATUS,
-    ENDS,  # commits in this segment that ended a transaction with rows
-    OPEN,  # 1 between BEGIN and COMMIT
-    COMPLETE,  # everything up to this LSN was received
-    WAL_END,  # the server's position as last told
     REPLY,  # 1: the server asked for a status message
     CHECK_FINAL,  # resume inside a transaction: the row at this ordinal …
     CHECK_ORDINAL,
     CHECK_LSN,  # … must have this LSN
     CHECKED,  # 0 waiting, 1 right, 2 wrong
-) = range(row_kernel.OWN_WORDS, row_kernel.OWN_WORDS + 11)
-STATE_WORDS = 32
+    STATE_WORDS,
+) = range(row_kernel.OWN_WORDS, row_kernel.OWN_WORDS + 7)
 
 # Statuses.
-MORE, ROWS_FULL, RELATION, RARE, BROKEN, SERVER_ERROR, COPY_DONE, KEY = range(8)
+RELATION, RARE, SERVER_ERROR, COPY_DONE = range(OWN_STATUSES, OWN_STATUSES + 4)
 
 # Messages of the protocol, by their first byte, and what CopyData holds, by its own.
 _COPY_DATA, _COPY_DONE, _ERROR = ord("d"), ord("c"), ord("E")
@@ -80,12 +82,7 @@ _HEAD, BODY = 5, 30
 # Bytes of a frame; changes have at least a relation, a tag and the number of columns.
 _KEEP_ALIVE_BYTES, _BEGIN_BYTES, _COMMIT_BYTES, _LEAST_CHANGE = 23, BODY + 21, BODY + 26, BODY + 8
 
-END = np.dtype([("rows", "<i8"), ("end_lsn", "<i8"), ("last_commit", "<i8"), ("commit_us", "<i8")])
-"""A commit: how many rows of the segment come before it, its end LSN, and the end LSN of the
-last COMMIT then (its own, unless a non-transactional message ends here) with its time."""
-
 US_1970_TO_2000 = 946_684_800_000_000  # PostgreSQL counts from 2000-01-01 UTC
-_END_SIZE = END.itemsize
 
 
 @kernel
@@ -95,8 +92,8 @@ def _keep_alive(frame, length, state):
         return BROKEN
     wal_end = load64_be(frame + 6)
     store64(state + 8 * WAL_END, wal_end)
-    if load64(state + 8 * OPEN) == 0 and wal_end > load64(state + 8 * COMPLETE):
-        store64(state + 8 * COMPLETE, wal_end)
+    if load64(state + 8 * OPEN) == 0:
+        advance(state, 0, wal_end)
     if load8(frame + 22):
         store64(state + 8 * REPLY, 1)
     return MORE
@@ -107,17 +104,10 @@ def _begin(body, length, lsn, rows, transactions, state):
     """A BEGIN; returns MORE or BROKEN."""
     if length != _BEGIN_BYTES or load64(state + 8 * OPEN):
         return BROKEN
-    store64(state + 8 * OPEN, 1)
     store64(state + 8 * FINAL_LSN, load64_be(body + 1))
     store64(state + 8 * COMMIT_US, load64_be(body + 9) + US_1970_TO_2000)
-    store64(state + 8 * XID, load32_be(body + 17))
-    store64(state + 8 * ORDINAL, 0)
-    store64(state + 8 * TRANSACTION_ROW, -1)
-    store64(state + 8 * TRANSACTION_HAS_ROWS, 0)
-    add_begin(rows, transactions, state, lsn, length)
-    store64(state + 8 * ORDINAL, 1)
-    store64(state + 8 * ORIGIN_MAP, 0)
-    store64(state + 8 * ORIGIN_LSN, 0)
+    xid = load32_be(body + 17)
+    begin_transaction(rows, transactions, state, xid, 0, 0, lsn, length)
     return MORE
 
 
@@ -127,18 +117,7 @@ def _commit(body, length, lsn, rows, transactions, ends, state):
     if length != _COMMIT_BYTES or load64(state + 8 * OPEN) == 0:
         return BROKEN
     end_lsn = load64_be(body + 10)
-    add_ending(rows, transactions, state, lsn, length)
-    if load64(state + 8 * TRANSACTION_HAS_ROWS):
-        entry = ends + _END_SIZE * load64(state + 8 * ENDS)
-        store64(entry, load64(state + 8 * ROWS))
-        store64(entry + 8, end_lsn)
-        store64(entry + 16, end_lsn)
-        store64(entry + 24, load64(state + 8 * COMMIT_US))
-        store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
-    store64(state + 8 * OPEN, 0)
-    store64(state + 8 * LAST_COMMIT, end_lsn)
-    if end_lsn > load64(state + 8 * COMPLETE):
-        store64(state + 8 * COMPLETE, end_lsn)
+    end_transaction(rows, transactions, ends, state, 0, end_lsn, lsn, length)
     return MORE
 
 
@@ -223,9 +202,7 @@ def _change(
         )
         if outcome == row_kernel.LACKS_KEY:
             return KEY
-    if outcome == row_kernel.LEFT_OUT:
-        store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
-    store64(state + 8 * ORDINAL, load64(state + 8 * ORDINAL) + 1)
+    count_change(state, outcome)
     return MORE
 
 
@@ -247,13 +224,13 @@ def index_frames(
     scratch,
     state,
 ):
-    """Index complete messages of the segment at `base` from state[POSITION] up to `available`.
+    """Index complete messages of the segment at `base` from state[INDEXED] up to `available`.
 
     `virtual` is the virtual address of the segment's first byte; rows hold virtual addresses.
-    Returns nothing; state[STATUS] says why it stopped, state[POSITION] where. KEY: the scratch
+    Returns nothing; state[STATUS] says why it stopped, state[INDEXED] where. KEY: the scratch
     memory (`key_columns.KeyScratch`) lacks texts of keys in the frame at the position.
     """
-    position = load64(state + 8 * POSITION)
+    position = load64(state + 8 * INDEXED)
     status = MORE
     last_oid = np.int64(-1)
     relation_index = np.int64(-1)
@@ -265,12 +242,8 @@ def index_frames(
             break
         if position + length > available:
             break
-        if (
-            load64(state + 8 * ROWS) + 3 > rows_capacity
-            or load64(state + 8 * TRANSACTIONS) + 1 > transactions_capacity
-            or load64(state + 8 * ENDS) + 1 > ends_capacity
-        ):
-            status = ROWS_FULL
+        if is_full(state, rows_capacity, transactions_capacity, ends_capacity):
+            status = FULL
             break
         kind = load8(frame)
         if kind != _COPY_DATA:
@@ -327,7 +300,7 @@ def index_frames(
         if lsn > load64(state + 8 * WAL_END):
             store64(state + 8 * WAL_END, lsn)
         position += length
-    store64(state + 8 * POSITION, position)
+    store64(state + 8 * INDEXED, position)
     store64(state + 8 * STATUS, status)
 
 

@@ -6,6 +6,8 @@ Format: PostgreSQL manual, "Logical Replication Message Formats".
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from mmap import mmap
 
@@ -64,68 +66,66 @@ MOST_COLUMNS = 1664
 """PostgreSQL's MaxTupleAttributeNumber; memory for rows is made for as many."""
 
 
-def _broken(kind: str, why: str = "") -> HeadraceError:
+def broken(what: str) -> HeadraceError:
+    """The error for bytes that are not what the manual says."""
     return HeadraceError(
         "postgresql.broken_message",
-        f"The server sent a malformed {kind} message{why}",
+        f"The server sent something that is not the replication protocol: {what}",
         "Check what stands between headrace and PostgreSQL (a proxy?) and the server's version.",
     )
 
 
+@contextmanager
+def _read(body: bytes, kind: str) -> Iterator[_Reader]:
+    """Reads a message of one kind; what goes wrong meanwhile is that it is malformed."""
+    try:
+        yield _Reader(body)
+    except (struct.error, ValueError) as error:
+        raise broken(f"a malformed {kind} message") from error
+
+
 def parse_relation(body: bytes) -> RelationMessage:
     """An `R` message. Raises HeadraceError("postgresql.broken_message")."""
-    reader = _Reader(body)
-    try:
+    with _read(body, "relation") as reader:
         (oid,) = reader.take("I")
         schema, table = reader.text(), reader.text()
         identity, count = reader.take("BH")
         if count > MOST_COLUMNS:
-            raise _broken("relation", f": it announces {count} columns")
+            raise broken(f"a malformed relation message, which announces {count} columns")
         columns = []
         for _ in range(count):
             (flags,) = reader.take("B")
             name = reader.text()
             type_oid, modifier = reader.take("Ii")
             columns.append(RelationColumn(name, type_oid, modifier, bool(flags & 1)))
-    except (struct.error, ValueError) as error:
-        raise _broken("relation") from error
     return RelationMessage(oid, schema or "pg_catalog", table, chr(identity), tuple(columns))
 
 
 def parse_origin(body: bytes) -> tuple[int, str]:
     """An `O` message: LSN of the commit on the origin, and the origin's name."""
-    reader = _Reader(body)
-    try:
+    with _read(body, "origin") as reader:
         (lsn,) = reader.take("Q")
         return lsn, reader.text()
-    except (struct.error, ValueError) as error:
-        raise _broken("origin") from error
 
 
 def parse_truncate(body: bytes) -> tuple[int, ...]:
     """The relation oids of a `T` message, in its order."""
-    reader = _Reader(body)
-    try:
+    with _read(body, "truncate") as reader:
         count, _flags = reader.take("IB")
         if count > len(body):
-            raise _broken("truncate")
+            raise ValueError(count)
         return reader.take(f"{count}I")
-    except struct.error as error:
-        raise _broken("truncate") from error
 
 
 def parse_message(body: bytes) -> LogicalMessage:
     """An `M` message."""
-    reader = _Reader(body)
-    try:
+    with _read(body, "logical") as reader:
         flags, lsn = reader.take("BQ")
         prefix = reader.text()
         (length,) = reader.take("I")
-    except (struct.error, ValueError) as error:
-        raise _broken("logical") from error
-    content = body[reader.place : reader.place + length]
-    if len(content) != length:
-        raise _broken("logical")
+        content = body[reader.place : reader.place + length]
+        if len(content) != length:
+            raise ValueError(length)
     return LogicalMessage(bool(flags & 1), lsn, prefix, content)
 
 

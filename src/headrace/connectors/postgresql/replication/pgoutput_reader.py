@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import struct
 import threading
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from headrace.connect.deadline import Deadline
 from headrace.connect.images import make_image
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.rows import NULL, RowKind
@@ -16,31 +18,31 @@ from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication import pgoutput
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
     LogicalMessage,
+    broken,
     parse_message,
     parse_origin,
     parse_relation,
     parse_truncate,
     relations_ahead,
 )
-from headrace.connectors.postgresql.replication.pgoutput_state import (
-    begin_segment,
-    received,
-    state_from,
-)
 from headrace.connectors.postgresql.replication.relations import Relations
-from headrace.connectors.postgresql.replication.stream import Stream, server_error
+from headrace.connectors.postgresql.replication.stream import (
+    Stream,
+    connection_lost,
+    server_error,
+)
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.changes import row_kernel
 from headrace.streaming.changes.row_writer import RareRecord, add_barrier, add_record
-from headrace.streaming.reader import Publish, Received
+from headrace.streaming.changes.transaction_kernel import add_end
+from headrace.streaming.segment_reader import SegmentReader
 
 # A reader that keeps the socket empty makes every send of the server a wake-up; letting the
 # socket fill while there is a backlog more than doubles the server's rate.
 BACKLOG_BYTES = 256 << 10
 BACKLOG_PAUSE_SECONDS = 0.015
 LARGEST_FRAME = (1 << 30) + (1 << 24)
-_HEADER_BYTES = 5  # of a frame: its type and its length
 _MESSAGE = 30  # where the pgoutput message stands in a frame of XLogData
 _LSN = 6
 _ORIGIN, _TRUNCATE = b"OT"
@@ -50,21 +52,21 @@ _OF_TRANSACTION = (pgoutput.XID, pgoutput.FINAL_LSN, row_kernel.ORDINAL, row_ker
 @dataclass(frozen=True)
 class ReaderOptions:
     """What makes records, and when the server is told. `changes`: bits of pgoutput's options word.
-    `borders`: transactions have records where they begin and end. `status_seconds` is how often
-    a status message is due. `keeps_truncates`: see PgoutputReader.truncates."""
+    `border_topic` is that of the records where transactions begin and end; empty: none.
+    `status_seconds` is how often a status message is due. `keeps_truncates`: see
+    PgoutputReader.truncates."""
 
     changes: int
     skip_truncate: bool
     status_seconds: float
-    borders: bool = False
+    border_topic: str = ""
     keeps_truncates: bool = False
 
 
-class PgoutputReader:
+class PgoutputReader(SegmentReader):
     """See headrace.streaming.reader.LogReader. Places are LSNs."""
 
-    end_type = pgoutput.END
-    transaction_image = (0, 0)
+    head_bytes = 5  # of a frame: its type and its length
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class PgoutputReader:
         start: PostgresPosition,
         options: ReaderOptions,
     ) -> None:
+        super().__init__(relations, start, pgoutput.STATE_WORDS)
         self.truncates: list[tuple[int, int, int]] = []
         """Position, ordinal and oid of tables that were truncated, for windows that are open. The
         receiver's thread appends, another one takes from the front."""
@@ -80,23 +83,29 @@ class PgoutputReader:
         self._relations = relations
         self._options = options
         self._stream: Stream | None = None
-        self._state = state_from(start, relations.borders() if options.borders else None)
         self._acknowledged = 0
-        self._status_due, self._told = 0.0, -1
-        self._asked = threading.Event()
+        self._status_due, self._reported = Deadline(0), -1
+        self._position_asked = threading.Event()
         self._has_backlog = False
         self._origin: str | None = None
         self._asks_catalogue = False
+        if options.border_topic:
+            self.has_borders(*relations.borders(options.border_topic))
+        self._expect(start)
 
-    @property
-    def received(self) -> Received:
-        """See LogReader."""
-        return received(self._state)
-
-    @property
-    def indexed(self) -> int:
-        """See LogReader."""
-        return int(self._state[pgoutput.POSITION])
+    def _expect(self, start: PostgresPosition) -> None:
+        """What the records of a log from `start` on show of what came before. Inside of a
+        transaction, the server sends it again from its BEGIN, and the LSN of the last message
+        delivered is compared."""
+        state = self.state
+        state[row_kernel.LAST_COMMIT] = NULL if start.last_commit is None else start.last_commit
+        state[row_kernel.COMMIT_US] = start.ts_usec or 0
+        state[pgoutput.CHECKED] = 1
+        if start.txn is not None and start.txn_index > 0:
+            state[pgoutput.CHECK_FINAL] = start.txn
+            state[pgoutput.CHECK_ORDINAL] = start.txn_index
+            state[pgoutput.CHECK_LSN] = start.lsn
+            state[pgoutput.CHECKED] = 0
 
     # -- the server -----------------------------------------------------------------------------
 
@@ -108,7 +117,7 @@ class PgoutputReader:
         """See LogReader."""
         if self._stream is not None:
             self._stream.close()
-        self._relations.close()
+        self._relations.tables.close()
 
     def acknowledge(self, place: int) -> None:
         """See LogReader."""
@@ -116,22 +125,22 @@ class PgoutputReader:
 
     def ask_position(self) -> None:
         """See LogReader: the server answers with a keep-alive."""
-        self._asked.set()
+        self._position_asked.set()
 
     def answer(self) -> float:
         """See LogReader: a status message, when it is due or something is new."""
-        state, now = self._state, time.monotonic()
-        asked, acknowledged = self._asked.is_set(), self._acknowledged
-        due = now >= self._status_due or bool(state[pgoutput.REPLY])
-        if due or asked or acknowledged != self._told:
-            self._told = acknowledged
+        state, acknowledged = self.state, self._acknowledged
+        reply = self._position_asked.is_set()
+        due = self._status_due.is_over or bool(state[pgoutput.REPLY])
+        if due or reply or acknowledged != self._reported:
+            self._reported = acknowledged
             state[pgoutput.REPLY] = 0
-            self._asked.clear()
+            self._position_asked.clear()
             written = max(int(state[pgoutput.WAL_END]), acknowledged)
             assert self._stream is not None
-            self._stream.send_status(written, acknowledged, reply=asked)
-            self._status_due = now + self._options.status_seconds
-        return max(self._status_due - now, 0)
+            self._stream.send_status(written, acknowledged, reply=reply)
+            self._status_due.restart(self._options.status_seconds)
+        return self._status_due.remaining()
 
     def read_into(self, target: memoryview, seconds: float) -> int:
         """See LogReader."""
@@ -145,101 +154,66 @@ class PgoutputReader:
 
     # -- segments -------------------------------------------------------------------------------
 
-    def unit_bytes(self, piece: Piece | None) -> int:
-        """See LogReader: the length of the frame that is not complete yet."""
-        if piece is None:
-            return 0
-        position = self.indexed
-        if piece.written - position < _HEADER_BYTES:
-            return _HEADER_BYTES
-        length = _frame_bytes(piece, position)
-        if length > LARGEST_FRAME:
-            raise _broken(f"a message of {length - 1} bytes was announced")
-        return length
+    def unit_size(self, data: mmap.mmap, at: int) -> int:
+        """Bytes of a frame, its type byte included."""
+        (length,) = struct.unpack_from("!I", data, at + 1)
+        if length >= LARGEST_FRAME:
+            raise broken(f"a message of {length} bytes was announced")
+        return int(length) + 1
 
-    def begin_segment(self, _image: int, _size: int) -> None:
-        """See LogReader; transactions have no image."""
-        begin_segment(self._state)
-
-    def index(self, piece: Piece, publish: Publish, seconds: float) -> bool:
-        """See LogReader."""
-        state = self._state
-        while True:
-            status = self._pass(piece)
-            if status == pgoutput.KEY:
-                self._relations.key_texts.render()
-                continue
-            if int(state[pgoutput.CHECKED]) == 2:
-                raise HeadraceError(
-                    "postgresql.position_mismatch",
-                    "The transaction that was being read when the stream stopped does not hold "
-                    "the same changes any more: the publication or the slot was changed",
-                    "Restore the publication as it was, or start with a new checkpoint.",
-                )
-            publish(*self._indexed())
-            if status == pgoutput.MORE:
-                return True
-            if status == pgoutput.ROWS_FULL:
-                piece.index.grow()
-                continue
-            position = self.indexed
-            frame = bytes(piece.segment.map[position : position + _frame_bytes(piece, position)])
-            handler = self._HANDLERS.get(status)
-            if handler is None:
-                raise _broken(f"message {frame[30:31]!r} of {len(frame)} bytes is malformed")
-            if not handler(self, piece, frame, seconds):
-                return False
-            publish(*self._indexed())
-            state[pgoutput.POSITION] = position + len(frame)
-
-    def _pass(self, piece: Piece) -> int:
-        """One run of the compiled pass; returns why it stopped."""
-        index, relations = piece.index, self._relations
+    def run(self, piece: Piece) -> int:
+        """See SegmentReader."""
+        relations = self._relations
         pgoutput.index_frames(
             piece.segment.base,
             piece.written,
             piece.segment.start,
-            address_of(index.rows),
-            len(index.rows),
-            address_of(index.transactions),
-            len(index.transactions),
-            address_of(index.ends),
-            len(index.ends),
+            *self.tables(piece.index),
             address_of(relations.oids.memory),
             relations.oids.mask,
             address_of(relations.table),
             self._options.changes,
             address_of(relations.key_texts.memory),
-            address_of(self._state),
+            address_of(self.state),
         )
-        return int(self._state[pgoutput.STATUS])
+        if int(self.state[pgoutput.CHECKED]) == 2:
+            raise HeadraceError(
+                "postgresql.position_mismatch",
+                "The transaction that was being read when the stream stopped does not hold "
+                "the same changes any more: the publication or the slot was changed",
+                "Restore the publication as it was, or start with a new checkpoint.",
+            )
+        return int(self.state[pgoutput.STATUS])
 
-    def _indexed(self) -> tuple[int, int, int, Received]:
-        """What is to be published."""
-        state = self._state
-        rows, transactions = int(state[row_kernel.ROWS]), int(state[row_kernel.TRANSACTIONS])
-        return rows, transactions, int(state[pgoutput.ENDS]), received(state)
+    def stopped(self, status: int, piece: Piece, seconds: float) -> bool:
+        """See SegmentReader."""
+        at = self.indexed
+        frame = bytes(piece.segment.map[at : at + self.unit_size(piece.segment.map, at)])
+        handler = self._HANDLERS.get(status)
+        if handler is None:
+            raise broken(f"message {frame[30:31]!r} of {len(frame)} bytes is malformed")
+        return handler(self, piece, frame, seconds)
 
     # -- messages that the compiled pass leaves to Python: whether each is done with -------------
 
     def _relation(self, piece: Piece, frame: bytes, seconds: float) -> bool:
-        state, relations = self._state, self._relations
+        state, relations = self.state, self._relations
         message, xid = parse_relation(frame[_MESSAGE:]), int(state[pgoutput.XID])
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         while (added := relations.add(message, xid)) is None:
             if not self._asks_catalogue:
                 ahead = relations_ahead(piece.segment.map, self.indexed, piece.written)
                 relations.ask(ahead, xid)
                 self._asks_catalogue = True
-            if not relations.answered(max(deadline - time.monotonic(), 0)):
+            if not relations.tables.answered(deadline.remaining()):
                 return False
             self._asks_catalogue = False
         _index, replaced = added
         if self._origin is not None and state[pgoutput.ORIGIN_MAP]:
             self._map_origin(self._origin)
         if replaced:
-            add_barrier(piece.index, self._state)
-        if time.monotonic() >= self._status_due:
+            add_barrier(piece.index, self.state)
+        if self._status_due.is_over:
             self.answer()
         return True
 
@@ -247,7 +221,7 @@ class PgoutputReader:
         kind = frame[_MESSAGE]
         if kind == _ORIGIN:
             lsn, self._origin = parse_origin(frame[_MESSAGE:])
-            self._state[pgoutput.ORIGIN_LSN] = lsn
+            self.state[pgoutput.ORIGIN_LSN] = lsn
             self._map_origin(self._origin)
         elif kind == _TRUNCATE:
             self._truncate(piece, frame)
@@ -259,12 +233,7 @@ class PgoutputReader:
         raise server_error(frame)
 
     def _ended(self, _piece: Piece, _frame: bytes, _seconds: float) -> bool:
-        raise HeadraceError(
-            "postgresql.connection_lost",
-            "The server ended the replication stream",
-            "The stream continues by itself when the server is back.",
-            retriable=True,
-        )
+        raise connection_lost("the server ended the stream")
 
     _HANDLERS: ClassVar[dict[int, Callable[[PgoutputReader, Piece, bytes, float], bool]]] = {
         pgoutput.RELATION: _relation,
@@ -277,31 +246,31 @@ class PgoutputReader:
     def _map_origin(self, origin: str) -> None:
         """From here to the end of the transaction, rows are `origin`'s."""
         versions = self._relations.of_origin(origin)
-        self._state[pgoutput.ORIGIN_MAP] = address_of(versions)
-        self._state[pgoutput.ORIGIN_MAP_LENGTH] = len(versions)
+        self.state[pgoutput.ORIGIN_MAP] = address_of(versions)
+        self.state[pgoutput.ORIGIN_MAP_LENGTH] = len(versions)
 
     def _truncate(self, piece: Piece, frame: bytes) -> None:
-        state, relations = self._state, self._relations
-        if not state[pgoutput.OPEN]:
-            raise _broken("a truncate outside a transaction")
+        state, relations = self.state, self._relations
+        if not state[row_kernel.OPEN]:
+            raise broken("a truncate outside a transaction")
         oids = parse_truncate(frame[_MESSAGE:])
         if self._options.keeps_truncates:
             place = (int(state[pgoutput.FINAL_LSN]), int(state[row_kernel.ORDINAL]))
             self.truncates += [(*place, oid) for oid in oids]
         if not self._options.skip_truncate:
-            add_barrier(piece.index, self._state)
+            add_barrier(piece.index, self.state)
             for part, oid in enumerate(oids):
                 relation = relations.truncated(oid)
                 if relation is not None:
                     record = RareRecord(ord("t"), relation, _lsn(frame), len(frame), part=part)
                     self._add(piece, record, RowKind.TRANSACTION)
-            add_barrier(piece.index, self._state)
+            add_barrier(piece.index, self.state)
         state[row_kernel.ORDINAL] += 1
 
     def _message(self, piece: Piece, frame: bytes) -> None:
-        state = self._state
+        state = self.state
         message = parse_message(frame[_MESSAGE:])
-        captured = self._relations.captures_message(message.prefix)
+        captured = self._relations.capture.takes_message(message.prefix)
         if captured:
             # The image takes the place of the message, which is longer.
             image, start = make_image([message.prefix, message.content]), self.indexed + _MESSAGE
@@ -318,11 +287,11 @@ class PgoutputReader:
             return
         if not captured:
             state[row_kernel.LAST_COMMIT] = _lsn(frame)  # as for those that are captured
-        state[pgoutput.COMPLETE] = max(int(state[pgoutput.COMPLETE]), message.lsn)
+        state[row_kernel.COMPLETE] = max(int(state[row_kernel.COMPLETE]), message.lsn)
 
     def _add_outside(self, piece: Piece, message: LogicalMessage, record: RareRecord) -> None:
         """A row of its own transaction entry: no xid, the last known commit time."""
-        state, index = self._state, piece.index
+        state, index = self.state, piece.index
         kept = [int(state[word]) for word in _OF_TRANSACTION]
         state[row_kernel.LAST_COMMIT] = record.place  # Debezium takes the message for a commit
         state[pgoutput.XID], state[pgoutput.FINAL_LSN] = int(NULL), message.lsn
@@ -331,37 +300,18 @@ class PgoutputReader:
         self._add(piece, record, RowKind.OUTSIDE)
         for word, value in zip(_OF_TRANSACTION, kept, strict=True):
             state[word] = value
-        end = index.ends[int(state[pgoutput.ENDS])]
-        end["rows"] = int(state[row_kernel.ROWS])
-        end["end_lsn"] = message.lsn
-        end["last_commit"] = int(state[row_kernel.LAST_COMMIT])
-        end["commit_us"] = int(state[row_kernel.COMMIT_US])
-        state[pgoutput.ENDS] += 1
+        add_end(address_of(index.ends), address_of(state), 0, message.lsn)
 
     def _add(self, piece: Piece, record: RareRecord, kind: RowKind) -> None:
         """A row behind the ones there are."""
-        state, index, relation = self._state, piece.index, record.relation
+        state, index, relation = self.state, piece.index, record.relation
         if kind == RowKind.TRANSACTION and self._origin is not None and state[pgoutput.ORIGIN_MAP]:
             relation = self._relations.version_of_origin(relation, self._origin)
-        index.make_room(*self._indexed()[:3])
+        index.make_room(*self.entries())
         topic_hash = int(self._relations.table[relation][row_kernel.TOPIC_HASH])
         add_record(index, state, replace(record, relation=relation), kind, topic_hash)
-
-
-def _frame_bytes(piece: Piece, position: int) -> int:
-    """Length of the frame at `position`, its type byte included."""
-    (length,) = struct.unpack_from("!I", piece.segment.map, position + 1)
-    return int(length) + 1
 
 
 def _lsn(frame: bytes) -> int:
     (lsn,) = struct.unpack_from("!Q", frame, _LSN)
     return int(lsn)
-
-
-def _broken(what: str) -> HeadraceError:
-    return HeadraceError(
-        "postgresql.broken_message",
-        f"The server sent something that is not the replication protocol: {what}",
-        "Check what stands between headrace and PostgreSQL (a proxy?) and the server's version.",
-    )

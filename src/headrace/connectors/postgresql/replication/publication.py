@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import psycopg
 from psycopg import sql
@@ -12,9 +14,48 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
 from headrace.connectors.postgresql.replication.slot import is_standby
 from headrace.errors import HeadraceError
-from headrace.relational.checks import named
+from headrace.relational.checks import named_tables
 
-_OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
+log = logging.getLogger(__name__)
+
+OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
+"""What a publication calls the operations of skipped.operations."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A row of pg_publication. `owned`: the role may change it; `operations` are those that it
+    publishes, by PostgreSQL's words."""
+
+    for_all: bool
+    via_root: bool
+    owned: bool
+    operations: tuple[str, ...]
+
+
+def find_publication(connection: psycopg.Connection, name: str) -> Publication | None:
+    """The publication; None when there is none of that name."""
+    row = connection.execute(
+        "SELECT puballtables, coalesce((to_jsonb(p)->>'pubviaroot')::boolean, false),"
+        " pg_has_role(pubowner, 'USAGE'), pubinsert, pubupdate, pubdelete, pubtruncate"
+        " FROM pg_publication p WHERE pubname = %s",
+        (name,),
+    ).fetchone()
+    if row is None:
+        return None
+    words = zip(OPERATIONS.values(), row[3:], strict=True)
+    operations = tuple(word for word, published in words if published)
+    return Publication(row[0], row[1], row[2], operations)
+
+
+def not_to_narrow(name: str) -> HeadraceError:
+    """The error of a publication of all tables that should be of some."""
+    return HeadraceError(
+        "postgresql.publication_unsuitable",
+        f"The publication {name} is FOR ALL TABLES, which "
+        "publication.autocreate.mode=filtered cannot narrow",
+        "Drop it, choose another publication.name, or use all_tables.",
+    )
 
 
 def ensure_publication(
@@ -30,28 +71,17 @@ def ensure_publication(
     name = config.publication_name
     mode = str(config.publication_autocreate_mode)
     try:
-        row = connection.execute(
-            "SELECT puballtables FROM pg_publication WHERE pubname = %s", (name,)
-        ).fetchone()
-        if row is None and is_standby(connection):
-            raise HeadraceError(
-                "postgresql.publication_missing",
-                f"The publication {name} does not exist, and a standby cannot make it",
-                f"On the primary: CREATE PUBLICATION {name} FOR TABLE …;",
-            )
-        if row is None:
+        publication = find_publication(connection, name)
+        if publication is None:
+            if is_standby(connection):
+                raise _missing(name, "a standby cannot make it", "On the primary")
             if mode == "disabled":
-                raise HeadraceError(
-                    "postgresql.publication_missing",
-                    f"The publication {name} does not exist, and publication.autocreate.mode is "
-                    "disabled",
-                    f"As the tables' owner: CREATE PUBLICATION {name} FOR TABLE …; or choose "
-                    "another publication.autocreate.mode.",
-                )
-            connection.execute(_create(config, mode, tables))
+                why = "publication.autocreate.mode is disabled"
+                raise _missing(name, why, "Choose another publication.autocreate.mode, or as owner")
+            connection.execute(_creation(config, mode, tables).encode())
             return True
         if mode == "filtered":
-            _update(connection, config, tables, for_all=bool(row[0]))
+            _update(connection, config, tables, publication)
         return False
     except psycopg.Error as error:
         if error.sqlstate == "42501":
@@ -65,58 +95,51 @@ def ensure_publication(
         raise translate(error, config, f"Preparing the publication {name}") from None
 
 
-def _create(config: PostgresConfig, mode: str, tables: Sequence[tuple[str, str]]) -> sql.Composed:
-    parts: list[sql.Composable] = [
-        sql.SQL("CREATE PUBLICATION {}").format(sql.Identifier(config.publication_name))
-    ]
+def _missing(name: str, why: str, remedy: str) -> HeadraceError:
+    return HeadraceError(
+        "postgresql.publication_missing",
+        f"The publication {name} does not exist, and {why}",
+        f"{remedy}: CREATE PUBLICATION {name} FOR TABLE …;",
+    )
+
+
+def _creation(config: PostgresConfig, mode: str, tables: Sequence[tuple[str, str]]) -> str:
+    statement = f"CREATE PUBLICATION {_quoted(config.publication_name)}"
     if mode == "all_tables":
-        parts.append(sql.SQL("FOR ALL TABLES"))
+        statement += " FOR ALL TABLES"
     elif mode == "filtered":
-        parts += [sql.SQL("FOR TABLE"), _table_list(tables)]
-    options: list[sql.Composable] = []
-    if config.publish_via_partition_root:
-        options.append(sql.SQL("publish_via_partition_root = true"))
-    published = _published(config)
-    if published is not None:
-        options.append(sql.SQL("publish = {}").format(sql.Literal(published)))
-    if options:
-        parts.append(sql.SQL("WITH ({})").format(sql.SQL(", ").join(options)))
-    return sql.SQL(" ").join(parts)
+        statement += f" FOR TABLE {_table_list(tables)}"
+    options = ["publish_via_partition_root = true"] if config.publish_via_partition_root else []
+    if config.is_set("skipped.operations"):
+        options.append(f"publish = '{_published(config)}'")
+    return statement + (f" WITH ({', '.join(options)})" if options else "")
 
 
-def _published(config: PostgresConfig) -> str | None:
-    """`publish` of the publication, when skipped.operations is set explicitly."""
-    if not config.is_set("skipped.operations"):
-        return None
-    skipped = set(config.skipped_operations)
-    return ", ".join(word for letter, word in _OPERATIONS.items() if letter not in skipped)
+def _published(config: PostgresConfig) -> str:
+    """`publish` of the publication, as skipped.operations says."""
+    skipped = config.skipped_operations
+    return ", ".join(word for letter, word in OPERATIONS.items() if letter not in skipped)
 
 
-def _table_list(tables: Sequence[tuple[str, str]]) -> sql.Composed:
+def _table_list(tables: Sequence[tuple[str, str]]) -> str:
     if not tables:
         raise HeadraceError(
             "postgresql.no_tables",
             "publication.autocreate.mode=filtered, but no table is captured",
             "Check table.include.list and schema.include.list.",
         )
-    return sql.SQL(", ").join(sql.Identifier(schema, table) for schema, table in tables)
+    return ", ".join(_quoted(*path) for path in tables)
 
 
 def _update(
     connection: psycopg.Connection,
     config: PostgresConfig,
     tables: Sequence[tuple[str, str]],
-    *,
-    for_all: bool,
+    publication: Publication,
 ) -> None:
     name = config.publication_name
-    if for_all:
-        raise HeadraceError(
-            "postgresql.publication_unsuitable",
-            f"The publication {name} is FOR ALL TABLES, which "
-            "publication.autocreate.mode=filtered cannot narrow",
-            "Drop it, choose another publication.name, or use all_tables.",
-        )
+    if publication.for_all:
+        raise not_to_narrow(name)
     other = _named_tables(connection, name) ^ set(tables)
     if other and is_standby(connection):
         listed = ", ".join(sorted(".".join(pair) for pair in other))
@@ -126,29 +149,16 @@ def _update(
             "cannot change it",
             "Change it on the primary, or set publication.autocreate.mode=disabled.",
         )
-    publication = sql.Identifier(name)
+    change = f"ALTER PUBLICATION {_quoted(name)} SET"
     if other:
-        connection.execute(
-            sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(publication, _table_list(tables))
-        )
+        connection.execute(f"{change} TABLE {_table_list(tables)}".encode())
     published = _published(config)
-    if published is not None and published != _operations(connection, name):
-        connection.execute(
-            sql.SQL("ALTER PUBLICATION {} SET (publish = {})").format(
-                publication, sql.Literal(published)
-            )
-        )
+    if config.is_set("skipped.operations") and published != ", ".join(publication.operations):
+        connection.execute(f"{change} (publish = '{published}')".encode())
 
 
-def _operations(connection: psycopg.Connection, name: str) -> str:
-    """What the publication publishes, as `_published` writes it."""
-    row = connection.execute(
-        "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication"
-        " WHERE pubname = %s",
-        (name,),
-    ).fetchone()
-    words = zip(_OPERATIONS.values(), row or (), strict=False)
-    return ", ".join(word for word, there in words if there)
+def _quoted(*names: str) -> str:
+    return sql.Identifier(*names).as_string()
 
 
 def published_oids(connection: psycopg.Connection, name: str) -> set[int]:
@@ -168,13 +178,13 @@ def unpublished(
 ) -> list[CatalogTable]:
     """The `tables` (with leaves) whose changes are not in the publication. A partitioned table is
     in it when its partitions are, and a partition when its root is (`roots`)."""
-    found = []
+    absent = []
     for table in tables:
         leaves = {leaf.id for leaf in table.leaves}
         inside = table.partitioned and leaves <= published
         if not inside and not {table.id, roots.get(table.id)} & published:
-            found.append(table)
-    return found
+            absent.append(table)
+    return absent
 
 
 def misnamed(
@@ -206,7 +216,6 @@ def check_published(
     config: PostgresConfig,
     tables: Sequence[CatalogTable],
     roots: Mapping[int, int],
-    warn: Callable[[str], None],
     *,
     first: bool,
 ) -> None:
@@ -216,42 +225,35 @@ def check_published(
     HeadraceError("postgresql.not_published") instead.
     """
     name = config.publication_name
-    row = connection.execute(
-        "SELECT puballtables, coalesce((to_jsonb(p)->>'pubviaroot')::boolean, false)"
-        " FROM pg_publication p WHERE pubname = %s",
-        (name,),
-    ).fetchone()
-    if row is None:
+    publication = find_publication(connection, name)
+    if publication is None:
         return
-    for_all, via_root = row
+    for_all, via_root = publication.for_all, publication.via_root
     published = published_oids(connection, name)
     absent = unpublished(tables, published, roots)
     lost = misnamed(tables, published, roots, via_root=via_root)
     if absent:
-        message = f"The publication {name} lacks {named(absent)}: their changes never arrive"
-        remedy = add_tables(connection, name, absent)
-        asked = bool(config.table_include_list)
-        if (
-            first
-            and asked
-            and not for_all
-            and str(config.publication_autocreate_mode) != "no_tables"
-        ):
+        message = f"The publication {name} lacks {named_tables(absent)}: their changes never arrive"
+        remedy = add_tables(name, absent)
+        left_out = for_all or config.publication_autocreate_mode == "no_tables"
+        if first and config.table_include_list and not left_out:
             raise HeadraceError("postgresql.not_published", message, remedy)
-        warn(f"{message}. {remedy}" if not for_all else f"{message} (unlogged tables)")
+        log.warning("%s", f"{message} (unlogged tables)" if for_all else f"{message}. {remedy}")
     if lost:
         said = "root" if via_root else "partitions"
-        warn(
-            f"The publication {name} names the changes of {named(lost)} by their {said}, which "
-            "are not captured: they never arrive. `headrace check` has the remedy."
+        log.warning(
+            "The publication %s names the changes of %s by their %s, which are not captured: they "
+            "never arrive. `headrace check` has the remedy.",
+            name,
+            named_tables(lost),
+            said,
         )
 
 
-def add_tables(connection: psycopg.Connection, name: str, tables: Sequence[CatalogTable]) -> str:
+def add_tables(name: str, tables: Sequence[CatalogTable]) -> str:
     """What makes the publication have `tables`."""
-    listed = ", ".join(sql.Identifier(t.schema, t.table).as_string(connection) for t in tables)
-    publication = sql.Identifier(name).as_string(connection)
-    return f"As their owner: ALTER PUBLICATION {publication} ADD TABLE {listed};"
+    listed = _table_list([table.path for table in tables])
+    return f"As their owner: ALTER PUBLICATION {_quoted(name)} ADD TABLE {listed};"
 
 
 def _named_tables(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:
@@ -267,4 +269,9 @@ def _named_tables(connection: psycopg.Connection, name: str) -> set[tuple[str, s
 
 def drop_publication(connection: psycopg.Connection, name: str) -> None:
     """Drop what was created a moment ago."""
-    connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(name)))
+    connection.execute(drop_statement(name).encode())
+
+
+def drop_statement(name: str) -> str:
+    """SQL that drops a publication, if it is there."""
+    return f"DROP PUBLICATION IF EXISTS {_quoted(name)}"

@@ -9,18 +9,20 @@ import numpy as np
 
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.messages import MessageFacts
-from headrace.connectors.postgresql.replication.known_tables import LoggedTables
-from headrace.connectors.postgresql.replication.logged_table import logged_table
+from headrace.connectors.postgresql.replication.logged_table import (
+    LoggedTables,
+    logged_table,
+)
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.relational.events import RelationFacts
 from headrace.streaming.changes.id_table import IdTable
-from headrace.streaming.facts import BorderFacts, EventSettings
+from headrace.streaming.facts import EventSettings
 from headrace.streaming.relations import RelationVersions
 
 
 class Relations(RelationVersions):
     """The relation versions of a stream by oid, by what the catalogue says, and by the origin of
-    replicated transactions. No method waits for the catalogue but `answered`. `oids` are the
+    replicated transactions. No method waits for the catalogue, which `tables` asks. `oids` are the
     numbers of the versions that hold now."""
 
     def __init__(
@@ -34,11 +36,10 @@ class Relations(RelationVersions):
         """`compared`: see RelationVersions."""
         super().__init__(capture.key_rendering, compared)
         self.oids = IdTable()
-        self._capture = capture
-        self._tables = tables
+        self.capture = capture
+        self.tables = tables
         self._server = server
         self._seen: dict[int, RelationMessage] = {}
-        self._truncated: dict[int, int] = {}
         self._of_origin: dict[str, dict[int, int]] = {}
         self._origin_maps: dict[str, np.ndarray] = {}
 
@@ -48,13 +49,13 @@ class Relations(RelationVersions):
         same version, unless what the catalogue says has changed."""
         version = self.oids.numbers.get(message.oid)
         name = f"{message.schema}.{message.table}"
-        captured = self._capture.takes(name)
+        captured = self.capture.takes(name)
         if captured:
-            reading = self._tables.known(message, xid)
+            reading = self.tables.known(message, xid)
             if reading is None:
                 return None
             table = logged_table(message, reading)
-            facts = self._capture.relation(table, reading.describe(message.oid))
+            facts = self.capture.relation(table, reading.describe(message.oid))
         else:
             facts = RelationFacts(message.schema, message.table, "", (), ())
         if (
@@ -70,32 +71,20 @@ class Relations(RelationVersions):
 
     def ask(self, messages: Sequence[RelationMessage], xid: int) -> None:
         """Begin to ask the catalogue for the captured tables among `messages`."""
-        self._tables.ask((m for m in messages if self._capture.takes(f"{m.schema}.{m.table}")), xid)
-
-    def answered(self, seconds: float) -> bool:
-        """Whether the catalogue has answered, after `seconds` at most. Raises HeadraceError."""
-        return self._tables.answered(seconds)
+        self.tables.ask((m for m in messages if self.capture.takes(f"{m.schema}.{m.table}")), xid)
 
     def truncated(self, oid: int) -> int | None:
         """The version of a table without key, for truncate events; None: it is not captured."""
         index = self.oids.numbers.get(oid)
         if index is None or not self.is_captured(index):
             return None
-        if index not in self._truncated:
-            facts = self.facts[index]
-            assert isinstance(facts, RelationFacts)
-            self._truncated[index] = self.append(facts.as_truncates())
-        return self._truncated[index]
+        facts = self.facts[index]
+        assert isinstance(facts, RelationFacts)
+        return self.version_of(facts.as_truncates())
 
     def messages(self, *, transactional: bool) -> int:
         """The version that logical messages use."""
         return self.version_of(MessageFacts(f"{self._server}.message", transactional))
-
-    def borders(self) -> tuple[int, int]:
-        """The versions that BEGIN and END records use."""
-        topic = self._capture.topics.transactions
-        begin, end = (BorderFacts(topic, begins) for begins in (True, False))
-        return self.version_of(begin), self.version_of(end)
 
     def of_origin(self, origin: str) -> np.ndarray:
         """Per relation version the one that rows replicated from `origin` use."""
@@ -109,7 +98,7 @@ class Relations(RelationVersions):
         return versions
 
     def version_of_origin(self, index: int, origin: str) -> int:
-        """The same for one version."""
+        """The version that rows of version `index` use when they are replicated from `origin`."""
         versions = self._of_origin.setdefault(origin, {})
         if index not in versions:
             facts = self.facts[index]
@@ -117,11 +106,3 @@ class Relations(RelationVersions):
                 facts = replace(facts, origin=origin)
             versions[index] = self.append(facts)
         return versions[index]
-
-    def captures_message(self, prefix: str) -> bool:
-        """By message.prefix.include.list and message.prefix.exclude.list."""
-        return self._capture.takes_message(prefix)
-
-    def close(self) -> None:
-        """The catalogue is asked no more; never raises."""
-        self._tables.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Iterable, Sequence
 
 import psycopg
 from psycopg import sql
@@ -10,30 +11,30 @@ from psycopg import sql
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.replica_identity_rules import IdentityRule, rules_for
 
+log = logging.getLogger(__name__)
+
 LOCK_SECONDS = 5
 """How long a table's lock is waited for: whoever queues behind us waits as well."""
 
 
 def set_identities(
     connection: psycopg.Connection,
-    rules: Iterable[IdentityRule],
+    rules: Sequence[IdentityRule],
     tables: Iterable[CatalogTable],
-    warn: Callable[[str], None],
 ) -> None:
     """Alters the tables whose identity is another one. What cannot be set is a warning: the
     connector works without, and `headrace check` names the remedy."""
-    rules = tuple(rules)
-    if not rules:
-        return
     for table in tables:
         named = rules_for(rules, table.name)
         if len(named) > 1:
-            warn(
-                f"replica.identity.autoset.values names {table.name} more than once "
-                f"({', '.join(map(str, named))}): its replica identity stays as it is"
+            log.warning(
+                "replica.identity.autoset.values names %s more than once (%s): its replica "
+                "identity stays as it is",
+                table.name,
+                ", ".join(map(str, named)),
             )
         elif named and not _has(connection, table, named[0]):
-            _set(connection, table, named[0], warn)
+            _set(connection, table, named[0])
 
 
 def _has(connection: psycopg.Connection, table: CatalogTable, rule: IdentityRule) -> bool:
@@ -49,25 +50,18 @@ def _has(connection: psycopg.Connection, table: CatalogTable, rule: IdentityRule
     return row is not None and row[0] == rule.index
 
 
-def _set(
-    connection: psycopg.Connection,
-    table: CatalogTable,
-    rule: IdentityRule,
-    warn: Callable[[str], None],
-) -> None:
-    identity: sql.Composable = sql.SQL(rule.identity)
-    if rule.index is not None:
-        identity = sql.SQL("USING INDEX {}").format(sql.Identifier(rule.index))
-    command = sql.SQL("ALTER TABLE {} REPLICA IDENTITY {}").format(
-        sql.Identifier(table.schema, table.table), identity
-    )
+def _set(connection: psycopg.Connection, table: CatalogTable, rule: IdentityRule) -> None:
+    name = sql.Identifier(*table.path).as_string(connection)
+    command = f"ALTER TABLE {name} REPLICA IDENTITY {rule.statement}"
     try:
         with connection.transaction():
-            connection.execute(sql.SQL("SET LOCAL lock_timeout = '{}s'").format(LOCK_SECONDS))
-            connection.execute(command)
+            connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'".encode())
+            connection.execute(command.encode())
     except psycopg.Error as error:
-        first = str(error).strip().split("\n", 1)[0]
-        warn(
-            f"The replica identity of {table.name} could not be set to {rule} ({first}). "
-            f"As its owner: {command.as_string(connection)};"
+        log.warning(
+            "The replica identity of %s could not be set to %s (%s). As its owner: %s;",
+            table.name,
+            rule,
+            str(error).strip().split("\n", 1)[0],
+            command,
         )

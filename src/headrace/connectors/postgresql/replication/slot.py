@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import psycopg
@@ -18,7 +17,11 @@ from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
 
-LOST = ("postgresql.slot_missing", "postgresql.slot_lost", "postgresql.slot_moved")
+SLOT_MISSING, SLOT_LOST, SLOT_MOVED = LOST = (
+    "postgresql.slot_missing",
+    "postgresql.slot_lost",
+    "postgresql.slot_moved",
+)
 """Codes of errors that say that the log from the stored position on is gone."""
 
 
@@ -44,112 +47,110 @@ class CreatedSlot:
 
 def find_slot(connection: psycopg.Connection, name: str) -> SlotState | None:
     """The slot's state, or None when there is no such slot."""
-    status = "wal_status" if connection.info.server_version >= 130000 else "NULL"
     row = connection.execute(
         "SELECT plugin, slot_type, database, active_pid, confirmed_flush_lsn::text,"
-        f" {status} FROM pg_replication_slots WHERE slot_name = %s".encode(),
+        " to_jsonb(s)->>'wal_status' FROM pg_replication_slots s WHERE slot_name = %s",
         (name,),
     ).fetchone()
     if row is None:
         return None
-    plugin, kind, database, pid, confirmed, wal_status = row
-    return SlotState(
-        plugin,
-        kind,
-        database,
-        pid,
-        None if confirmed is None else parse_lsn(confirmed),
-        wal_status,
+    confirmed = None if row[4] is None else parse_lsn(row[4])
+    return SlotState(row[0], row[1], row[2], row[3], confirmed, row[5])
+
+
+def lost_wal(what: str, drop: str = "Drop the slot") -> HeadraceError:
+    """The error of a slot whose log is gone; `drop` begins its remedy."""
+    return HeadraceError(
+        SLOT_LOST,
+        what,
+        f"{drop} and start with a new checkpoint, which takes a new snapshot; raise "
+        "max_slot_wal_keep_size.",
+    )
+
+
+def slot_in_use(what: str, *, retriable: bool = False) -> HeadraceError:
+    """The error of a slot that another connection uses."""
+    return HeadraceError(
+        "postgresql.slot_in_use",
+        what,
+        "Give every query its own slot.name, or stop the other consumer. One query can feed "
+        "several sinks with foreachBatch.",
+        retriable=retriable,
     )
 
 
 def check_slot(state: SlotState, config: PostgresConfig) -> None:
     """Refuses a slot that cannot serve. Raises HeadraceError `postgresql.slot_lost`,
     `postgresql.slot_unsuitable`."""
-    name = config.slot_name
+    name, wrong = config.slot_name, ""
     if state.wal_status == "lost":
-        raise HeadraceError(
-            "postgresql.slot_lost",
+        raise lost_wal(
             f"The slot {name} is lost: the server removed WAL that it needs (wal_status=lost)",
-            f"Drop it (SELECT pg_drop_replication_slot('{name}')) and start with a new "
-            "checkpoint, which takes a new snapshot; raise max_slot_wal_keep_size.",
+            f"Drop it (SELECT pg_drop_replication_slot('{name}'))",
         )
     if state.slot_type != "logical" or state.plugin != "pgoutput":
+        plugin = state.plugin or "none"
+        wrong = f"is {state.slot_type} with plug-in {plugin}; pgoutput is needed"
+    elif state.database != config.database_dbname:
+        wrong = f"belongs to the database {state.database}, not to {config.database_dbname}"
+    if wrong:
         raise HeadraceError(
             "postgresql.slot_unsuitable",
-            f"The slot {name} is {state.slot_type} with plug-in {state.plugin or 'none'}; "
-            "pgoutput is needed",
+            f"The slot {name} {wrong}",
             "Choose another slot.name, or drop the slot.",
-        )
-    if state.database != config.database_dbname:
-        raise HeadraceError(
-            "postgresql.slot_unsuitable",
-            f"The slot {name} belongs to the database {state.database}, not to "
-            f"{config.database_dbname}",
-            "Choose another slot.name.",
-        )
-
-
-def check_position(state: SlotState, stored: PostgresOffset, config: PostgresConfig) -> None:
-    """Refuses a slot that somebody else consumed (Invariant 1; always checked)."""
-    confirmed = state.confirmed_flush_lsn
-    if confirmed is not None and confirmed > stored.position.lsn_commit:
-        raise HeadraceError(
-            "postgresql.slot_moved",
-            f"The slot {config.slot_name} is at {format_lsn(confirmed)}, beyond the checkpoint's "
-            f"{format_lsn(stored.position.lsn_commit)}: a second query, an older copy of the "
-            "checkpoint or a slot made anew; the changes between are gone",
-            "Give each query its own slot.name; to go on, drop the slot and start with a new "
-            "checkpoint (a new snapshot).",
         )
 
 
 def lost_position(
     state: SlotState | None, stored: PostgresOffset, config: PostgresConfig
 ) -> HeadraceError | None:
-    """Why the log from `stored` on is gone, or None: the slot is missing, lost, or beyond it.
+    """Why the log from `stored` on is gone, or None: the slot is missing, lost, or beyond it,
+    because somebody else consumed it (Invariant 1; always checked).
 
     Raises HeadraceError("postgresql.slot_unsuitable").
     """
+    name, position = config.slot_name, stored.position.lsn_commit
     if state is None:
         return HeadraceError(
-            "postgresql.slot_missing",
-            f"The slot {config.slot_name} does not exist any more, but the checkpoint is at "
-            f"{format_lsn(stored.position.lsn_commit)}",
+            SLOT_MISSING,
+            f"The slot {name} does not exist any more, but the checkpoint is at "
+            f"{format_lsn(position)}",
             "The changes since then are gone: start with a new checkpoint, or set "
             "snapshot.mode=when_needed (either takes a new snapshot).",
         )
     try:
         check_slot(state, config)
-        check_position(state, stored, config)
     except HeadraceError as error:
-        if error.code in LOST:
+        if error.code == SLOT_LOST:
             return error
         raise
-    return None
+    confirmed = state.confirmed_flush_lsn
+    if confirmed is None or confirmed <= position:
+        return None
+    return HeadraceError(
+        SLOT_MOVED,
+        f"The slot {name} is at {format_lsn(confirmed)}, beyond the checkpoint's "
+        f"{format_lsn(position)}: a second query, an older copy of the checkpoint or a slot made "
+        "anew; the changes between are gone",
+        "Give each query its own slot.name; to go on, drop the slot and start with a new "
+        "checkpoint (a new snapshot).",
+    )
 
 
-def wait_until_free(
-    find: Callable[[], SlotState | None], config: PostgresConfig, report: Callable[[str], None]
-) -> None:
-    """Wait while another connection uses the slot: slot.max.retries times
-    slot.retry.delay.ms. Raises HeadraceError("postgresql.slot_in_use")."""
+def wait_until_free(connection: psycopg.Connection, config: PostgresConfig) -> SlotState | None:
+    """The slot, if there is one, when no other connection uses it: that is waited for,
+    slot.max.retries times slot.retry.delay.ms. Raises HeadraceError("postgresql.slot_in_use")."""
     deadline = Deadline(config.slot_max_retries * config.slot_retry_delay_ms / 1000)
     silence = Deadline(3)
     while True:
-        state = find()
+        state = find_slot(connection, config.slot_name)
         if state is None or state.active_pid is None:
-            return
+            return state
         text = f"The slot {config.slot_name} is active for PID {state.active_pid}"
         if deadline.is_over:
-            raise HeadraceError(
-                "postgresql.slot_in_use",
-                text,
-                "Give every query its own slot.name, or stop the other consumer. One query can "
-                "feed several sinks with foreachBatch.",
-            )
+            raise slot_in_use(text)
         if silence.is_over:
-            report(text + "; waiting for it")
+            log.warning("%s; waiting for it", text)
             silence.restart(30)
         time.sleep(0.1)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import psycopg
 
+from headrace.connect.deadline import Deadline
 from headrace.connect.rows import NULL
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.connection import QUERY_LIMIT, KeptConnection
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.errors import HeadraceError
 
@@ -32,10 +33,13 @@ class SlotXmin:
     def __init__(self, config: PostgresConfig) -> None:
         self._config = config
         self._seconds = config.xmin_fetch_interval_ms / 1000
-        self._due = 0.0
-        self._connection: psycopg.Connection | None = None
+        self._due = Deadline(0)
+        self._connection = KeptConnection(config, "headrace xmin", limit=QUERY_LIMIT)
+        self.close = self._connection.close
 
-    def shown(self, start: PostgresOffset, end: PostgresOffset) -> PostgresOffset:
+    def shown(
+        self, start: PostgresOffset, end: PostgresOffset, _memory: Callable[[int], memoryview]
+    ) -> PostgresOffset:
         """`end` with the xmin that the records of (start, end] show."""
         if end == start:
             return end
@@ -46,25 +50,18 @@ class SlotXmin:
         """The transactions of the range that ends at `end` show the slot's xmin as it was then."""
         transactions["xmin"] = NULL if end.xmin is None else end.xmin
 
-    def _now(self, known: int | None) -> int | None:
-        """The slot's xmin, or `known` while the interval is not over or the server does not
+    def _now(self, last_xmin: int | None) -> int | None:
+        """The slot's xmin, or `last_xmin` while the interval is not over or the server does not
         answer."""
-        if time.monotonic() < self._due:
-            return known
+        if not self._due.is_over:
+            return last_xmin
         try:
-            if self._connection is None:
-                self._connection = connect(self._config, application="headrace xmin", limited=True)
-            row = self._connection.execute(_QUERY, (self._config.slot_name,)).fetchone()
+            connection = self._connection.get()
+            row = connection.execute(_QUERY, (self._config.slot_name,)).fetchone()
         except (HeadraceError, psycopg.Error) as error:
             log.warning("the xmin of the slot %s is not read: %s", self._config.slot_name, error)
             self.close()
-            self._due = time.monotonic() + max(self._seconds, _PAUSE_SECONDS)
-            return known
-        self._due = time.monotonic() + self._seconds
+            self._due.restart(max(self._seconds, _PAUSE_SECONDS))
+            return last_xmin
+        self._due.restart(self._seconds)
         return None if row is None else row[0]
-
-    def close(self) -> None:
-        """Close the connection; never raises."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None

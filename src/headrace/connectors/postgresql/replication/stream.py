@@ -12,13 +12,14 @@ import select
 import socket
 import struct
 import time
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 from psycopg import pq
 from psycopg.pq.abc import PGconn
 
 from headrace.connectors.postgresql.connection import is_plain
 from headrace.connectors.postgresql.position import format_lsn
+from headrace.connectors.postgresql.replication.slot import lost_wal, slot_in_use
 from headrace.errors import HeadraceError
 
 _STATUS = struct.Struct("!cQQQqB")
@@ -26,27 +27,40 @@ _US_1970_TO_2000 = 946_684_800_000_000
 RECEIVE_BYTES = 1 << 20
 
 
-class Stream(Protocol):
-    """An open replication stream. Not thread-safe; one thread owns it."""
+class Stream(ABC):
+    """An open replication stream. Not thread-safe; one thread owns it. `connection` is kept open;
+    `readable` is its socket, or the stream's own."""
 
+    def __init__(self, connection: PGconn, readable: int) -> None:
+        self._connection = connection
+        self._poll = select.poll()
+        self._poll.register(readable, select.POLLIN)
+
+    @abstractmethod
     def read_into(self, target: memoryview) -> int:
         """Bytes read without waiting; 0 when nothing is there.
 
         Raises HeadraceError("postgresql.connection_lost") when the server closed the stream.
         """
-        ...
 
     def wait(self, seconds: float) -> None:
         """Wait until something can be read, at most `seconds`."""
-        ...
+        self._poll.poll(max(seconds, 0) * 1000)
 
     def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
         """Standby status update: `flushed` is what the slot may forget."""
-        ...
+        try:
+            self._send(status_message(written, flushed, reply=reply))
+        except Exception as error:
+            raise connection_lost(str(error)) from error
+
+    @abstractmethod
+    def _send(self, payload: bytes) -> None:
+        """Send CopyData with this content."""
 
     def close(self) -> None:
         """Close the connection; never raises."""
-        ...
+        self._connection.finish()
 
 
 def start_command(slot: str, lsn: int, publication: str, options: dict[str, str]) -> str:
@@ -77,7 +91,13 @@ def status_message(written: int, flushed: int, *, reply: bool) -> bytes:
     return _STATUS.pack(b"r", written, flushed, flushed, now, 1 if reply else 0)
 
 
-def _lost(what: str) -> HeadraceError:
+def _framed(kind: bytes, content: bytes) -> bytes:
+    """A message of the protocol: its first byte, its length and its content."""
+    return kind + struct.pack("!I", len(content) + 4) + content
+
+
+def connection_lost(what: str) -> HeadraceError:
+    """The error of a stream that ended."""
     return HeadraceError(
         "postgresql.connection_lost",
         f"The replication connection was lost: {what}",
@@ -86,22 +106,20 @@ def _lost(what: str) -> HeadraceError:
     )
 
 
-class SocketStream:
+class SocketStream(Stream):
     """Reads the socket of a libpq connection that has logged in and is idle."""
 
     def __init__(self, connection: PGconn, command: str) -> None:
-        self._connection = connection  # kept open: its socket is ours now
         self._socket = socket.socket(fileno=os.dup(connection.socket))
         self._socket.setblocking(True)
         query = command.encode() + b"\0"
         try:
             # libpq must not send it: the first bytes of the stream could land in its buffer.
-            self._socket.sendall(b"Q" + struct.pack("!I", len(query) + 4) + query)
+            self._socket.sendall(_framed(b"Q", query))
         except OSError as error:
-            raise _lost(str(error)) from error
+            raise connection_lost(str(error)) from error
         self._socket.setblocking(False)
-        self._poll = select.poll()
-        self._poll.register(self._socket, select.POLLIN)
+        super().__init__(connection, self._socket.fileno())
 
     def read_into(self, target: memoryview) -> int:
         total = 0
@@ -111,48 +129,39 @@ class SocketStream:
                 if count == 0:
                     if total:
                         return total
-                    raise _lost("the server closed it")
+                    raise connection_lost("the server closed it")
                 total += count
         except (BlockingIOError, InterruptedError):
             pass
         except OSError as error:
             if total == 0:
-                raise _lost(str(error)) from error
+                raise connection_lost(str(error)) from error
         return total
 
-    def wait(self, seconds: float) -> None:
-        self._poll.poll(max(seconds, 0) * 1000)
-
-    def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
-        payload = status_message(written, flushed, reply=reply)
-        message = b"d" + struct.pack("!I", len(payload) + 4) + payload
+    def _send(self, payload: bytes) -> None:
         try:
             # 39 bytes fit the send buffer even when the server does not read.
             self._socket.setblocking(True)
             self._socket.settimeout(5)
-            self._socket.sendall(message)
-        except OSError as error:
-            raise _lost(str(error)) from error
+            self._socket.sendall(_framed(b"d", payload))
         finally:
             if self._socket.fileno() >= 0:
                 self._socket.setblocking(False)
 
     def close(self) -> None:
         self._socket.close()
-        self._connection.finish()
+        super().close()
 
 
-class LibpqStream:
+class LibpqStream(Stream):
     """Reads through libpq (TLS, GSS); gives messages the header that the socket would show."""
 
     def __init__(self, connection: PGconn, command: str) -> None:
-        self._connection = connection
+        super().__init__(connection, connection.socket)
         result = connection.exec_(command.encode())
         if result.status != pq.ExecStatus.COPY_BOTH:
             raise _refused(result.error_message.decode(errors="replace"))
         connection.nonblocking = 1
-        self._poll = select.poll()
-        self._poll.register(connection.socket, select.POLLIN)
         self._pending = b""
 
     def read_into(self, target: memoryview) -> int:
@@ -171,7 +180,7 @@ class LibpqStream:
                     self._connection.consume_input()
                     size, data = self._connection.get_copy_data(1)
             except Exception as error:
-                raise _lost(str(error)) from error
+                raise connection_lost(str(error)) from error
             if size == 0:
                 return total
             if size < 0:
@@ -179,22 +188,16 @@ class LibpqStream:
                     return total
                 message = self._connection.get_result()
                 text = message.error_message.decode(errors="replace") if message else ""
-                raise _lost(text or "the server closed it")
-            self._pending = b"d" + struct.pack("!I", size + 4) + bytes(data)
+                raise connection_lost(text or "the server closed it")
+            self._pending = _framed(b"d", bytes(data))
 
     def wait(self, seconds: float) -> None:
         if not self._pending:
-            self._poll.poll(max(seconds, 0) * 1000)
+            super().wait(seconds)
 
-    def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
-        try:
-            self._connection.put_copy_data(status_message(written, flushed, reply=reply))
-            self._connection.flush()
-        except Exception as error:
-            raise _lost(str(error)) from error
-
-    def close(self) -> None:
-        self._connection.finish()
+    def _send(self, payload: bytes) -> None:
+        self._connection.put_copy_data(payload)
+        self._connection.flush()
 
 
 def _refused(text: str) -> HeadraceError:
@@ -209,37 +212,18 @@ def _refused(text: str) -> HeadraceError:
 
 def server_error(frame: bytes) -> HeadraceError:
     """The error that an ErrorResponse frame (with header) carries."""
-    fields = {}
-    for part in frame[5:].split(b"\0"):
-        if part:
-            fields[part[:1]] = part[1:].decode(errors="replace")
+    parts = (part for part in frame[5:].split(b"\0") if part)
+    fields = {part[:1]: part[1:].decode(errors="replace") for part in parts}
     state, text = fields.get(b"C", ""), fields.get(b"M", "unknown error")
-    if state in ("55006", "55000", "42704", "58P01", "0A000", "22023", "42501"):
-        return slot_error(state, text)
     if state.startswith(("57P", "08")):
-        return _lost(text)
-    return _refused(f"{text} (SQLSTATE {state})")
-
-
-def slot_error(state: str, text: str) -> HeadraceError:
-    """A refusal of START_REPLICATION, by SQLSTATE."""
+        return connection_lost(text)
     if state == "55006":
-        return HeadraceError(
-            "postgresql.slot_in_use",
-            f"The replication slot is used by another connection: {text}",
-            "Give every query its own slot.name, or stop the other consumer. One query can feed "
-            "several sinks with foreachBatch.",
-            retriable=True,
-        )
+        what = f"The replication slot is used by another connection: {text}"
+        return slot_in_use(what, retriable=True)
     if (
         "requested WAL segment" in text
         or "can no longer get changes" in text
         or (state == "55000" and "invalidat" in text)
     ):
-        return HeadraceError(
-            "postgresql.slot_lost",
-            f"The server removed WAL that the slot needs: {text}",
-            "Drop the slot and start with a new checkpoint (a new snapshot); raise "
-            "max_slot_wal_keep_size.",
-        )
+        return lost_wal(f"The server removed WAL that the slot needs: {text}")
     return _refused(f"{text} (SQLSTATE {state})")

@@ -2,57 +2,60 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
 
 import psycopg
 
-from headrace.connectors.postgresql.capture import Capture
-from headrace.connectors.postgresql.catalog.catalog import (
-    Catalog,
-    CatalogReading,
-    CatalogTable,
-)
+from headrace.connectors.postgresql.catalog.catalog import CatalogReading, CatalogTable
 from headrace.connectors.postgresql.checks.server import wal_level_error
 from headrace.connectors.postgresql.checks.tables import no_privilege
-from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect
+from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.overrides import check_overrides
-from headrace.connectors.postgresql.replication.publication import check_published
+from headrace.connectors.postgresql.replication.publication import (
+    check_published,
+    drop_publication,
+    drop_statement,
+    ensure_publication,
+)
 from headrace.connectors.postgresql.replication.replica_identity import set_identities
 from headrace.connectors.postgresql.replication.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.source import CONNECTOR
+from headrace.connectors.postgresql.starting.run import PostgresRun, undo_making
 from headrace.errors import HeadraceError
 from headrace.relational.readiness import TableReadiness
 from headrace.signals.kafka import check_settings
 from headrace.snapshots.modes import SnapshotRule
 
-log = logging.getLogger(__name__)
-
 
 class Readiness:
-    """Asks the server; changes nothing but replica identities, where it is told to."""
+    """Asks the server; only `publish` changes something."""
 
-    def __init__(self, config: PostgresConfig, capture: Capture, catalog: Catalog) -> None:
-        self._config, self._capture, self._catalog = config, capture, catalog
-        self.rule = SnapshotRule.of(config)
-        self._tables = TableReadiness(CONNECTOR, config.database_dbname, config, capture)
+    def __init__(self, run: PostgresRun) -> None:
+        self._config, self._capture, self._catalog = run.config, run.capture, run.catalog
+        self.rule = SnapshotRule.of(run.config)
+        database = run.config.database_dbname
+        self._tables = TableReadiness(CONNECTOR, database, run.config, run.capture)
         self.captured: tuple[str, ...] = ()
         """Names of the captured tables, since `prepare`."""
         self._reading: CatalogReading | None = None
 
     def prepare(self) -> tuple[psycopg.Connection, list[CatalogTable]]:
         """A normal connection on a server that can serve us, and the captured tables."""
-        connection = connect(self._config, limited=True)
+        connection = connect(self._config, limit=QUERY_LIMIT)
         try:
             self._reading, tables = self._read()
             if self.rule.streams:
-                self._check_level(connection)
+                error = wal_level_error(self._catalog.setting("wal_level"))
+                if error is not None:
+                    raise error
                 check_settings(self._config)
             self._tables.require(tables)
             self._check_privileges(connection, tables)
             self._tables.require_events(tables)
-            if self.rule.at_first:
+            if self.rule.ever_reads:
                 self._tables.warn_of_overrides()
                 check_overrides(self._config)
         except BaseException:
@@ -78,34 +81,34 @@ class Readiness:
         """What `prepare` found may be old by now."""
         self._reading = None
 
-    def _check_level(self, connection: psycopg.Connection) -> None:
-        level = connection.execute("SHOW wal_level").fetchone()
-        error = wal_level_error(level[0] if level else "")
-        if error is not None:
-            raise error
-
-    def set_identities(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
-        """replica.identity.autoset.values"""
-        rules = self._config.replica_identity_autoset_values
-        set_identities(connection, rules, tables, log.warning)
-
     def _check_privileges(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
-        rows = connection.execute(
+        hidden = connection.execute(
             "SELECT c.oid FROM pg_class c WHERE c.oid = ANY (%s::oid[])"
             " AND NOT has_table_privilege(c.oid, 'SELECT')",
             ([table.id for table in tables],),
         ).fetchall()
-        hidden = {row[0] for row in rows}
         for table in tables:
-            if table.id in hidden:
+            if (table.id,) in hidden:
                 raise no_privilege(self._config, table)
 
-    def check_published(
-        self, connection: psycopg.Connection, tables: list[CatalogTable], *, first: bool
+    def publish(
+        self,
+        connection: psycopg.Connection,
+        tables: Sequence[CatalogTable],
+        undo: ExitStack | None = None,
     ) -> None:
-        """No captured table's changes get lost in silence; see publication.check_published."""
+        """The captured tables get their replica identities (replica.identity.autoset.values) and
+        their publication, and none of their changes get lost in silence: see
+        publication.check_published. `undo` of the first start drops the publication, if made."""
+        config, name = self._config, self._config.publication_name
+        set_identities(connection, config.replica_identity_autoset_values, tables)
+        made = ensure_publication(connection, config, [table.path for table in tables])
+        if made and undo is not None:
+            drop = partial(drop_publication, name=name)
+            what, sql = f"the publication {name}", drop_statement(name)
+            undo.callback(undo_making, config, what, sql, drop, connection)
         roots = self._catalog.partition_roots()
-        check_published(connection, self._config, tables, roots, log.warning, first=first)
+        check_published(connection, config, tables, roots, first=undo is not None)
 
     def cluster(self, connection: psycopg.Connection) -> str:
         """The cluster's system identifier; a replication connection is only asked when the log is

@@ -1,4 +1,4 @@
-"""Whether a stored position still fits the server, and what to do when it does not."""
+"""Whether a stored position still fits the server, and what is done when it does not."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from dataclasses import replace
 
 import psycopg
 
-from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
-from headrace.connectors.postgresql.replication.publication import ensure_publication
 from headrace.connectors.postgresql.replication.slot import (
+    LOST,
+    SLOT_LOST,
+    SLOT_MOVED,
     SlotState,
     advance_slot,
+    drop_slot,
     find_slot,
     lost_position,
 )
 from headrace.connectors.postgresql.starting.readiness import Readiness, check_system
-from headrace.connectors.source import OpenSnapshot
+from headrace.connectors.postgresql.starting.run import PostgresRun
+from headrace.connectors.source import Lost, OpenSnapshot
 from headrace.errors import HeadraceError
 
 _BACKWARD = ("trust_offset", "trust_greater_lsn")
@@ -25,10 +28,11 @@ _FORWARD = ("trust_slot", "trust_greater_lsn")
 
 
 class StoredPosition:
-    """Asked once per process (`is_known`), and again when the log turns out to be gone."""
+    """Asked once per process (`is_known`), and again when the log turns out to be gone: then it is
+    the answer, see headrace.connectors.source.LostLog."""
 
-    def __init__(self, config: PostgresConfig, readiness: Readiness) -> None:
-        self._config, self._readiness = config, readiness
+    def __init__(self, run: PostgresRun, readiness: Readiness) -> None:
+        self._config, self._readiness = run.config, readiness
         self.is_known = False
         self.system = ""
 
@@ -38,7 +42,7 @@ class StoredPosition:
 
     def check(
         self, stored: PostgresOffset, snapshot: OpenSnapshot[PostgresPosition] | None
-    ) -> HeadraceError | None:
+    ) -> Lost | None:
         """Server, slot and publication still fit. Returns why the log is gone, when snapshot.mode
         or offset.mismatch.strategy has an answer to that.
 
@@ -48,12 +52,10 @@ class StoredPosition:
         if self.is_known:
             return None
         connection, tables = self._readiness.prepare()
-        try:
+        with connection:
             self.system = self._readiness.cluster(connection)
             check_system(stored, self.system)
             if stored.snapshot is not None and snapshot is not None:
-                if not stored.snapshot.blocking:
-                    self._check_mode()
                 snapshot.resumed(stored.snapshot)
             if self._readiness.rule.streams:
                 lost = self.lost(connection, stored)
@@ -62,50 +64,65 @@ class StoredPosition:
                 if self._config.mismatch_strategy() in _BACKWARD:
                     with connect(self._config) as unlimited:
                         advance_slot(unlimited, stored, self._config)
-                names = [(t.schema, t.table) for t in tables]
-                self._readiness.set_identities(connection, tables)
-                ensure_publication(connection, self._config, names)
-                self._readiness.check_published(connection, tables, first=False)
+                self._readiness.publish(connection, tables)
             self.is_known = True
             return None
-        finally:
-            connection.close()
 
-    def lost(self, connection: psycopg.Connection, stored: PostgresOffset) -> HeadraceError | None:
+    def lost(self, connection: psycopg.Connection, stored: PostgresOffset) -> Lost | None:
         """Why the log from `stored` on is gone, if it is. Raises it when nothing repairs that."""
-        lost = lost_position(find_slot(connection, self._config.slot_name), stored, self._config)
-        if lost is None or self._readiness.rule.repairs or self.follows(lost, stored):
+        error = lost_position(find_slot(connection, self._config.slot_name), stored, self._config)
+        if error is None:
+            return None
+        lost = Lost(error, self._follows(error, stored))
+        if self._readiness.rule.repairs or lost.is_followed:
             return lost
-        raise lost
+        raise error
 
-    def follows(self, lost: HeadraceError, stored: PostgresOffset) -> bool:
+    def check_slot(self, slot: SlotState | None, start: PostgresOffset) -> None:
+        """The same, each time that the stream is opened."""
+        error = lost_position(slot, start, self._config)
+        if error is not None and not self._follows(error, start):
+            raise error
+
+    def _follows(self, error: HeadraceError, stored: PostgresOffset) -> bool:
         """Whether the slot is believed when it is beyond the offset."""
-        moved = lost.code == "postgresql.slot_moved" and stored.snapshot is None
+        moved = error.code == SLOT_MOVED and stored.snapshot is None
         return moved and self._config.mismatch_strategy() in _FORWARD
 
-    def jump(self, after: PostgresOffset) -> PostgresOffset:
-        """To the slot's position; the gap shows as a new epoch."""
+    # -- what is done when the log is gone ------------------------------------------------------
+
+    def tells(self, error: HeadraceError) -> bool:
+        """See LostLog."""
+        return error.code in LOST
+
+    def follow(self, after: PostgresOffset) -> PostgresOffset:
+        """To the slot's position; the gap shows as a new epoch. A slot that is gone by now has
+        none: the next check meets the place where `after` is."""
+        slot = self._slot()
+        confirmed = None if slot is None else slot.confirmed_flush_lsn
+        place = after.position.lsn_commit if confirmed is None else confirmed
+        moved = after.at(after.position.at_boundary(place, None, None))
+        return replace(moved, epoch=after.epoch + 1, consistent=None)
+
+    def make_room(self, lost: Lost) -> None:
+        """A slot that is there is used again, unless it is lost."""
+        if lost.error.code == SLOT_LOST:
+            self.drop()
+
+    def keep(self, lost: Lost) -> None:
+        """Behind the range that is left out the slot may fit again, and nobody would know of the
+        gap: it is dropped."""
+        if lost.error.code == SLOT_MOVED:
+            self.drop()
+            if self._slot() is not None:
+                raise lost.error
+
+    def drop(self) -> None:
+        """The slot is made anew by the next beginning, if the log is read."""
+        if self._readiness.rule.streams:
+            with connect(self._config) as connection:
+                drop_slot(connection, self._config.slot_name)
+
+    def _slot(self) -> SlotState | None:
         with connect(self._config) as connection:
-            state = find_slot(connection, self._config.slot_name)
-        there = after.position.lsn_commit if state is None else state.confirmed_flush_lsn or 0
-        epoch = after.epoch + 1
-        return replace(
-            after.at(after.position.at_boundary(there, None, None)), epoch=epoch, consistent=None
-        )
-
-    def check_slot(self, state: SlotState | None, start: PostgresOffset) -> None:
-        """The same, each time that the stream is opened."""
-        lost = lost_position(state, start, self._config)
-        if lost is not None and not self.follows(lost, start):
-            raise lost
-
-    def _check_mode(self) -> None:
-        """Refuses an unfinished snapshot where snapshot.mode takes none."""
-        if not self._readiness.rule.at_first:
-            raise HeadraceError(
-                "postgresql.snapshot_unfinished",
-                "The checkpoint is in the middle of a snapshot, which snapshot.mode="
-                f"{self._config.snapshot_mode} does not take",
-                "Set snapshot.mode=initial until the snapshot is done, or start with a new "
-                "checkpoint.",
-            )
+            return find_slot(connection, self._config.slot_name)

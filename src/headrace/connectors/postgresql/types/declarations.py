@@ -8,106 +8,98 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.types import binary as binary_types
-from headrace.connectors.postgresql.types import extensions as extension_types
-from headrace.connectors.postgresql.types import geometry as geometry_types
-from headrace.connectors.postgresql.types import intervals, values
-from headrace.connectors.postgresql.types import numeric as numeric_types
-from headrace.connectors.postgresql.types import temporal as temporal_types
-from headrace.connectors.postgresql.types.makers import Maker, fixed, textual
+from headrace.connectors.postgresql.types import geometry, numeric, values
+from headrace.connectors.postgresql.types.hstore import hstore
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions
-from headrace.connectors.postgresql.types.type_facts import TypeFacts
-from headrace.relational.types import texts
+from headrace.relational.types import binary, bits, durations, scalars, temporal, vectors
+from headrace.relational.types import geometry as postgis
 from headrace.relational.types.declaration import (
     Declaration,
     no_placeholder,
-    signed_bytes,
     text_declaration,
+    texts_of,
     uuids_of,
 )
+from headrace.relational.types.options import TypeOptions
 
-_BITS = "io.debezium.data.Bits"
-_UNBOUNDED = 2**31 - 1
+Maker = Callable[[int, PostgresTypeOptions], Declaration]
+"""Makes the declaration of a type with a modifier."""
 
-
-def _integral(
-    kind: Type, size: int, low: int, high: int, array: Callable[[bytes], object] = no_placeholder
-) -> Maker:
-    decoder = partial(texts.integer, low=low, high=high)
-    return fixed(
-        Declaration(Schema(kind), Encoding.RAW, decoder, 0, parameter=size, unavailable_array=array)
-    )
+_MOST_DIGITS = 6
 
 
-def enum(facts: TypeFacts) -> Declaration:
-    """An enum with its labels."""
-    return text_declaration(
-        "io.debezium.data.Enum",
-        decoder=values.string,
-        array=no_placeholder,
-        parameters=(("allowed", ",".join(facts.labels)),),
-    )
+def _fixed(declaration: Declaration) -> Maker:
+    """The same declaration whatever the modifier and the options."""
+    return lambda _typmod, _options: declaration
 
 
-def _bits(_facts: TypeFacts, typmod: int, _options: PostgresTypeOptions) -> Declaration:
-    if typmod == 1:
-        return Declaration(Schema(Type.BOOLEAN), Encoding.BIT1, values.bit, False)
-    length = typmod if typmod > 0 else _UNBOUNDED
-    parameters = (("length", str(length)),)
-    schema = Schema(Type.BYTES, name=_BITS, version=1, parameters=parameters)
-    return Declaration(schema, Encoding.PYTHON, values.bits, b"")
+def _textual(name: str | None = None, array: Callable[[bytes], object] = no_placeholder) -> Maker:
+    """The server's text for every modifier; `name` is its semantic type, `array` the placeholder
+    of its arrays."""
+    return _fixed(text_declaration(name, decoder=values.string, array=array))
 
 
-_TEXT = textual()  # its arrays have a placeholder
-_LONE_TEXT = textual(array=no_placeholder)
-_JSON = textual("io.debezium.data.Json")
+def _timed(declare: Callable[[str, int], Declaration]) -> Maker:
+    """A time or timestamp, whose modifier is the number of its fraction digits: 6 when the column
+    declares none."""
 
+    def maker(typmod: int, options: PostgresTypeOptions) -> Declaration:
+        digits = typmod if 0 <= typmod <= _MOST_DIGITS else _MOST_DIGITS
+        return declare(options.time_precision_mode, digits)
+
+    return maker
+
+
+def _interval(typmod: int, options: PostgresTypeOptions) -> Declaration:
+    # The upper half of the modifier has the fields.
+    digits = _MOST_DIGITS if typmod < 0 else min(typmod & 0xFFFF, _MOST_DIGITS)
+    return durations.duration(options, digits)
+
+
+def _bytea(_typmod: int, options: PostgresTypeOptions) -> Declaration:
+    return binary.binary(options.binary_handling_mode, values.bytea)
+
+
+def unknown(options: TypeOptions) -> Declaration:
+    """The bytes of the server's text of a type that Debezium does not know."""
+    return binary.raw(options.binary_handling_mode)
+
+
+_LONE_TEXTS = (
+    *("char", "name", "inet", "cidr", "macaddr", "macaddr8"),
+    *("int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange"),
+)
 BUILT_IN: Mapping[str, Maker] = {
-    "bool": fixed(Declaration(Schema(Type.BOOLEAN), Encoding.BOOLEAN, texts.boolean, False)),
-    "int2": _integral(Type.INT16, 2, -(2**15), 2**15 - 1),
-    "int4": _integral(Type.INT32, 4, -(2**31), 2**31 - 1, array=signed_bytes),
-    "int8": _integral(Type.INT64, 8, -(2**63), 2**63 - 1, array=signed_bytes),
-    "oid": _integral(Type.INT64, -4, 0, 2**32 - 1),
-    "float4": fixed(Declaration(Schema(Type.FLOAT32), Encoding.FLOAT, texts.single, 0.0)),
-    "float8": fixed(Declaration(Schema(Type.FLOAT64), Encoding.DOUBLE, texts.double, 0.0)),
-    "numeric": numeric_types.numeric,
-    "money": numeric_types.money,
-    "char": _LONE_TEXT,
-    "bpchar": _TEXT,
-    "varchar": _TEXT,
-    "text": _TEXT,
-    "name": _LONE_TEXT,
-    "bit": _bits,
-    "varbit": _bits,
-    "bytea": binary_types.bytea,
-    "uuid": textual("io.debezium.data.Uuid", array=uuids_of),
-    "json": _JSON,
-    "jsonb": _JSON,
-    "xml": textual("io.debezium.data.Xml", array=no_placeholder),
-    "date": temporal_types.date,
-    "time": temporal_types.time,
-    "timetz": temporal_types.time_with_zone,
-    "timestamp": temporal_types.timestamp,
-    "timestamptz": temporal_types.timestamp_with_zone,
-    "interval": intervals.interval,
-    "inet": _LONE_TEXT,
-    "cidr": _LONE_TEXT,
-    "macaddr": _LONE_TEXT,
-    "macaddr8": _LONE_TEXT,
-    "int4range": _LONE_TEXT,
-    "int8range": _LONE_TEXT,
-    "numrange": _LONE_TEXT,
-    "tsrange": _LONE_TEXT,
-    "tstzrange": _LONE_TEXT,
-    "daterange": _LONE_TEXT,
-    "tsvector": textual("io.debezium.data.Tsvector", array=no_placeholder),
-    "point": fixed(geometry_types.POINT),
-    "box": fixed(geometry_types.BOX),
-    "lseg": fixed(geometry_types.LSEG),
-    "path": fixed(geometry_types.PATH),
-    "polygon": fixed(geometry_types.POLYGON),
-    "circle": fixed(geometry_types.CIRCLE),
-    "line": fixed(geometry_types.LINE),
+    "bool": _fixed(scalars.BOOLEAN),
+    "int2": _fixed(scalars.INT16),
+    "int4": _fixed(scalars.INT32),
+    "int8": _fixed(scalars.INT64),
+    "oid": _fixed(scalars.UINT32),
+    "float4": _fixed(scalars.FLOAT32),
+    "float8": _fixed(scalars.FLOAT64),
+    "numeric": numeric.numeric,
+    "money": numeric.money,
+    **dict.fromkeys(("bpchar", "varchar", "text"), _textual(array=texts_of)),
+    **dict.fromkeys(_LONE_TEXTS, _textual()),
+    **dict.fromkeys(("bit", "varbit"), lambda typmod, _options: bits.bits(typmod)),
+    "bytea": _bytea,
+    "uuid": _textual("io.debezium.data.Uuid", array=uuids_of),
+    **dict.fromkeys(("json", "jsonb"), _textual("io.debezium.data.Json", array=texts_of)),
+    "xml": _textual("io.debezium.data.Xml"),
+    "date": lambda _typmod, options: temporal.date(options.time_precision_mode),
+    "time": _timed(temporal.time),
+    "timetz": _timed(temporal.time_with_zone),
+    "timestamp": _timed(temporal.timestamp),
+    "timestamptz": _timed(temporal.timestamp_with_zone),
+    "interval": _interval,
+    "tsvector": _textual("io.debezium.data.Tsvector"),
+    "point": _fixed(geometry.POINT),
+    "box": _fixed(geometry.BOX),
+    "lseg": _fixed(geometry.LSEG),
+    "path": _fixed(geometry.PATH),
+    "polygon": _fixed(geometry.POLYGON),
+    "circle": _fixed(geometry.CIRCLE),
+    "line": _fixed(geometry.LINE),
 }
 """Types of pg_catalog by typname."""
 
@@ -115,15 +107,15 @@ SHAPES = frozenset({"box", "lseg", "path", "polygon", "circle", "line"})
 """Types of pg_catalog that Debezium 3.6 leaves out."""
 
 EXTENSIONS: Mapping[str, Maker] = {
-    "citext": _LONE_TEXT,
-    "ltree": textual("io.debezium.data.Ltree", array=no_placeholder),
-    "isbn": _LONE_TEXT,
-    "hstore": extension_types.hstore,
-    "vector": fixed(extension_types.VECTOR),
-    "halfvec": fixed(extension_types.HALFVEC),
-    "sparsevec": fixed(extension_types.SPARSEVEC),
-    "geometry": fixed(geometry_types.GEOMETRY),
-    "geography": fixed(geometry_types.GEOGRAPHY),
+    "citext": _textual(),
+    "ltree": _textual("io.debezium.data.Ltree"),
+    "isbn": _textual(),
+    "hstore": hstore,
+    "vector": _fixed(vectors.DOUBLE_VECTOR),
+    "halfvec": _fixed(vectors.FLOAT_VECTOR),
+    "sparsevec": _fixed(vectors.SPARSE_VECTOR),
+    "geometry": _fixed(postgis.GEOMETRY),
+    "geography": _fixed(postgis.GEOGRAPHY),
 }
 """Types of extensions by typname; an extension may live in any schema."""
 
@@ -152,7 +144,7 @@ def array_without_nulls(element: Declaration, separator: bytes) -> Declaration:
 
 def unknown_array(options: PostgresTypeOptions, separator: bytes) -> Declaration:
     """The declaration of an array whose elements are of an unknown type."""
-    element = replace(binary_types.unknown(options), unavailable_array=no_placeholder)
+    element = replace(unknown(options), unavailable_array=no_placeholder)
     made = array_of(element, separator)
     if options.quirks:
         decoder = array_without_nulls(element, separator).decoder

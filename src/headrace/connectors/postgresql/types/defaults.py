@@ -7,17 +7,12 @@ expression gives no default. Debezium takes the first quoted text of any express
 
 from __future__ import annotations
 
-import math
 import re
 import uuid
 
 from headrace.connectors.postgresql.types.numeric import numeric
 from headrace.connectors.postgresql.types.options import DEFAULT_OPTIONS, PostgresTypeOptions
-from headrace.connectors.postgresql.types.type_facts import (
-    SYSTEM_SCHEMA,
-    TypeFacts,
-)
-from headrace.errors import HeadraceError
+from headrace.connectors.postgresql.types.type_facts import SYSTEM_SCHEMA, TypeFacts
 from headrace.relational.types.declaration import Declaration
 
 _ANY_QUOTED = re.compile(r"'(.*?)'", re.DOTALL)
@@ -84,17 +79,10 @@ def default_value(
         return None
     if facts.name == "bool":
         text = _BOOLEANS.get(text.lower(), text)
-    try:
-        if facts.name == "numeric":
-            # In every mode a number with more digits than the column has no place.
-            numeric(facts, typmod, DEFAULT_OPTIONS).decoder(text.encode())
-        value = declaration.decoder(text.encode())
-    except (HeadraceError, UnicodeEncodeError):
+    # In every mode a number with more digits than the column has no place.
+    if facts.name == "numeric" and not numeric(typmod, DEFAULT_OPTIONS).reads(text):
         return None
-    if isinstance(value, float) and math.isnan(value):
-        return math.nan  # one object, so that equal schemas are equal
-    # Connect allows no struct as a default.
-    return None if isinstance(value, dict) else value
+    return declaration.default(text)
 
 
 def _literal(expression: str, placeholder: str | None) -> str | None:

@@ -10,7 +10,6 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql.types import values
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions
-from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.debezium import decimals
 from headrace.relational.types import numeric as decimal_types
 from headrace.relational.types.declaration import Declaration, text_of
@@ -30,7 +29,7 @@ def numeric_modifier(typmod: int) -> tuple[int, int] | None:
     return (bits >> 16) & 0xFFFF, ((bits & 0x7FF) ^ 0x400) - 0x400
 
 
-def numeric(_facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Declaration:
+def numeric(typmod: int, options: PostgresTypeOptions) -> Declaration:
     """`numeric`, with or without precision and scale."""
     modifier, mode = numeric_modifier(typmod), options.decimal_handling_mode
     if modifier is None:
@@ -38,7 +37,7 @@ def numeric(_facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Dec
     return decimal_types.decimal(mode, *modifier)
 
 
-def money(_facts: TypeFacts, _typmod: int, options: PostgresTypeOptions) -> Declaration:
+def money(_typmod: int, options: PostgresTypeOptions) -> Declaration:
     """`money`, whose fraction digits are the server's locale's; the mode says what is shown."""
     digits = options.money_fraction_digits
     zero = Decimal((0, (0,), -digits))
@@ -70,17 +69,15 @@ _MONEY = re.compile(
 
 
 def _money(text: bytes) -> Decimal:
-    found = _MONEY.fullmatch(values.string(text))
-    if found is None:
+    amount = _MONEY.fullmatch(values.string(text))
+    if amount is None:
         refuse(
             "money",
             "Set lc_monetary to C or en_US for the connector's role (ALTER ROLE … SET lc_monetary)"
             ", or exclude the column.",
         )
-    number = Decimal(found["whole"].replace(",", "") + "." + (found["fraction"] or "0"))
-    if found["fraction"] is None:
-        number = Decimal(found["whole"].replace(",", ""))
-    return -number if found["open"] or found["minus"] or found["second"] else number
+    number = Decimal(f"{amount['whole'].replace(',', '')}.{amount['fraction'] or ''}")
+    return -number if amount["open"] or amount["minus"] or amount["second"] else number
 
 
 def money_decimal(text: bytes, *, digits: int) -> Decimal:

@@ -19,13 +19,9 @@ class PostgresTypeOptions(TypeOptions):
     @staticmethod
     def of(config: PostgresConfig) -> PostgresTypeOptions:
         """The options of a configuration."""
-        return PostgresTypeOptions(
-            decimal_handling_mode=str(config.decimal_handling_mode).lower(),
-            unavailable_value_placeholder=config.unavailable_value_placeholder,
-            time_precision_mode=str(config.time_precision_mode).lower(),
-            binary_handling_mode=str(config.binary_handling_mode).lower(),
+        return PostgresTypeOptions.shared(
+            config,
             interval_handling_mode=str(config.interval_handling_mode).lower(),
-            compatibility=str(config.headrace_compatibility),
             include_unknown_datatypes=config.include_unknown_datatypes,
             hstore_handling_mode=str(config.hstore_handling_mode).lower(),
             money_fraction_digits=config.money_fraction_digits,

@@ -1,23 +1,23 @@
 """PostgreSQL's types as Debezium renders them: one declaration per type, for snapshot and stream.
 
-`resolve` turns what the catalogue says about a column into a `ColumnType`; `PostgresType` is that
-for shared code.
+`PostgresType` turns what the catalogue says about a column into a `ColumnType`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.connectors.postgresql.types import binary as binary_types
 from headrace.connectors.postgresql.types import declarations
 from headrace.connectors.postgresql.types.defaults import default_value
 from headrace.connectors.postgresql.types.options import DEFAULT_OPTIONS, PostgresTypeOptions
-from headrace.connectors.postgresql.types.source_type import is_character, length_and_scale
+from headrace.connectors.postgresql.types.source_type import length_and_scale
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, SYSTEM_SCHEMA, TypeFacts
 from headrace.relational.events import RelationFacts
 from headrace.relational.types.column_type import NO_COLUMN, ColumnName, ColumnType
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import Declaration, enum_declaration
 from headrace.relational.types.options import TypeOptions
+
+_CHARACTER = frozenset({"char", "bpchar", "varchar", "text", "name"})
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ class PostgresType:
 
     @property
     def is_character(self) -> bool:
-        """Whether masks and hashes apply."""
-        return is_character(self.facts)
+        """Whether masks and hashes apply: character types, enums, and domains over them."""
+        facts, _ = self.facts.undomained()
+        return facts.kind == "e" or (facts.schema == SYSTEM_SCHEMA and facts.name in _CHARACTER)
 
     @property
     def text_size(self) -> int:
@@ -50,17 +51,32 @@ class PostgresType:
         return length_and_scale(self.facts, self.typmod)
 
     def resolve(
-        self, options: TypeOptions, *, optional: bool, default: str | None, column: ColumnName
+        self,
+        options: TypeOptions = DEFAULT_OPTIONS,
+        *,
+        optional: bool = True,
+        default: str | None = None,
+        column: ColumnName = NO_COLUMN,
     ) -> ColumnType | None:
-        """How the column is rendered; None when events leave it out."""
+        """How the column is rendered; None when its type is left out of the events.
+
+        `default` is `pg_get_expr` of the column's default, None for generated columns. Domains are
+        rendered as what they are made over. A type that Debezium does not know is left out, or,
+        with `include.unknown.datatypes`, given as the bytes of its text.
+        """
         assert isinstance(options, PostgresTypeOptions)
-        return resolve(
-            self.facts,
-            self.typmod,
-            optional=optional,
-            default=default,
-            options=options,
-            column=column,
+        facts = self.facts
+        made = _declaration(*facts.undomained(self.typmod), options)
+        if made is None:
+            return None
+        # Debezium knows the defaults of built-in types and enums by name; a domain has another.
+        value = (
+            None
+            if default is None or facts.kind == "d"
+            else default_value(facts, self.typmod, made, default, options)
+        )
+        return ColumnType.of(
+            made, facts.name, options, optional=optional, default=value, column=column
         )
 
 
@@ -70,50 +86,12 @@ def types_of(facts: RelationFacts) -> list[TypeFacts]:
     return [one.facts for one in declared if isinstance(one, PostgresType)]
 
 
-def resolve(
-    facts: TypeFacts,
-    typmod: int = NO_TYPMOD,
-    *,
-    optional: bool = True,
-    default: str | None = None,
-    options: PostgresTypeOptions = DEFAULT_OPTIONS,
-    column: ColumnName = NO_COLUMN,
-) -> ColumnType | None:
-    """The rendering of a column, or None when its type is left out of the events.
-
-    `typmod` is the column's type modifier, from the catalogue or the Relation message;
-    `optional` is whether the column accepts null; `default` is `pg_get_expr` of its default,
-    None for generated columns. Domains are rendered as what they are made over. A type that
-    Debezium does not know is left out, or, with `include.unknown.datatypes`, given as the bytes
-    of its text.
-    """
-    base, modifier = _undomained(facts, typmod)
-    made = _declaration(base, modifier, options)
-    if made is None:
-        return None
-    # Debezium knows the defaults of built-in types and enums by name; a domain has another name.
-    value = (
-        None
-        if default is None or facts.kind == "d"
-        else default_value(facts, typmod, made, default, options)
-    )
-    return ColumnType.of(made, facts.name, options, optional=optional, default=value, column=column)
-
-
-def _undomained(facts: TypeFacts, typmod: int) -> tuple[TypeFacts, int]:
-    """The type under a domain and its modifier; of nested domains the innermost declares it."""
-    while facts.kind == "d" and facts.base is not None:
-        typmod = facts.typmod
-        facts = facts.base
-    return facts, typmod
-
-
 def _declaration(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Declaration | None:
-    known = _known(facts, typmod, options)
-    if known is not None or not options.include_unknown_datatypes:
-        return known
+    declaration = _known(facts, typmod, options)
+    if declaration is not None or not options.include_unknown_datatypes:
+        return declaration
     if facts.element is None or _is_vector(facts):
-        return binary_types.unknown(options)
+        return declarations.unknown(options)
     if facts.element.schema == SYSTEM_SCHEMA and facts.element.name in declarations.OMITTED_ARRAYS:
         return None
     return declarations.unknown_array(options, facts.element.delimiter.encode())
@@ -134,7 +112,7 @@ def _known(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Decla
             return declarations.array_without_nulls(element, separator)
         return declarations.array_of(element, separator)
     if facts.kind == "e":
-        return declarations.enum(facts)
+        return enum_declaration(facts.labels)
     if facts.kind not in ("b", "r"):
         return None
     if options.quirks and facts.schema == SYSTEM_SCHEMA and facts.name in declarations.SHAPES:
@@ -142,7 +120,7 @@ def _known(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Decla
     maker = declarations.EXTENSIONS.get(facts.name)
     if facts.schema == SYSTEM_SCHEMA:
         maker = declarations.BUILT_IN.get(facts.name)
-    return None if maker is None else maker(facts, typmod, options)
+    return None if maker is None else maker(typmod, options)
 
 
 def _is_vector(facts: TypeFacts) -> bool:

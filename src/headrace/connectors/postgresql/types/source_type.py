@@ -15,23 +15,13 @@ _LENGTHS = {
 }  # fmt: skip
 _SCALES = {"float4": 8, "float8": 17}
 _TIMES = {"time": 8, "timetz": 14, "timestamp": 22, "timestamptz": 28}
-_CHARACTER = frozenset({"char", "bpchar", "varchar", "text", "name"})
-
-
-def _innermost(facts: TypeFacts, typmod: int) -> tuple[TypeFacts, int]:
-    """What a domain is over, and what an array is of."""
-    while True:
-        if facts.kind == "d" and facts.base is not None:
-            typmod, facts = facts.typmod, facts.base
-        elif facts.element is not None:
-            facts = facts.element
-        else:
-            return facts, typmod
 
 
 def length_and_scale(facts: TypeFacts, typmod: int) -> tuple[int, int | None]:
     """Length and scale of a column; a numeric without precision has no scale."""
-    facts, typmod = _innermost(facts, typmod)
+    facts, typmod = facts.undomained(typmod)
+    while facts.element is not None:
+        facts, typmod = facts.element.undomained(typmod)
     if facts.schema != SYSTEM_SCHEMA:
         return UNKNOWN_LENGTH, 0
     name = facts.name
@@ -50,12 +40,3 @@ def length_and_scale(facts: TypeFacts, typmod: int) -> tuple[int, int | None]:
     if name in ("bit", "varbit") and typmod != NO_TYPMOD:
         return typmod, 0
     return _LENGTHS.get(name, UNKNOWN_LENGTH), _SCALES.get(name, 0)
-
-
-def is_character(facts: TypeFacts) -> bool:
-    """Whether masks and hashes apply: character types, enums, and domains over them."""
-    while facts.kind == "d" and facts.base is not None:
-        facts = facts.base
-    if facts.kind == "e":
-        return True
-    return facts.schema == SYSTEM_SCHEMA and facts.name in _CHARACTER

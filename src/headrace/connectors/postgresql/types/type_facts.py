@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 SYSTEM_SCHEMA = "pg_catalog"
@@ -29,15 +28,10 @@ class TypeFacts:
     typmod: int = NO_TYPMOD
     delimiter: str = ","
 
-
-def operator_schemas(types: Iterable[TypeFacts]) -> set[str]:
-    """Where the operators of types are that extensions bring; PostgreSQL's own serve arrays,
-    enums, ranges and composite types of every schema."""
-    schemas = set()
-    for facts in types:
-        base = facts
-        while base.base is not None:
-            base = base.base
-        if base.schema != SYSTEM_SCHEMA and base.kind == "b" and base.element is None:
-            schemas.add(base.schema)
-    return schemas
+    def undomained(self, typmod: int = NO_TYPMOD) -> tuple[TypeFacts, int]:
+        """The type under a domain and its modifier, which the innermost of nested domains
+        declares; any other type and `typmod` as they are."""
+        facts = self
+        while facts.kind == "d" and facts.base is not None:
+            facts, typmod = facts.base, facts.typmod
+        return facts, typmod

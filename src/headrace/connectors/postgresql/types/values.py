@@ -1,4 +1,4 @@
-"""PostgreSQL's texts of bit strings and arrays, as the server sends them, to Connect values.
+"""PostgreSQL's texts of characters, bytes and arrays, as the server sends them, to Connect values.
 
 The contract is that of `headrace.relational.types.texts`. Sessions use `DateStyle=ISO`,
 `TimeZone=UTC`, `bytea_output=hex` and `extra_float_digits` of 1 or more, so that the texts of
@@ -24,24 +24,6 @@ def bytea(text: bytes) -> bytes:
     return texts.hexadecimal(
         text, "Set bytea_output=hex for the connector's role; the connector relies on it."
     )
-
-
-def bit(text: bytes) -> bool | None:
-    """A bit string of length one; None for an empty one (bit varying)."""
-    if text not in (b"0", b"1", b""):
-        refuse("bit(1)")
-    return text == b"1" if text else None
-
-
-_BITS = re.compile(rb"[01]*")
-
-
-def bits(text: bytes) -> bytes:
-    """A bit string with its last bit first, as many bytes as the highest set bit needs."""
-    if not _BITS.fullmatch(text):
-        refuse("bit string")
-    number = int(text or b"0", 2)
-    return number.to_bytes((number.bit_length() + 7) // 8, "little")
 
 
 @lru_cache
@@ -78,10 +60,10 @@ def array(
     items: list[object] = []
     position, end = 1, len(text) - 1
     while True:
-        found = item_text.match(text, position, end)
-        if found is None:
+        item_match = item_text.match(text, position, end)
+        if item_match is None:
             refuse("array")
-        quoted, bare = found[1], found[2]
+        quoted, bare = item_match[1], item_match[2]
         if bare == b"NULL":
             if not nulls:
                 return None
@@ -91,7 +73,7 @@ def array(
             if item is None:
                 return None
             items.append(item)
-        position = found.end()
+        position = item_match.end()
         if position == end:
             return items
         if text[position : position + 1] != separator:

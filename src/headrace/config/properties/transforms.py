@@ -1,0 +1,95 @@
+"""Which transforms records pass before they are converted, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, integer, one_of
+from headrace.config.properties.compatibility import CompatibilityConfig
+from headrace.config.property import Family, Group, Property, not_needed
+
+
+class TransformsConfig(CompatibilityConfig):
+    """Kafka Connect's single message transforms and predicates. What an alias stands for, and its
+    options, are checked by `headrace.transforms.reading`."""
+
+    transforms = Property(
+        "transforms",
+        COMMA_LIST,
+        None,
+        Group.CONVERTERS,
+        "Aliases of single message transforms, in the order in which records pass them.",
+    )
+    transforms_options = Family(
+        "transforms.ALIAS.*",
+        EXACT_TEXT,
+        Group.CONVERTERS,
+        "Settings of a transform: its `type`, a `predicate`, `negate`, and its own options.",
+        pattern=r"transforms\.([^.]+)\.(.+)",
+        alias_of=("transforms",),
+    )
+    predicates = Property(
+        "predicates",
+        COMMA_LIST,
+        None,
+        Group.CONVERTERS,
+        "Aliases of the predicates that transforms name.",
+    )
+    predicates_options = Family(
+        "predicates.ALIAS.*",
+        EXACT_TEXT,
+        Group.CONVERTERS,
+        "Settings of a predicate: its `type`, and its own options.",
+        pattern=r"predicates\.([^.]+)\.(.+)",
+        alias_of=("predicates",),
+    )
+
+
+class FailedRecordsConfig(Configuration):
+    """Kafka Connect's properties of records that a transform or converter cannot take."""
+
+    errors_tolerance = Property(
+        "errors.tolerance",
+        one_of("none", "all"),
+        "none",
+        Group.CONVERTERS,
+        "What a record that a transform or converter cannot take gives: `none` ends the query, "
+        "`all` leaves the record out.",
+    )
+    errors_log_enable = Property(
+        "errors.log.enable",
+        BOOLEAN,
+        "false",
+        Group.CONVERTERS,
+        "Whether each record that is left out is logged, with the reason.",
+    )
+    errors_log_include_messages = Property(
+        "errors.log.include.messages",
+        BOOLEAN,
+        "false",
+        Group.CONVERTERS,
+        "Whether the log shows such records.",
+        status=not_needed("values stay out of logs"),
+    )
+    errors_deadletterqueue_topic_name = Property(
+        "errors.deadletterqueue.topic.name",
+        TEXT,
+        "",
+        Group.CONVERTERS,
+        "The topic that records get which a transform cannot take, as they were before the "
+        "transforms; none: they are left out.",
+    )
+    errors_deadletterqueue_context_headers_enable = Property(
+        "errors.deadletterqueue.context.headers.enable",
+        BOOLEAN,
+        "true",
+        Group.CONVERTERS,
+        "Whether such records tell why in headers `__connect.errors.*`.",
+    )
+    errors_deadletterqueue_topic_replication_factor = Property(
+        "errors.deadletterqueue.topic.replication.factor",
+        integer(-1),
+        "3",
+        Group.CONVERTERS,
+        "Replicas of that topic.",
+        status=not_needed("the sink makes topics"),
+    )

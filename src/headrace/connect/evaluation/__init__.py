@@ -1,0 +1,1 @@
+"""What nodes hold over Records, as Arrow arrays, and the way back to columns."""

@@ -1,0 +1,99 @@
+"""Arrow's types for Connect's, and Arrow arrays of Connect values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.errors import HeadraceError
+
+_TYPES = {
+    Type.INT8: pa.int8(),
+    Type.INT16: pa.int16(),
+    Type.INT32: pa.int32(),
+    Type.INT64: pa.int64(),
+    Type.FLOAT32: pa.float32(),
+    Type.FLOAT64: pa.float64(),
+    Type.BOOLEAN: pa.bool_(),
+    Type.STRING: pa.large_string(),
+    Type.BYTES: pa.large_binary(),
+}
+_MOST_DIGITS = 76  # of Arrow's widest decimal
+
+
+def arrow_type(schema: Schema) -> pa.DataType:
+    """The type that values of `schema` have in Arrow: integers, floats, boolean, large_string,
+    large_binary; decimal256 for Connect's Decimal; lists, maps and structs of these.
+
+    Raises HeadraceError("connect.value_not_in_arrow") where there is no schema.
+    """
+    match schema.type:
+        case Type.BYTES if schema.name == DECIMAL:
+            scale = int(dict(schema.parameters).get("scale", "0"))
+            return pa.decimal256(_MOST_DIGITS, scale)
+        case Type.ARRAY if schema.values is not None:
+            return pa.large_list(arrow_type(schema.values))
+        case Type.MAP if schema.keys is not None and schema.values is not None:
+            return pa.map_(arrow_type(schema.keys), arrow_type(schema.values))
+        case Type.STRUCT:
+            return pa.struct([pa.field(f.name, arrow_type(f.schema)) for f in schema.fields])
+        case Type.ANY:
+            raise HeadraceError(
+                "connect.value_not_in_arrow",
+                "a value without a schema has no form in Arrow",
+                "Convert it with a schema before it is transformed.",
+            )
+    return _TYPES[schema.type]
+
+
+def arrow_array(schema: Schema, values: Sequence[object]) -> pa.Array:
+    """Connect values of `schema` as an array of `arrow_type`.
+
+    Raises HeadraceError("connect.value_not_in_arrow") for decimals of more than 76 digits and for
+    values that are not of the schema's type.
+    """
+    kind = arrow_type(schema)
+    if schema.type in (Type.ARRAY, Type.MAP, Type.STRUCT):
+        values = [_nested(schema, value) for value in values]
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise HeadraceError(
+            "connect.value_not_in_arrow",
+            f"a value of type {schema.name or schema.type.value} has no form in Arrow",
+            "A decimal may have at most 76 digits; leave the column out of the transform.",
+        ) from None
+
+
+def _nested(schema: Schema, value: object) -> object:
+    """Maps as Arrow takes them: lists of pairs."""
+    if value is None:
+        return None
+    if schema.type is Type.MAP and isinstance(value, Mapping):
+        assert schema.keys is not None
+        assert schema.values is not None
+        keys, values = schema.keys, schema.values
+        return [(_nested(keys, key), _nested(values, item)) for key, item in value.items()]
+    if schema.type is Type.ARRAY and schema.values is not None and isinstance(value, list | tuple):
+        return [_nested(schema.values, item) for item in value]
+    if schema.type is Type.STRUCT and isinstance(value, Mapping):
+        return {f.name: _nested(f.schema, value.get(f.name)) for f in schema.fields}
+    return value
+
+
+def connect_value(schema: Schema, value: object) -> object:
+    """The Connect value of a scalar's Python value in Arrow: maps are mappings."""
+    if value is None:
+        return None
+    if schema.type is Type.MAP and isinstance(value, list):
+        assert schema.keys is not None
+        assert schema.values is not None
+        keys, values = schema.keys, schema.values
+        return {connect_value(keys, key): connect_value(values, item) for key, item in value}
+    if schema.type is Type.ARRAY and schema.values is not None and isinstance(value, list):
+        return [connect_value(schema.values, item) for item in value]
+    if schema.type is Type.STRUCT and isinstance(value, Mapping):
+        return {f.name: connect_value(f.schema, value.get(f.name)) for f in schema.fields}
+    return value

@@ -1,0 +1,204 @@
+"""Cells of many rows found in their images: kind, address and length, by compiled kernels.
+
+A cell is found as the converters' kernel finds it: `Image.KEY` is the new image or else the old
+one, and an unavailable cell of a new image is the old image's where that has a value.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.images import CELL_BYTES, NO_CELL, NULL, UNAVAILABLE, has_value, split
+from headrace.connect.kernels.memory import (
+    PADDING,
+    address_of,
+    copy,
+    kernel,
+    load8,
+    load16,
+    load32,
+    load32_signed,
+    load64,
+    store8,
+    store16,
+    store32,
+    store64,
+)
+from headrace.connect.records import Cell, Column, Image, Records
+from headrace.connect.rows import ROW, TRANSACTION, offset_in_row, offset_in_transaction
+
+_ROW_SIZE, _TRANSACTION_SIZE = ROW.itemsize, TRANSACTION.itemsize
+_OLD, _NEW = offset_in_row("old"), offset_in_row("new")
+_COUNTERPART = offset_in_row("counterpart")
+_TRANSACTION = offset_in_row("transaction")
+_IMAGE_OF_TRANSACTION = offset_in_transaction("image")
+_OLD_IMAGE, _NEW_IMAGE = int(Image.OLD), int(Image.NEW)
+_COUNTERPART_IMAGE = int(Image.COUNTERPART)
+_TRANSACTION_IMAGE, _KEY_IMAGE = int(Image.TRANSACTION), int(Image.KEY)
+_SPLIT_IMAGES = 5
+
+KIND, ADDRESS, LENGTH = range(3)
+"""Columns of gathered cells, int64 each."""
+
+
+@kernel
+def _split_image(row, transaction, which, cells, columns):
+    """Split one of the five images of a row; whether the row has it."""
+    image = load64(transaction + _IMAGE_OF_TRANSACTION)
+    if which != _TRANSACTION_IMAGE:
+        image = load64(row + 8 * which)
+    if image == 0:
+        return False
+    split(image, cells, columns)
+    return True
+
+
+@kernel
+def _gather(rows, selected, count, transactions, needed, columns, requests, request_count, cells,
+            out):  # fmt: skip
+    """`needed` marks (a byte each) the images that are split, `requests` are (image, column)."""
+    image_bytes = CELL_BYTES * columns
+    for i in range(count):
+        row = rows + _ROW_SIZE * load64(selected + 8 * i)
+        transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+        present = 0
+        for which in range(_SPLIT_IMAGES):
+            if load8(needed + which) and _split_image(
+                row, transaction, which, cells + image_bytes * which, columns
+            ):
+                present |= 1 << which
+        for r in range(request_count):
+            which = load64(requests + 16 * r)
+            column = CELL_BYTES * load64(requests + 16 * r + 8)
+            target = out + CELL_BYTES * (r * count + i)
+            if which == _KEY_IMAGE:
+                which = _NEW_IMAGE if load64(row + _NEW) else _OLD_IMAGE
+            if present >> which & 1 == 0:
+                store64(target, NO_CELL)
+                continue
+            cell = cells + image_bytes * which + column
+            kind = load64(cell)
+            if kind == UNAVAILABLE and (which == _NEW_IMAGE or which == _COUNTERPART_IMAGE):  # noqa: SIM109
+                stand_in = cell
+                if load64(row + _OLD):
+                    stand_in = cells + column
+                elif load64(row + _COUNTERPART):
+                    stand_in = cells + image_bytes * _COUNTERPART_IMAGE + column
+                if has_value(load64(stand_in)):
+                    cell = stand_in
+                    kind = load64(cell)
+            store64(target, NULL if kind == NO_CELL else kind)
+            if has_value(kind):
+                store64(target + 8, load64(cell + 8))
+                store64(target + 16, load64(cell + 16))
+
+
+def gather(records: Records, wanted: Sequence[Cell]) -> dict[Cell, np.ndarray]:
+    """The cells of the records by node: int64 (KIND, ADDRESS, LENGTH), one row per record.
+
+    The kind is NO_CELL in rows that lack the cell's image, NULL where the image lacks the column.
+    """
+    count = len(records)
+    out = np.zeros((len(wanted), count, 3), np.int64)
+    if count and wanted:
+        requests = np.array([(int(c.image), c.column) for c in wanted], np.int64)
+        columns = int(requests[:, 1].max()) + 1
+        needed = np.zeros(8, np.uint8)
+        for image in requests[:, 0].tolist():
+            of_key = (_OLD_IMAGE, _NEW_IMAGE)
+            needed[list(of_key) if image == _KEY_IMAGE else image] = 1
+            if image in (_NEW_IMAGE, _COUNTERPART_IMAGE, _KEY_IMAGE):  # stand-ins
+                needed[[_OLD_IMAGE, _COUNTERPART_IMAGE]] = 1
+        cells = np.empty((_SPLIT_IMAGES, columns, 3), np.int64)
+        selected = np.ascontiguousarray(records.rows, np.int64)
+        _gather(
+            address_of(records.table.rows),
+            address_of(selected),
+            count,
+            address_of(records.table.transactions),
+            address_of(needed),
+            columns,
+            address_of(requests),
+            len(wanted),
+            address_of(cells),
+            address_of(out),
+        )
+    return dict(zip(wanted, out, strict=True))
+
+
+def column_cells(records: Records, column: Column) -> np.ndarray:
+    """The cells of a column that a transform made, as `gather` gives those of images."""
+    return np.asarray(records.columns[column.identity].table[records.rows])
+
+
+def has_values(cells: np.ndarray) -> np.ndarray:
+    """Which of the gathered cells have bytes (bool)."""
+    kinds = cells[:, KIND]
+    return np.asarray((kinds != NO_CELL) & (kinds != NULL) & (kinds != UNAVAILABLE))
+
+
+@kernel
+def _copy_bytes(cells, valid, count, ends, out):
+    """The bytes of valid cells one behind the other; `ends` is int64."""
+    begin = out
+    store64(ends, 0)
+    for i in range(count):
+        if load8(valid + i):
+            cell = cells + CELL_BYTES * i
+            out = copy(load64(cell + 8), load64(cell + 16), out)
+        store64(ends + 8 * (i + 1), out - begin)
+
+
+def as_binary(cells: np.ndarray, valid: np.ndarray) -> pa.Array:
+    """The bytes of cells as large_binary; null where `valid` (bool) is false."""
+    count = len(cells)
+    cells = np.ascontiguousarray(cells)
+    present = np.ascontiguousarray(valid, np.uint8)
+    out = np.empty(int(cells[valid, LENGTH].sum()) + PADDING, np.uint8)
+    ends = np.empty(count + 1, np.int64)
+    _copy_bytes(address_of(cells), address_of(present), count, address_of(ends), address_of(out))
+    buffers = [_validity(valid), pa.py_buffer(ends), pa.py_buffer(out)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers)
+
+
+def _validity(valid: np.ndarray) -> pa.Buffer | None:
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+@kernel
+def _copy_fixed(cells, valid, count, size, out):
+    """Numbers of `size` bytes; returns whether every valid cell has that many."""
+    sound = True
+    for i in range(count):
+        if load8(valid + i) == 0:
+            continue
+        cell = cells + CELL_BYTES * i
+        if load64(cell + 16) != size:
+            sound = False
+            continue
+        address = load64(cell + 8)
+        if size == 8:
+            store64(out + 8 * i, load64(address))
+        elif size == 4:
+            store32(out + 4 * i, load32(address))
+        elif size == 2:
+            store16(out + 2 * i, load16(address))
+        else:
+            store8(out + i, load8(address))
+    return sound
+
+
+def as_numbers(cells: np.ndarray, valid: np.ndarray, kind: np.dtype) -> pa.Array | None:
+    """Little-endian numbers as an array of `kind`; None when a cell has another length."""
+    out = np.zeros(len(cells), kind)
+    cells = np.ascontiguousarray(cells)
+    present = np.ascontiguousarray(valid, np.uint8)
+    sound = _copy_fixed(
+        address_of(cells), address_of(present), len(cells), kind.itemsize, address_of(out)
+    )
+    return pa.array(out, mask=~valid) if sound else None

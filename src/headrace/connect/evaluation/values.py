@@ -1,0 +1,366 @@
+"""What a node holds in each of the Records' rows: as Arrow arrays, as Python values, as nulls.
+
+Unavailable values are what a converter shows for them, and a null that has a made-up value is that
+value. Arrays have the types of `headrace.connect.evaluation.arrow.arrow_type`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.evaluation import gathering
+from headrace.connect.evaluation.arrow import arrow_array, arrow_type, connect_value
+from headrace.connect.images import NO_CELL, UNAVAILABLE
+from headrace.connect.java_numbers import java_double, java_float
+from headrace.connect.json_values import dump_value
+from headrace.connect.records import (
+    Cell,
+    Choice,
+    Column,
+    Concat,
+    Constant,
+    Guarded,
+    Header,
+    Image,
+    Node,
+    On,
+    OrderField,
+    Part,
+    ProcessingTime,
+    Records,
+    RowField,
+    Struct,
+    TransactionField,
+)
+from headrace.connect.rows import NULL, Flag
+from headrace.connect.schema import Schema, Type
+
+_NANOSECONDS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
+_LITTLE_ENDIAN: dict[Encoding, np.dtype[Any]] = {
+    Encoding.BINARY_BOOLEAN: np.dtype(np.uint8),
+    Encoding.INT16_LE: np.dtype(np.int16),
+    Encoding.INT32_LE: np.dtype(np.int32),
+    Encoding.INT64_LE: np.dtype(np.int64),
+    Encoding.FLOAT32_LE: np.dtype(np.float32),
+    Encoding.FLOAT64_LE: np.dtype(np.float64),
+}
+_PARSED = {Encoding.RAW, Encoding.DOUBLE, Encoding.FLOAT, Encoding.NUMERIC_DOUBLE}
+"""Texts that Arrow parses as numbers of the schema's type."""
+_TEXT = pa.large_string()
+_CREATE_PART = 2  # of a row: the create of a key change
+
+
+def values(records: Records, node: Node) -> pa.Array:
+    """The node's values, one per record; null where it is null.
+
+    Raises HeadraceError("connect.value_not_in_arrow") for what Arrow cannot hold, and what the
+    decoder of a cell raises.
+    """
+    return _Evaluation(records, node).array(node)
+
+
+def connect_values(records: Records, node: Node) -> list[object]:
+    """The node's Connect values in Python, one per record: exact for every type and slow."""
+    return _Evaluation(records, node).objects(node)
+
+
+def nulls(records: Records, node: Node | None) -> np.ndarray:
+    """Where the node is null (bool, one per record); everywhere when there is none."""
+    if node is None:
+        return np.ones(len(records), np.bool_)
+    return _Evaluation(records, node, only_presence=True).nulls(node)
+
+
+def tombstones(records: Records) -> np.ndarray:
+    """Which records have no value (bool, one per record): their value is null or absent."""
+    absent = records.table.rows["operation"][records.rows] == 0
+    return np.asarray(absent | nulls(records, records.shape.value))
+
+
+def carries(records: Records, header: Header) -> np.ndarray:
+    """Which records have the header (bool, one per record)."""
+    if header.on is On.EVERY:
+        return np.ones(len(records), np.bool_)
+    rows = records.table.rows[records.rows]
+    changed = (rows["flags"] & int(Flag.KEY_CHANGE)) != 0
+    creates = rows["part"] == _CREATE_PART
+    return np.asarray(changed & (creates if header.on is On.CREATE else ~creates))
+
+
+def _cells_in(node: Node, *, only_presence: bool) -> Iterator[Cell]:
+    match node:
+        case Cell():
+            yield node
+        case Struct():
+            if node.presence is not None:
+                yield from _cells_in(node.presence, only_presence=only_presence)
+            if not only_presence:
+                for member in node.members:
+                    yield from _cells_in(member, only_presence=False)
+        case Guarded():
+            if node.presence is not None:
+                yield from _cells_in(node.presence, only_presence=only_presence)
+            yield from _cells_in(node.node, only_presence=only_presence)
+        case Concat():
+            for part in node.parts:
+                yield from _cells_in(part.node, only_presence=only_presence)
+
+
+class _Evaluation:
+    """One node over some records: its cells are gathered once."""
+
+    def __init__(self, records: Records, node: Node, *, only_presence: bool = False) -> None:
+        self.records = records
+        self.count = len(records)
+        wanted = list(dict.fromkeys(_cells_in(node, only_presence=only_presence)))
+        self._gathered = gathering.gather(records, wanted)
+
+    def array(self, node: Node) -> pa.Array:
+        match node:
+            case Cell() | Column():
+                return self._cells(node)
+            case RowField():
+                return self._row_field(node)
+            case TransactionField():
+                numbers = self._transactions()[node.name]
+                numbers = numbers[self.records.table.rows["transaction"][self.records.rows]]
+                return pa.array(numbers, mask=numbers == NULL).cast(arrow_type(node.schema))
+            case OrderField():
+                assert self.records.table.orders is not None
+                numbers = self.records.table.orders[node.name][self.records.rows]
+                return pa.array(np.ascontiguousarray(numbers)).cast(arrow_type(node.schema))
+            case Choice():
+                return self._choice(node)
+            case Concat():
+                return self._concat(node)
+            case ProcessingTime():
+                now = time.time_ns() // _NANOSECONDS[node.unit]
+                return pa.array(np.full(self.count, now, np.int64)).cast(arrow_type(node.schema))
+            case Constant():
+                one = arrow_array(node.schema, [node.value])
+                return one.take(pa.array(np.zeros(self.count, np.int8)))
+            case Guarded():
+                return _nulled(self.array(node.node), self._guarded(node))
+            case Struct():
+                members = [self.array(member) for member in node.members]
+                kind = arrow_type(node.schema)
+                mask = pa.array(self._guarded(node))
+                if not members:
+                    return pa.array([{}] * self.count, kind, mask=np.asarray(mask))
+                return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask)
+
+    def objects(self, node: Node) -> list[object]:
+        match node:
+            case Cell() | Column():
+                cells, valid = self._found(node)
+                return self._decoded(node, cells, valid)
+            case Guarded():
+                inner, absent = self.objects(node.node), self._guarded(node).tolist()
+                return [None if a else each for each, a in zip(inner, absent, strict=True)]
+            case Constant():
+                return [node.value] * self.count
+            case Struct():
+                names = [field.name for field in node.schema.fields]
+                members = [self.objects(member) for member in node.members]
+                absent = self._guarded(node).tolist()
+                rows = zip(*members, strict=True) if members else iter([()] * self.count)
+                return [
+                    None if a else dict(zip(names, row, strict=True))
+                    for row, a in zip(rows, absent, strict=True)
+                ]
+        return [connect_value(node.schema, value) for value in self.array(node).to_pylist()]
+
+    def nulls(self, node: Node) -> np.ndarray:
+        match node:
+            case Cell() | Column():
+                cells, valid = self._found(node)
+                kinds = cells[:, gathering.KIND]
+                made_up = np.zeros(self.count, np.bool_)
+                if node.null is not None:
+                    made_up |= ~valid & (kinds != NO_CELL)
+                elif isinstance(node, Cell) and node.unavailable is not None:
+                    made_up |= kinds == UNAVAILABLE
+                return ~(valid | made_up)
+            case Struct():
+                return self._guarded(node)
+            case Guarded():
+                return np.asarray(self._guarded(node) | self.nulls(node.node))
+            case Constant():
+                return np.full(self.count, node.value is None)
+        return np.asarray(self.array(node).is_null())
+
+    def _guarded(self, node: Struct | Guarded) -> np.ndarray:
+        """Where the node's image or presence makes it null."""
+        absent = np.zeros(self.count, np.bool_)
+        if node.image is not None:
+            absent |= ~has_image(self.records, node.image)
+        if node.presence is not None:
+            absent |= self.nulls(node.presence)
+        return absent
+
+    def _transactions(self) -> np.ndarray:
+        return self.records.table.transactions
+
+    def _found(self, node: Cell | Column) -> tuple[np.ndarray, np.ndarray]:
+        """The node's cells, and which of them have bytes."""
+        if isinstance(node, Cell):
+            cells = self._gathered[node]
+        else:
+            cells = gathering.column_cells(self.records, node)
+        return cells, gathering.has_values(cells)
+
+    def _cells(self, node: Cell | Column) -> pa.Array:
+        cells, valid = self._found(node)
+        array = _fast(node, cells, valid)
+        if array is None:
+            distinct, index = _distinct(node, cells, valid)
+            array = arrow_array(node.schema, distinct).take(index)
+        return self._with_stand_ins(node, array, cells, valid)
+
+    def _with_stand_ins(
+        self, node: Cell | Column, array: pa.Array, cells: np.ndarray, valid: np.ndarray
+    ) -> pa.Array:
+        """The made-up values in place of nulls and of unavailable values."""
+        if valid.all():
+            return array
+        kinds = cells[:, gathering.KIND]
+        for value, place in self._stand_ins(node, kinds, valid):
+            one = arrow_array(node.schema, [value])
+            if isinstance(array.type, pa.StructType | pa.ListType | pa.LargeListType | pa.MapType):
+                index = np.where(place, self.count, np.arange(self.count))
+                array = pa.concat_arrays([array, one]).take(pa.array(index))
+            else:
+                array = pc.if_else(pa.array(place), one[0], array)
+        return array
+
+    def _stand_ins(
+        self, node: Cell | Column, kinds: np.ndarray, valid: np.ndarray
+    ) -> Iterator[tuple[object, np.ndarray]]:
+        unavailable = kinds == UNAVAILABLE
+        if isinstance(node, Cell) and node.unavailable is not None and unavailable.any():
+            yield node.unavailable, unavailable
+        elif node.null is not None and unavailable.any():
+            yield node.null, unavailable
+        if node.null is not None:
+            null = ~valid & ~unavailable & (kinds != NO_CELL)
+            if null.any():
+                yield node.null, null
+
+    def _decoded(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> list[object]:
+        distinct, index = _distinct(node, cells, valid)
+        decoded = [None if at is None else distinct[at] for at in index.to_pylist()]
+        for value, place in self._stand_ins(node, cells[:, gathering.KIND], valid):
+            for at in np.flatnonzero(place).tolist():
+                decoded[at] = value
+        return decoded
+
+    def _row_field(self, node: RowField) -> pa.Array:
+        numbers = self.records.table.rows[node.name][self.records.rows]
+        if not node.character:
+            return pa.array(np.ascontiguousarray(numbers)).cast(arrow_type(node.schema))
+        letters = pa.array([None, *map(chr, range(1, 128))], _TEXT)
+        return letters.take(pa.array(np.ascontiguousarray(numbers)))
+
+    def _choice(self, node: Choice) -> pa.Array:
+        texts = [node.otherwise] * 256
+        for value, text in node.texts:
+            texts[value] = text
+        numbers = self.records.table.rows[node.name][self.records.rows]
+        return pa.array(texts, _TEXT).take(pa.array(np.ascontiguousarray(numbers)))
+
+    def _concat(self, node: Concat) -> pa.Array:
+        texts = [self._part(part) for part in node.parts]
+        if not texts:
+            return pa.array([""] * self.count, _TEXT)
+        return pc.binary_join_element_wise(*texts, pa.scalar("", _TEXT))
+
+    def _part(self, part: Part) -> pa.Array:
+        text = _as_text(self.array(part.node), part.node.schema)
+        before, after = pa.scalar(part.before, _TEXT), pa.scalar(part.after, _TEXT)
+        text = pc.binary_join_element_wise(before, text, after, pa.scalar("", _TEXT))
+        return text if part.null is None else pc.fill_null(text, pa.scalar(part.null, _TEXT))
+
+
+def has_image(records: Records, image: Image) -> np.ndarray:
+    """Which records' rows have the image (bool)."""
+    rows = records.table.rows
+    if image is Image.TRANSACTION:
+        transactions = records.table.transactions["image"] != 0
+        return np.asarray(transactions[rows["transaction"][records.rows]])
+    if image is Image.KEY:
+        new, old = has_image(records, Image.NEW), has_image(records, Image.OLD)
+        return np.asarray(new | old)
+    return np.asarray(rows[image.name.lower()][records.rows] != 0)
+
+
+def _fast(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
+    """The values of cells whose form Arrow reads; None when it does not read all of them."""
+    encoding, schema = node.encoding, node.schema
+    if encoding in _LITTLE_ENDIAN:
+        numbers = gathering.as_numbers(cells, valid, _LITTLE_ENDIAN[encoding])
+        return None if numbers is None else numbers.cast(arrow_type(schema))
+    if encoding is Encoding.STRING and schema.type is Type.STRING:
+        return _texts(gathering.as_binary(cells, valid))
+    if encoding is Encoding.BYTES and schema.type is Type.BYTES:
+        return gathering.as_binary(cells, valid)
+    if encoding is Encoding.BOOLEAN and schema.type is Type.BOOLEAN:
+        flags = gathering.as_numbers(cells, valid, np.dtype(np.uint8))
+        return None if flags is None else pc.equal(flags, pa.scalar(ord("t"), pa.uint8()))
+    try:
+        if encoding in _PARSED and schema.type not in (Type.STRING, Type.BYTES):
+            text = gathering.as_binary(cells, valid).cast(_TEXT)
+            return pc.cast(text, arrow_type(schema))
+        if encoding is Encoding.DATE:
+            text = gathering.as_binary(cells, valid).cast(_TEXT)
+            return pc.cast(pc.cast(text, pa.date32()), pa.int32()).cast(arrow_type(schema))
+        if encoding is Encoding.TIMESTAMP_US:
+            text = gathering.as_binary(cells, valid).cast(_TEXT)
+            return pc.cast(pc.cast(text, pa.timestamp("us")), arrow_type(schema))
+    except pa.ArrowInvalid:
+        return None
+    return None
+
+
+def _texts(binary: pa.Array) -> pa.Array:
+    """Bytes as texts; what is not UTF-8 is replaced as Java does."""
+    try:
+        return binary.cast(_TEXT)
+    except pa.ArrowInvalid:
+        raw = binary.to_pylist()
+        return pa.array([None if b is None else b.decode(errors="replace") for b in raw], _TEXT)
+
+
+def _distinct(
+    node: Cell | Column, cells: np.ndarray, valid: np.ndarray
+) -> tuple[list[object], pa.Array]:
+    """The distinct values, decoded, and the index of each record's value (or null)."""
+    encoded = gathering.as_binary(cells, valid).dictionary_encode()
+    return [node.decode(raw) for raw in encoded.dictionary.to_pylist()], encoded.indices
+
+
+def _nulled(array: pa.Array, absent: np.ndarray) -> pa.Array:
+    if not absent.any():
+        return array
+    index = np.arange(len(array), dtype=np.int64)
+    return array.take(pa.array(index, mask=absent))
+
+
+def _as_text(array: pa.Array, schema: Schema) -> pa.Array:
+    """Values as a Concat shows them: bytes and decimals in base64, as JSON does."""
+    match schema.type:
+        case Type.STRING:
+            return array
+        case Type.FLOAT32 | Type.FLOAT64:
+            show = java_float if schema.type is Type.FLOAT32 else java_double
+            return pa.array([None if v is None else show(v) for v in array.to_pylist()], _TEXT)
+        case Type.BYTES:
+            shown = [dump_value(schema, connect_value(schema, v)) for v in array.to_pylist()]
+            return pa.array(shown, _TEXT)
+    return array.cast(_TEXT)

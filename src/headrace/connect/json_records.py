@@ -1,0 +1,277 @@
+"""Records in Kafka Connect's JSON form, read into Records and written from them.
+
+A record is an object with `topic`, `partition`, `timestamp`, `key`, `value` and `headers`. A key or
+value is `{"schema": …, "payload": …}`, null when there is neither; a header has a `name` as well.
+Each record becomes a row with one image: a cell for every leaf of its key, value and headers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.evaluation.columns import cell_of, form_of
+from headrace.connect.evaluation.values import carries, connect_values
+from headrace.connect.images import BINARY, NULL, image_of
+from headrace.connect.json_values import dump_value, load_schema, load_value
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import (
+    NO_PARTITION,
+    Cell,
+    Header,
+    Image,
+    Node,
+    Records,
+    Shape,
+    Struct,
+)
+from headrace.connect.rows import NULL as NO_NUMBER
+from headrace.connect.rows import ROW, TRANSACTION, RowTable
+from headrace.connect.schema import Schema, Type
+from headrace.errors import HeadraceError
+
+JsonRecord = Mapping[str, object]
+_PRESENT = (BINARY, b"\1")
+_TIMESTAMP = Schema(Type.INT64, optional=True)
+
+
+def read_records(
+    entries: Sequence[JsonRecord], failed: Callable[[int, HeadraceError], None] | None = None
+) -> list[Records]:
+    """The records of `entries`, grouped by topic and schemas; `place` is the index.
+
+    Raises HeadraceError("connect.record_not_understood"), and what `load_schema` and `load_value`
+    raise, unless `failed` is told of the record's index and its error: then it is left out.
+    """
+    groups: dict[tuple[object, ...], _Group] = {}
+    images: list[bytes] = []
+    places: list[int] = []
+    for index, entry in enumerate(entries):
+        try:
+            form = _form_of(entry)
+            group = groups.get(form)
+            if group is None:
+                group = groups[form] = _Group.of(len(groups), entry)
+            images.append(group.image(entry))
+            group.rows.append(len(places))
+            group.partitions.append(_integer(entry, "partition"))
+        except HeadraceError as error:
+            if failed is None:
+                raise
+            failed(index, error)
+            continue
+        places.append(index)
+    table = _table(images, list(groups.values()))
+    place = np.array(places, np.int64)
+    return [group.records(table, place) for group in groups.values() if group.rows]
+
+
+def _table(images: Sequence[bytes], groups: Sequence[_Group]) -> RowTable:
+    memory = np.frombuffer(b"".join(images) + bytes(PADDING), np.uint8)
+    lengths = np.array([len(image) for image in images], np.int64)
+    rows = np.zeros(len(images), ROW)
+    rows["new"] = address_of(memory) + np.cumsum(lengths) - lengths
+    rows["size"] = lengths
+    rows["operation"] = ord("r")
+    rows["ordinal"] = np.arange(len(images))
+    for group in groups:
+        rows["relation"][group.rows] = group.number
+    transactions = np.zeros(1, TRANSACTION)
+    for name in TRANSACTION.names or ():
+        transactions[name] = 0 if name in ("image", "size") else NO_NUMBER
+    return RowTable(rows, transactions, (memory,))
+
+
+def _wrong(what: str) -> HeadraceError:
+    return HeadraceError(
+        "connect.record_not_understood",
+        what,
+        'Write {"topic": …, "partition": …, "timestamp": …, "key": …, "value": …, "headers": […]}.',
+    )
+
+
+def _part(entry: JsonRecord, name: str) -> Mapping[str, object] | None:
+    """The key or value of a record."""
+    part = entry.get(name)
+    if part is None:
+        return None
+    if not isinstance(part, Mapping) or "schema" not in part or "payload" not in part:
+        raise _wrong(f"a record's {name} is no object with a schema and a payload")
+    return None if part["schema"] is None and part["payload"] is None else part
+
+
+def _headers(entry: JsonRecord) -> list[Mapping[str, object]]:
+    headers = entry.get("headers", [])
+    headers = [] if headers is None else headers
+    if not isinstance(headers, list) or not all(
+        isinstance(each, Mapping) and isinstance(each.get("name"), str) for each in headers
+    ):
+        raise _wrong("a record's headers are no list of objects with a name")
+    return headers
+
+
+def _integer(entry: JsonRecord, name: str) -> int | None:
+    number = entry.get(name)
+    if number is None or type(number) is int:
+        return number
+    raise _wrong(f"a record's {name} is no whole number")
+
+
+def _form_of(entry: JsonRecord) -> tuple[object, ...]:
+    """What records of one Records have in common."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("topic"), str):
+        raise _wrong("a record has no topic")
+    parts = [_part(entry, "key"), _part(entry, "value")]
+    schemas = [None if part is None else json.dumps(part["schema"]) for part in parts]
+    headers = [(each["name"], json.dumps(each.get("schema"))) for each in _headers(entry)]
+    return (entry["topic"], *schemas, *headers)
+
+
+@dataclass
+class _Layout:
+    """The cells of an image, in order, as the schemas are walked."""
+
+    columns: int = 0
+
+    def cell(self, schema: Schema, encoding: Encoding | None = None) -> Cell:
+        if encoding is None:
+            encoding, parameter, decode = form_of(schema)
+        else:
+            parameter, decode = 0, bool
+        self.columns += 1
+        return Cell(schema, Image.NEW, self.columns - 1, encoding, parameter, decode)
+
+    def node(self, schema: Schema, *, is_root: bool = False) -> Node:
+        """The node of a schema; its cells follow one another as `_cells` writes them."""
+        if schema.type is not Type.STRUCT:
+            return self.cell(schema)
+        presence = None
+        if schema.optional or is_root:
+            flag = Schema(Type.BOOLEAN, optional=True)
+            presence = self.cell(flag, Encoding.BINARY_BOOLEAN)
+        members = tuple(self.node(each.schema) for each in schema.fields)
+        return Struct(schema, members, presence=presence)
+
+
+def _cells(schema: Schema, value: object, out: list[tuple[int, bytes]], *, is_root: bool) -> None:
+    if schema.type is not Type.STRUCT:
+        out.append(cell_of(schema, value))
+        return
+    if schema.optional or is_root:
+        out.append((NULL, b"") if value is None else _PRESENT)
+    for each in schema.fields:
+        inner = value.get(each.name) if isinstance(value, Mapping) else None
+        _cells(each.schema, inner, out, is_root=False)
+
+
+@dataclass
+class _Group:
+    """Records with one topic and the same schemas."""
+
+    number: int
+    shape: Shape
+    schemas: tuple[Schema, ...]
+    rows: list[int] = field(default_factory=list)
+    partitions: list[int | None] = field(default_factory=list)
+
+    @staticmethod
+    def of(number: int, entry: JsonRecord) -> _Group:
+        layout = _Layout()
+        schemas: list[Schema] = []
+
+        def node(described: object) -> Node:
+            schemas.append(load_schema(described))
+            return layout.node(schemas[-1], is_root=True)
+
+        key, value = _part(entry, "key"), _part(entry, "value")
+        shape = Shape(
+            str(entry["topic"]),
+            None if key is None else node(key["schema"]),
+            None if value is None else node(value["schema"]),
+            tuple(Header(str(each["name"]), node(each.get("schema"))) for each in _headers(entry)),
+            null_has_schema=True,
+            timestamp=layout.cell(_TIMESTAMP),
+        )
+        return _Group(number, shape, tuple(schemas))
+
+    def image(self, entry: JsonRecord) -> bytes:
+        parts = [part for part in (_part(entry, "key"), _part(entry, "value")) if part is not None]
+        cells: list[tuple[int, bytes]] = []
+        for schema, part in zip(self.schemas, [*parts, *_headers(entry)], strict=True):
+            _cells(schema, load_value(schema, part.get("payload")), cells, is_root=True)
+        cells.append(cell_of(_TIMESTAMP, _integer(entry, "timestamp")))
+        return image_of(cells)
+
+    def records(self, table: RowTable, place: np.ndarray) -> Records:
+        rows = np.array(self.rows, np.int64)
+        partition = None
+        if any(each is not None for each in self.partitions):
+            numbers = [NO_PARTITION if each is None else each for each in self.partitions]
+            partition = np.array(numbers, np.int32)
+        return Records(self.shape, table, rows, place[rows], partition=partition)
+
+
+def write_records(pieces: Sequence[Records]) -> dict[int, dict[str, object]]:
+    """The records in JSON, by their places.
+
+    Raises what the decoder of a cell raises.
+    """
+    return {
+        int(place): record
+        for records in pieces
+        for place, record in zip(records.place, _written(records), strict=True)
+    }
+
+
+def _written(records: Records) -> list[dict[str, object]]:
+    shape = records.shape
+    keys = _parts(records, shape.key, null_has_schema=shape.null_has_schema)
+    values = _parts(records, shape.value, null_has_schema=shape.null_has_schema)
+    for index in np.flatnonzero(records.table.rows["operation"][records.rows] == 0).tolist():
+        values[index] = None
+    headers: list[list[dict[str, object]]] = [[] for _ in range(len(records))]
+    for header in shape.headers:
+        parts = _parts(records, header.node, null_has_schema=True, is_header=True)
+        on = carries(records, header).tolist()
+        for row, part, is_on in zip(headers, parts, on, strict=True):
+            if is_on and part is not None:
+                row.append({"name": header.name, **part})
+    times: list[object] = [None] * len(records)
+    if shape.timestamp is not None:
+        times = connect_values(records, shape.timestamp)
+    partitions: list[object] = [None] * len(records)
+    if records.partition is not None:
+        partitions = [None if p == NO_PARTITION else p for p in records.partition.tolist()]
+    return [
+        {
+            "topic": shape.topic,
+            "partition": partition,
+            "timestamp": timestamp,
+            "key": key,
+            "value": value,
+            "headers": row,
+        }
+        for partition, timestamp, key, value, row in zip(
+            partitions, times, keys, values, headers, strict=True
+        )
+    ]
+
+
+def _parts(
+    records: Records, node: Node | None, *, null_has_schema: bool, is_header: bool = False
+) -> list[dict[str, object] | None]:
+    """The key, value or header of each record."""
+    if node is None:
+        return [None] * len(records)
+    described = json.loads(node.schema.json)
+    null_has_schema = null_has_schema and (is_header or node.schema.type is not Type.ANY)
+    return [
+        None
+        if value is None and not null_has_schema
+        else {"schema": described, "payload": dump_value(node.schema, value)}
+        for value in connect_values(records, node)
+    ]

@@ -1,0 +1,24 @@
+"""Loads kernels before they are in a hurry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+
+def load(kernel: Any) -> None:
+    """Load a kernel whose arguments are all int64; compile it (seconds, the first time on a
+    machine) if that was not done yet. Compiling holds the interpreter's lock: a thread that must
+    answer a server has its kernels loaded before."""
+    kernel.compile((numba.int64,) * kernel.py_func.__code__.co_argcount)
+
+
+def address_of_kernel(kernel: Any) -> int:
+    """The address of a kernel whose arguments are all int64 and which gives an int64, for
+    `call_address`; valid while the process lives. Loads the kernel."""
+    load(kernel)
+    signature = (numba.int64,) * kernel.py_func.__code__.co_argcount
+    compiled = kernel.overloads[signature]
+    name = compiled.fndesc.llvm_cfunc_wrapper_name
+    return int(compiled.library.get_pointer_to_function(name))

@@ -1,0 +1,100 @@
+"""The definitions that other packages bring, each looked at before anything relies on it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+
+from headrace.connectors.definition import GROUP, ConnectorDefinition
+
+log = logging.getLogger(__name__)
+
+_NAME = re.compile(r"[\w.-]+")
+_METHODS = ("configuration", "open", "check", "insert_signal", "caught_up")
+
+
+def values_of(definition: ConnectorDefinition) -> tuple[str, ...]:
+    """The values of `connector.class` that choose a definition, in lower case."""
+    return tuple(value.lower() for value in (definition.name, *definition.classes))
+
+
+def load_definitions(
+    installed: Sequence[ConnectorDefinition], skipped: Mapping[str, str]
+) -> list[ConnectorDefinition]:
+    """The definitions of the group's entry points, by their names, without those that `skipped` has
+    (name and object).
+
+    One that cannot be loaded, is no definition, or has the name of another one is left out, with a
+    warning that names entry and distribution: a query of another connector does not need it. A
+    class that another definition has already stays with that one, with a warning.
+    """
+    owners = {value: one.name for one in installed for value in values_of(one)}
+    added = []
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
+        if skipped.get(entry.name) == entry.value:
+            continue
+        try:
+            definition = entry.load()
+            fault = next(faults(definition), "")
+            values = () if fault else values_of(definition)
+        except Exception as error:  # noqa: BLE001 - what a package of others raises
+            fault = f"{type(error).__name__}: {error}"
+        if not fault and values[0] in owners:
+            fault = f"the connector {owners[values[0]]} has that name"
+        if fault:
+            log.warning("The connector %s is left out: %s", _shown(entry), fault)
+            continue
+        for value in values:
+            if owners.setdefault(value, definition.name) != definition.name:
+                log.warning(
+                    "The connector %s is not chosen by connector.class=%s, which the connector %s "
+                    "has",
+                    _shown(entry),
+                    value,
+                    owners[value],
+                )
+        added.append(definition)
+    return added
+
+
+def faults(definition: object) -> Iterator[str]:
+    """What keeps an object from being a definition. Raises what its properties raise."""
+    if isinstance(definition, type):
+        yield f"{definition.__name__} is a class: name an instance of it"
+    missing = object()
+    name = getattr(definition, "name", missing)
+    if name is missing:
+        yield f"{definition!r} is no connector definition: it has no name"
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        yield f"its name is {name!r}: give it letters, digits, '_', '.' and '-'"
+    for method in _METHODS:
+        if not callable(getattr(definition, method, None)):
+            yield f"it has no method {method}: derive it from ConnectorDefinition"
+    for attribute in ("classes", "worker_modules"):
+        if not _are_texts(getattr(definition, attribute, missing)):
+            yield f"{attribute} is no sequence of texts"
+    kernels = getattr(definition, "kernels", missing)
+    if not isinstance(kernels, Mapping) or not all(map(_are_texts, kernels.values())):
+        yield "kernels is no mapping of modules to sequences of names"
+    verbs = getattr(definition, "verbs", missing)
+    if not isinstance(verbs, Mapping) or not _are_texts((*verbs, *verbs.values())):
+        yield "verbs is no mapping of verbs to modules"
+    driver = getattr(definition, "driver", missing)
+    named = (getattr(driver, "module", None), getattr(driver, "requirement", None))
+    if driver is not None and not _are_texts(named):
+        yield "driver is neither None nor a Driver"
+
+
+def _are_texts(values: object) -> bool:
+    return (
+        isinstance(values, Sequence)
+        and not isinstance(values, str)
+        and all(isinstance(value, str) for value in values)
+    )
+
+
+def _shown(entry: metadata.EntryPoint) -> str:
+    distribution = "" if entry.dist is None else f" of the package {entry.dist.name}"
+    return f"{entry.name} ({entry.value}){distribution}"

@@ -1,0 +1,65 @@
+"""What the parts of one connector have in common."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psycopg
+
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog.catalog import Catalog
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import CHECK_LIMIT, END_LIMIT_MS, connect
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
+from headrace.connectors.postgresql.reading.snapshot_source import (
+    PostgresSnapshot,
+    PostgresSnapshotSource,
+)
+from headrace.connectors.postgresql.source import PostgresSettings
+from headrace.connectors.run import Run
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PostgresRun(Run[PostgresConfig, PostgresSettings]):
+    """One run of the connector; see Run."""
+
+    capture: Capture
+    catalog: Catalog
+
+    def snapshot(self) -> PostgresSnapshot:
+        """A snapshot to begin or to go on with."""
+        source = PostgresSnapshotSource(self.config, self.capture, self.catalog, self.waiting.check)
+        return self.snapshot_of(source)
+
+    def offset(self, position: PostgresPosition, epoch: int, system: str) -> PostgresOffset:
+        """The first offset of an epoch, in the cluster `system`."""
+        server, order = self.config.topic_prefix, self.plan.order
+        return PostgresOffset(server, position, epoch, system, order=order)
+
+
+def undo_making(
+    config: PostgresConfig,
+    what: str,
+    sql: str,
+    drop: Callable[[psycopg.Connection], object],
+    connection: psycopg.Connection,
+) -> None:
+    """Drop `what` a start made that failed then, on another connection where this one fails: it may
+    be why. What stays behind is a warning with the `sql` that drops it; `drop` gives False for what
+    is in use."""
+    try:
+        try:
+            dropped = drop(connection)
+        except psycopg.Error:
+            with connect(config, limit=CHECK_LIMIT, at_most_ms=END_LIMIT_MS) as other:
+                dropped = drop(other)
+        why = "it is in use" if dropped is False else ""
+    except (HeadraceError, psycopg.Error) as error:
+        why = str(error)
+    if why:
+        log.warning("The start failed, and %s that it made stays: %s. Drop it: %s;", what, why, sql)

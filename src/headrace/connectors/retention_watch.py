@@ -1,0 +1,77 @@
+"""Watches what a database keeps of its log for a reader, and warns before the reader loses it.
+
+A thread of its own, because that matters most while Spark is busy or stuck.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+log = logging.getLogger(__name__)
+
+
+class Retention(Protocol):
+    """What the database says of its log and of this reader."""
+
+    def to_json(self) -> Mapping[str, Any]:
+        """For metrics."""
+        ...
+
+
+R = TypeVar("R", bound=Retention)
+
+
+class RetentionWatch(Generic[R]):
+    """Asks the database every `seconds`, and logs a warning when the reader begins to be in danger;
+    see headrace.connectors.connector_metrics.DatabaseWatch.
+
+    `read` gives None where the database knows no such reader, `warning` why the reader may lose its
+    place soon and what to do (None: it is safe). `disconnect`, which never raises, is called when
+    `read` fails, and at the end.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], R | None],
+        warning: Callable[[R], str | None],
+        disconnect: Callable[[], None],
+        seconds: float,
+    ) -> None:
+        self._read, self._warning = read, warning
+        self._disconnect, self._seconds = disconnect, seconds
+        self._last: R | None = None
+        self._warned = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="headrace-watch", daemon=True)
+        self._thread.start()
+
+    def to_json(self) -> Mapping[str, Any] | None:
+        """What was read last; None: nothing yet, or there is no such reader."""
+        last = self._last
+        return None if last is None else last.to_json()
+
+    def close(self) -> None:
+        """Stop watching; never raises."""
+        self._stop.set()
+        self._thread.join(2)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._last = self._read()
+            except Exception as error:  # noqa: BLE001 - the stream reports what is wrong
+                log.debug("the database cannot be watched: %s", error)
+                self._disconnect()
+            else:
+                self._warn(None if self._last is None else self._warning(self._last))
+            if self._stop.wait(self._seconds):
+                break
+        self._disconnect()
+
+    def _warn(self, warning: str | None) -> None:
+        if warning is not None and not self._warned:
+            log.warning("%s", warning)
+        self._warned = warning is not None

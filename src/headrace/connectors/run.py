@@ -1,0 +1,128 @@
+"""One run of a connector: what its parts have in common, and how they are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from headrace.config.properties.common import ConnectorConfig
+from headrace.connect.slices import Plan
+from headrace.connectors.connector_metrics import ConnectorMetrics
+from headrace.connectors.engine import Engine, open_engine
+from headrace.connectors.record_options import heeds_signals, row_options
+from headrace.connectors.source import Source, closed_on_failure
+from headrace.connectors.waiting import Waiting
+from headrace.offsets.offset import Offset, P
+from headrace.signals.collection import SignalCollection, Watermarks
+from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
+from headrace.snapshots.incremental.source import ChunkSource
+from headrace.snapshots.modes import SnapshotRule
+from headrace.snapshots.snapshot import Snapshot
+from headrace.snapshots.source import H, SnapshotSource
+from headrace.streaming.changes.key_columns import KeyRendering
+from headrace.streaming.counts import TransactionCounts
+from headrace.streaming.facts import EventSettings
+from headrace.streaming.reader import LogReader
+from headrace.streaming.streaming import EndMarks, Streaming, StreamOptions, Versions
+
+C = TypeVar("C", bound=ConnectorConfig)
+S = TypeVar("S", bound=EventSettings)
+
+
+@dataclass(frozen=True)
+class Run(Generic[C, S]):
+    """The configuration, and `settings` of the events that it asks for. `plan` is of a range's
+    slices, which carry their bytes when they are `inline`; `waiting` ends the run when nobody reads
+    on. A connector derives from this class to add what else its parts have in common."""
+
+    config: C
+    settings: S
+    plan: Plan
+    waiting: Waiting
+    inline: bool
+
+    @property
+    def key_rendering(self) -> KeyRendering:
+        """How keys are rendered."""
+        return KeyRendering.of(self.settings, self.config)
+
+    @property
+    def row_options(self) -> int:
+        """Which records changes make; see record_options."""
+        return row_options(self.config)
+
+    def begin_with(
+        self, snapshot: Snapshot[P, H], start: Offset[P], held: H
+    ) -> tuple[Offset[P], Snapshot[P, H] | None]:
+        """See Source.begin: the snapshot that is `held` at `start` begins, if snapshot.mode asks
+        for one."""
+        if not SnapshotRule.of(self.config).reads(start.epoch):
+            return start, None
+        with closed_on_failure(snapshot):
+            return snapshot.begin(start, held), snapshot
+
+    def snapshot_of(self, source: SnapshotSource[P, H]) -> Snapshot[P, H]:
+        """A snapshot to begin or to go on with. Raises HeadraceError."""
+        return Snapshot(self.config, source, self.plan, self.settings)
+
+    def watermarks(self, collection: SignalCollection | None) -> Watermarks | None:
+        """What writes to a signal collection where windows open and close; None: there is no
+        collection, or `read.only` forbids it."""
+        if collection is None or self.config.read_only:
+            return None
+        return Watermarks(self.config, collection)
+
+    def signals(
+        self, source: ChunkSource[Any], stream: SignalStream[P], metrics: ConnectorMetrics
+    ) -> IncrementalSnapshots[P] | None:
+        """The signals of a stream, and the incremental snapshots that they ask for; None: no
+        signals may come, and no notifications go."""
+        if not heeds_signals(self.config, stream.collection):
+            return None
+        return IncrementalSnapshots(self.config, source, stream, metrics.incremental)
+
+    def streaming(
+        self,
+        reader: LogReader,
+        versions: Versions,
+        start: Offset[P],
+        metrics: ConnectorMetrics,
+        *,
+        signals: IncrementalSnapshots[P] | None = None,
+        counts: TransactionCounts | None = None,
+        marks: EndMarks[P] | None = None,
+        **options: Any,
+    ) -> Streaming[P]:
+        """The log that `reader` reads from `start` on; see Streaming. `options` are the
+        StreamOptions that a configuration has not."""
+        return Streaming(
+            reader,
+            versions,
+            start,
+            self.settings,
+            StreamOptions.of(
+                self.config, self.plan, self.waiting.orphaned, inline=self.inline, **options
+            ),
+            metrics=metrics.streaming,
+            inserter=signals,
+            counts=counts,
+            marks=marks,
+        )
+
+
+def open_run(
+    config: C,
+    settings: S,
+    open_source: Callable[[Run[C, S]], Source[P]],
+    *,
+    cores: int,
+    inline: bool,
+    orphaned: Callable[[], bool],
+) -> Engine[P]:
+    """A connector whose source needs nothing but a run; see ConnectorDefinition.open."""
+
+    def source(plan: Plan, waiting: Waiting) -> Source[P]:
+        return open_source(Run(config, settings, plan, waiting, inline))
+
+    return open_engine(config, source, cores=cores, orphaned=orphaned)

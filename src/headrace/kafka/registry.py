@@ -1,0 +1,214 @@
+"""A client of a schema registry with Confluent's API, over the package `confluent-kafka`.
+
+Properties are those of Confluent's serializers for Java, without the converter's prefix.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from headrace.config.secret import HIDDEN
+from headrace.errors import HeadraceError
+
+_SECONDS = 30.0
+"""How long a request waits for its answer."""
+_RETRIES = 5
+_FIRST_WAIT_MS = 500
+_PREFIX = "schema.registry."
+_STORES = re.compile(r"ssl\.(?:keystore|truststore)\.(?:location|type|password)")
+_PASSED_ON = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
+_BEARER = re.compile(r"bearer\.auth\..+")
+_NOT_FOUND = (40401, 40402, 40403, 40406)
+
+
+def registry_settings(given: Mapping[str, str]) -> dict[str, str]:
+    """The client's settings for these properties (names in any case), `url` among them.
+
+    Raises HeadraceError `registry.setting` for a key store that this client cannot read, and
+    `registry.no_url` without `schema.registry.url`.
+    """
+    options = {name.lower(): text.strip() for name, text in given.items()}
+    plain = {name.removeprefix(_PREFIX): text for name, text in options.items()}
+    url = options.get("schema.registry.url")
+    if not url:
+        raise HeadraceError(
+            "registry.no_url",
+            "the Avro converter has no schema registry",
+            "Set schema.registry.url with the converter's prefix, for example "
+            "value.converter.schema.registry.url=http://registry:8081.",
+        )
+    settings = {"url": url} | {n: plain[n] for n in _PASSED_ON if n in plain}
+    settings |= {name: text for name, text in plain.items() if _BEARER.fullmatch(name)}
+    source = plain.get("basic.auth.credentials.source", "URL").upper()
+    user = plain.get("basic.auth.user.info")
+    if source == "USER_INFO" and user:
+        settings["basic.auth.user.info"] = user
+    elif source not in ("URL", "USER_INFO") or (source == "USER_INFO" and not user):
+        raise HeadraceError(
+            "registry.setting",
+            f"basic.auth.credentials.source={source} needs what this client has not",
+            "Use USER_INFO with basic.auth.user.info=USER:PASSWORD, or a URL with user and "
+            "password.",
+        )
+    if "proxy.host" in plain:
+        settings["proxy"] = f"http://{plain['proxy.host']}:{plain.get('proxy.port', '80')}"
+    return settings | _stores(plain)
+
+
+def _stores(options: Mapping[str, str]) -> dict[str, str]:
+    """Java's stores in PEM as files."""
+    files: dict[str, str] = {}
+    for store, names in (
+        ("truststore", ("ssl.ca.location",)),
+        ("keystore", ("ssl.certificate.location", "ssl.key.location")),
+    ):
+        location = options.get(f"ssl.{store}.location")
+        if location is None:
+            continue
+        kind = options.get(f"ssl.{store}.type", "JKS").upper()
+        if kind != "PEM" and not _is_pem(location):
+            raise HeadraceError(
+                "registry.setting",
+                f"schema.registry.ssl.{store}.location is a {kind} store, which only Java reads",
+                f"Convert it to PEM (keytool and openssl pkcs12) and set "
+                f"schema.registry.ssl.{store}.type=PEM.",
+            )
+        files |= dict.fromkeys(names, location)
+    if "ssl.key.password" in options and "ssl.key.location" in files:
+        files["ssl.key.password"] = options["ssl.key.password"]
+    return files
+
+
+def _is_pem(location: str) -> bool:
+    try:
+        return Path(location).read_bytes()[:4096].find(b"-----BEGIN") >= 0
+    except OSError:
+        return False
+
+
+class Registry:
+    """One registry. Calls are retried when it does not answer; then they raise HeadraceError
+    `registry.unreachable`, which is retriable. Pickles without its connections."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._settings = dict(settings)
+        self._client: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_settings": self._settings, "_client": None}
+
+    @property
+    def url(self) -> str:
+        """Where it is, without a password."""
+        return re.sub(r"//[^/@]*@", f"//{HIDDEN}@", self._settings["url"])
+
+    def register(self, subject: str, schema: str, *, normalize: bool) -> int:
+        """The id of a schema (Avro, as JSON text), registered under the subject if it is not yet.
+
+        Raises HeadraceError `registry.refused` when the registry does not take it, e.g. because
+        it is incompatible with the subject's latest one.
+        """
+        return int(self._call("register_schema", subject, self._schema(schema), normalize))
+
+    def lookup(self, subject: str, schema: str, *, normalize: bool) -> int:
+        """The id of a schema that the subject has; raises HeadraceError
+        `registry.not_registered`."""
+        found = self._call("lookup_schema", subject, self._schema(schema), normalize)
+        return int(found.schema_id)
+
+    def latest(self, subject: str) -> tuple[int, str]:
+        """Id and text of the subject's latest schema; raises HeadraceError
+        `registry.not_registered`."""
+        found = self._call("get_latest_version", subject)
+        return int(found.schema_id), str(found.schema.schema_str)
+
+    def by_id(self, number: int) -> str:
+        """The text of the schema with this id; raises HeadraceError `registry.not_registered`."""
+        return str(self._call("get_schema", number).schema_str)
+
+    def _schema(self, text: str) -> Any:
+        return _module().Schema(text, "AVRO")
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        module = _module()
+        if self._client is None:
+            self._client = self._connect(module)
+        try:
+            return getattr(self._client, method)(*arguments)
+        except module.error.SchemaRegistryError as error:
+            raise self._answered(error, arguments[0]) from None
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._unreachable(error) from None
+        except Exception as error:
+            # The HTTP library is the client's own affair.
+            if "httpx" not in type(error).__module__:
+                raise
+            raise self._unreachable(error) from None
+
+    def _connect(self, module: Any) -> Any:
+        conf: dict[str, Any] = dict(self._settings)
+        conf |= {"timeout": _SECONDS, "max.retries": _RETRIES, "retries.wait.ms": _FIRST_WAIT_MS}
+        try:
+            return module.SchemaRegistryClient.new_client(conf)
+        except (ValueError, TypeError, OSError) as error:
+            raise HeadraceError(
+                "registry.setting",
+                f"The schema registry's client does not take its settings: {error}",
+                "Correct the converter's schema.registry properties.",
+            ) from None
+
+    def _answered(self, error: Any, subject: object) -> HeadraceError:
+        what = f"The schema registry {self.url} answers for {subject}: {error.error_message}"
+        status = int(error.http_status_code)
+        if error.error_code in _NOT_FOUND or status == 404:
+            return HeadraceError(
+                "registry.not_registered",
+                what,
+                "Register the schema, or set auto.register.schemas=true with the converter's "
+                "prefix.",
+            )
+        if status in (401, 403):
+            return HeadraceError(
+                "registry.not_allowed",
+                what,
+                "Check basic.auth.user.info and the user's rights on the subject.",
+            )
+        if status >= 500:
+            return self._unreachable(what)
+        return HeadraceError(
+            "registry.refused",
+            what,
+            "Change the table or the topic's schema so that both are compatible, or the subject's "
+            "compatibility level in the registry.",
+        )
+
+    def _unreachable(self, error: object) -> HeadraceError:
+        return HeadraceError(
+            "registry.unreachable",
+            f"The schema registry {self.url} does not answer: {error}",
+            "Check schema.registry.url, and that the driver and the executors reach it.",
+            retriable=True,
+        )
+
+
+def _module() -> Any:
+    try:
+        module = import_module("confluent_kafka.schema_registry")
+        import_module("confluent_kafka.schema_registry.error")
+    except ImportError as error:
+        raise HeadraceError(
+            "registry.no_client",
+            f"The Avro converter needs the client of a schema registry ({error})",
+            "pip install 'headrace[avro]'",
+        ) from None
+    return module
+
+
+def same_schema(left: str, right: str) -> bool:
+    """Whether two texts are the same JSON."""
+    return bool(json.loads(left) == json.loads(right))

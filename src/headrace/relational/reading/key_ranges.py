@@ -1,0 +1,98 @@
+"""Ranges of a table's keys in a transaction: where they end, and their rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Generic
+
+import numpy as np
+
+from headrace.connect.kernels.memory import PADDING
+from headrace.relational.catalog import T
+from headrace.relational.reading.chunk_sql import ChunkSql
+from headrace.relational.reading.chunk_targets import TableTarget
+from headrace.signals.progress import Key
+from headrace.snapshots.image_block import ImageBlock
+from headrace.snapshots.incremental.rows import ChunkRows
+from headrace.snapshots.incremental.source import KeyRange, Skipped
+
+Block = tuple[np.ndarray, np.ndarray]
+"""Images of rows, and offsets (one more than rows) of where they begin and end."""
+
+
+class KeyRanges(ABC, Generic[T]):
+    """The part of `headrace.snapshots.incremental.source.ChunkTransaction` that is SQL; subclasses
+    ask the database."""
+
+    sql: ClassVar[ChunkSql]
+
+    @abstractmethod
+    def planning(self, target: TableTarget[T], /) -> AbstractContextManager[None]:
+        """See ChunkTransaction."""
+
+    @abstractmethod
+    def _rows(self, statement: str, /) -> Iterable[tuple[Any, ...]]:
+        """What a query gives, as texts."""
+
+    @abstractmethod
+    def _blocks(self, select: str, max_bytes: int | None, /) -> tuple[list[Block], bool]:
+        """The rows of a query until their images hold more than `max_bytes`, and whether they
+        do."""
+
+    def largest_key(self, target: TableTarget[T]) -> Key | None:
+        """None: no row is there."""
+        filters, alone = self.sql.filters(target), target.table.alone
+        statement = self.sql.largest_key(target.table.path, target.key, filters, alone=alone)
+        return next((tuple(row) for row in self._rows(statement)), None)
+
+    def split(
+        self, whole: KeyRange[TableTarget[T]], size: int, count: int
+    ) -> list[KeyRange[TableTarget[T]]]:
+        """The first ranges of `whole`, `count` at most, each of `size` rows."""
+        target = whole.target
+        bounds: list[Key] = []
+        if count > 1:
+            statement = self.sql.bounds(
+                target.table.path,
+                target.key,
+                self.sql.conditions(whole),
+                alone=target.table.alone,
+                size=size,
+                count=count - 1,
+            )
+            bounds = [tuple(row) for row in self._rows(statement)]
+        return whole.cut_at(bounds, size)
+
+    def read_range(self, keys: KeyRange[TableTarget[T]]) -> ChunkRows | Skipped:
+        """The rows in the order of the key, or why the table is not read."""
+        try:
+            with self.planning(keys.target):
+                return self._chunk(keys)
+        except Skipped as problem:
+            return problem
+
+    def _chunk(self, keys: KeyRange[TableTarget[T]]) -> ChunkRows:
+        target = keys.target
+        select = self.sql.rows(
+            target.table.path,
+            target.facts.cell_names,
+            target.key,
+            self.sql.conditions(keys),
+            alone=target.table.alone,
+            limit=keys.limit,
+        )
+        blocks, cut = self._blocks(select, keys.max_bytes)
+        pieces = [np.zeros(1, np.int64)]
+        size = 0
+        for images, ends in blocks:
+            pieces.append(ends[1:] + size)
+            size += len(images)
+        offsets = np.concatenate(pieces)
+        if cut and keys.max_bytes is not None:
+            fitting = int(np.searchsorted(offsets, keys.max_bytes, side="right"))
+            offsets = offsets[: max(fitting, 2)]
+            size = int(offsets[-1])
+        joined = np.concatenate([*(images for images, _ in blocks), np.zeros(PADDING, np.uint8)])
+        return ImageBlock(joined[:size], offsets).rows(target.facts, target.rendering, cut=cut)

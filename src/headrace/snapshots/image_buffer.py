@@ -1,0 +1,41 @@
+"""Room for the images of rows that a kernel makes one behind the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.kernels.memory import PADDING, address_of
+
+
+class ImageBuffer:
+    """Images of up to `most_rows` rows in up to `capacity` bytes; PADDING bytes behind them may be
+    read and written."""
+
+    def __init__(self, capacity: int, most_rows: int) -> None:
+        self._capacity = capacity
+        self._images = np.empty(capacity + PADDING, np.uint8)
+        self._offsets = np.zeros(most_rows + 1, np.int64)
+        self._scratch = np.empty(most_rows + 1, np.int64)
+        self.rows = 0
+        self._used = 0
+
+    def room(self) -> tuple[int, int, int, int]:
+        """For a kernel: the address and the number of the bytes that are free, the address of
+        int64s for the offsets of images in them (0 first), and how many rows may come."""
+        return (
+            address_of(self._images) + self._used,
+            self._capacity - self._used,
+            address_of(self._scratch),
+            len(self._offsets) - 1 - self.rows,
+        )
+
+    def add(self, rows: int) -> None:
+        """The kernel wrote the images of `rows` rows, and their offsets."""
+        ends = self._scratch[1 : rows + 1]
+        self._offsets[self.rows + 1 : self.rows + rows + 1] = ends + self._used
+        self.rows += rows
+        self._used = int(self._offsets[self.rows])
+
+    def block(self) -> tuple[np.ndarray, np.ndarray]:
+        """The images, and offsets (one more than rows) of where they begin and end."""
+        return self._images[: self._used], self._offsets[: self.rows + 1]
