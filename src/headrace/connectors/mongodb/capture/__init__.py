@@ -1,0 +1,1 @@
+"""What the change stream captures: namespaces, and the pipeline of the server."""

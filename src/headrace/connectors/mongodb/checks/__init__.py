@@ -1,0 +1,1 @@
+"""`headrace check` for MongoDB: findings with the commands that mend them."""

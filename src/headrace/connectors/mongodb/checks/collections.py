@@ -1,0 +1,224 @@
+"""Whether the captured collections are there, can be read and told apart, and keep images."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple, cast
+
+from bson.raw_bson import RawBSONDocument
+from pymongo.errors import OperationFailure
+
+from headrace.config.filters import NameFilter
+from headrace.connectors.mongodb.checks.state import Checked, Collection
+from headrace.connectors.mongodb.errors import grant
+from headrace.connectors.mongodb.properties.modes import FullUpdateType
+from headrace.connectors.mongodb.reading.collections import STORED
+from headrace.connectors.mongodb.reading.document_images import document_images
+from headrace.connectors.mongodb.reading.filters import overrides
+from headrace.connectors.mongodb.servers import IMAGES
+from headrace.connectors.naming import name_adjustment, topic_names
+from headrace.debezium.naming.clashes import name_clashes
+from headrace.findings import named
+
+_BAD_VALUE = 2
+
+
+def check_collections(checked: Checked) -> None:
+    """Finds the captured collections, and whether each entry of the lists names one."""
+    with checked.asking("Listing the collections"):
+        everything = list(_all_collections(checked))
+    checked.collections = [
+        one
+        for one in everything
+        if checked.namespaces.takes(one.database, one.name)
+        and checked.namespaces.in_scope(one.database, one.name)
+    ]
+    names = [one.namespace for one in checked.collections if one.is_stored]
+    if names:
+        present = sum(one.is_stored for one in everything)
+        count = f"{len(names)} of {present} collections are captured"
+        checked.ok("collections", f"{count}: {named(names)}")
+    else:
+        hidden = _hidden(checked)
+        checked.warn(
+            "no_collections",
+            f"No collection is captured that is there{hidden.what}",
+            f"{hidden.remedy}Check database.include.list, collection.include.list "
+            "(database.collection) and capture.target; collections that are made later are "
+            "captured.",
+        )
+    _check_limit(checked, len(names))
+    for kind in ("database", "collection"):
+        _check_entries(checked, kind, everything)
+
+
+class _Hidden(NamedTuple):
+    """What a listing leaves out because of the user's rights; empty where it leaves out nothing."""
+
+    what: str = ""
+    remedy: str = ""
+
+
+def _hidden(checked: Checked) -> _Hidden:
+    """The server lists what the user may read."""
+    database, collection = checked.config.target()
+    with checked.asking("Reading the user's privileges"):
+        if checked.may("find", database or "", collection or ""):
+            return _Hidden()
+    place = f"in {database}" if database else "in every database"
+    return _Hidden(
+        f"; the server shows only what the user may read, who has no right to read {place}",
+        f"{grant(checked.config)}. If the rights are as they should be: ",
+    )
+
+
+def _all_collections(checked: Checked) -> Iterator[Collection]:
+    for database in sorted(checked.client.list_database_names()):
+        if not checked.namespaces.takes_database(database):
+            continue
+        listed = checked.client[database].list_collections(authorizedCollections=True)
+        for one in sorted(listed, key=lambda one: one["name"]):
+            if not one["name"].startswith("system."):
+                images = one.get("options", {}).get("changeStreamPreAndPostImages", {})
+                stored = one.get("type", STORED) == STORED
+                yield Collection(database, one["name"], bool(images.get("enabled")), stored)
+
+
+def _check_limit(checked: Checked, count: int) -> None:
+    limit = checked.config.guardrail_collections_max
+    if limit and count > limit:
+        fails = checked.config.guardrail_collections_limit_action == "fail"
+        checked.findings.add(
+            "mongodb.too_many_collections",
+            "error" if fails else "warning",
+            f"{count} collections are captured; guardrail.collections.max is {limit}",
+            "Narrow collection.include.list, or raise guardrail.collections.max.",
+        )
+
+
+def _check_entries(checked: Checked, kind: str, everything: list[Collection]) -> None:
+    """`kind`: database or collection."""
+    if kind == "database":
+        names = {one.database for one in everything}
+    else:
+        names = {one.namespace for one in everything}
+    for entry in checked.config.names_in(f"{kind}.include.list"):
+        if checked.config.namespaces_are_literal:
+            matches = entry in names
+        else:
+            matches = any(map(NameFilter((entry,)).accepts, names))
+        if not matches:
+            hidden = _hidden(checked)
+            meant = None
+            if not checked.config.namespaces_are_literal:
+                meant = _longer_expression(entry, kind, names)
+            guess = (
+                f", because it has to match the whole name; did you mean {meant}?" if meant else ""
+            )
+            checked.warn(
+                "unmatched_entry",
+                f"{kind}.include.list: {entry} matches no {kind}{guess or hidden.what}",
+                f"Write {meant}."
+                if meant
+                else f"{hidden.remedy}Check the spelling; filters.match.mode says whether entries "
+                "are names or regular expressions of the whole name.",
+            )
+
+
+def _longer_expression(entry: str, kind: str, names: set[str]) -> str | None:
+    """An expression that goes on where `entry` ends, and matches names that are there."""
+    longer = [f"{entry}.*"]
+    if kind == "collection":
+        longer.insert(0, f"{entry}[.].*")
+    if entry.endswith("*"):
+        longer.insert(0, f"{entry[:-1]}.*")
+    for expression in longer:
+        with suppress(ValueError):
+            if any(map(NameFilter((expression,)).accepts, names)):
+                return expression
+    return None
+
+
+def check_names(checked: Checked) -> None:
+    """Whether events of all collections can be told apart."""
+    paths = [(one.database, one.name) for one in checked.collections]
+    config = checked.config
+    for clash in name_clashes(paths, topic_names(config), name_adjustment(config)):
+        checked.warn("shared_name", str(clash), clash.remedy)
+
+
+def check_reading(checked: Checked) -> None:
+    """Whether the snapshot can read the collections and views, and its filters are understood."""
+    filters = overrides(checked.config)
+    chosen = checked.config.snapshot_filter()
+    for one in checked.collections:
+        if not chosen.accepts(one.namespace):
+            continue
+        raw = filters.get(one.namespace)
+        selection = None if raw is None else RawBSONDocument(raw)
+        with checked.asking(f"Reading {one.namespace}"):
+            try:
+                # As the snapshot reads them: an `_id` may be what Python has no value for.
+                documents = checked.client[one.database][one.name]
+                found = cast("Iterator[bytes]", documents.find_raw_batches(selection, limit=1))
+                document_images(b"".join(found), one.namespace)
+            except OperationFailure as error:
+                if error.code != _BAD_VALUE:
+                    raise
+                checked.refuse(
+                    "bad_filter",
+                    f"The snapshot's filter of {one.namespace} is refused: "
+                    f"{(error.details or {}).get('errmsg')}",
+                    f"Correct snapshot.collection.filter.overrides.{one.namespace}.",
+                )
+    if checked.collections:
+        checked.ok("find", "The captured collections can be read")
+    captured = {one.namespace for one in checked.collections}
+    for name in checked.config.snapshot_collection_filter_overrides:
+        if name not in captured or name not in filters:
+            what = "no captured collection" if name not in captured else "a collection without one"
+            checked.warn(
+                "unmatched_filter",
+                f"snapshot.collection.filter.overrides names {what}: {name}",
+                f"Correct the name, and set snapshot.collection.filter.overrides.{name}.",
+            )
+
+
+def check_images(checked: Checked) -> None:
+    """Whether collections keep the images that `capture.mode` asks for."""
+    config = checked.config
+    before = config.capture_mode.pre_image
+    after = (
+        config.capture_mode.full_update
+        and config.capture_mode_full_update_type is FullUpdateType.POST_IMAGE
+    )
+    if not before and not after:
+        return
+    option = "capture.mode" if before else "capture.mode.full.update.type"
+    value = config.capture_mode if before else config.capture_mode_full_update_type
+    if checked.server.version < IMAGES:
+        checked.refuse(
+            "no_images",
+            f"{option}={value} needs MongoDB 6; this is {checked.server.version_text}",
+            "Choose another capture.mode, and capture.mode.full.update.type=lookup.",
+        )
+        return
+    # Signals are inserted, and views have no changes.
+    captured = [
+        one
+        for one in checked.collections
+        if one.is_stored and one.namespace != config.signal_data_collection
+    ]
+    without = [one for one in captured if not one.images]
+    for one in without:
+        checked.warn(
+            "no_images",
+            f"{one.namespace} keeps no images, so that those that {option}={value} asks for are "
+            "null",
+            f"db.getSiblingDB({json.dumps(one.database)}).runCommand({{collMod: "
+            f"{json.dumps(one.name)}, changeStreamPreAndPostImages: {{enabled: true}}}})",
+        )
+    if captured and not without:
+        checked.ok("images", "The captured collections keep images of their documents")

@@ -1,0 +1,76 @@
+"""Whether a deployment is ready for this connector: findings with remedies, nothing is changed."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import pymongo
+
+from headrace.connectors.mongodb.checks.collections import (
+    check_collections,
+    check_images,
+    check_names,
+    check_reading,
+)
+from headrace.connectors.mongodb.checks.oplog import check_oplog
+from headrace.connectors.mongodb.checks.signals import check_signals
+from headrace.connectors.mongodb.checks.state import Checked
+from headrace.connectors.mongodb.checks.stream import check_stream
+from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.connection import Client, connect
+from headrace.connectors.mongodb.servers import read_server
+from headrace.errors import HeadraceError
+from headrace.findings import Findings
+from headrace.signals.checks import check_channels
+from headrace.snapshots.modes import SnapshotRule
+
+
+def check(config: MongoConfig) -> Findings:
+    """Looks at servers, user, collections, images and oplog; never raises for what it finds.
+
+    It only reads, so the user of the connector suffices.
+    """
+    findings = Findings()
+    limit = config.connection_validation_timeout_ms
+    try:
+        with connect(config) as client:
+            with _limited(limit, client):
+                server = read_server(client, config)
+            kind = "a sharded cluster" if server.replica_set is None else (
+                f"the replica set {server.replica_set}")  # fmt: skip
+            findings.add("mongodb.version", "ok", f"MongoDB {server.version_text}, {kind}, answers")
+            _check_deployment(Checked(config, client, findings, server))
+    except HeadraceError as error:
+        findings.add_error(error)
+    return findings
+
+
+def _limited(limit_ms: int, client: Client) -> AbstractContextManager[None]:
+    """Within it a command takes `limit_ms` at most (0: no limit). `pymongo.timeout` takes the place
+    of mongodb.server.selection.timeout.ms, which is to count where it is shorter."""
+    limits = (limit_ms / 1000, client.options.server_selection_timeout)
+    return pymongo.timeout(min((limit for limit in limits if limit), default=None))
+
+
+def _check_deployment(checked: Checked) -> None:
+    rule = SnapshotRule.of(checked.config)
+    parts = [
+        lambda: check_collections(checked),
+        lambda: check_names(checked),
+    ]
+    if rule.ever_reads:
+        parts.append(lambda: check_reading(checked))
+    if rule.streams:
+        parts += [
+            lambda: check_stream(checked),
+            lambda: check_images(checked),
+            lambda: check_oplog(checked),
+            lambda: check_signals(checked),
+            lambda: check_channels(checked.config, checked.findings),
+        ]
+    else:
+        checked.ok("documents_only", "Documents are read, changes are not")
+    for part in parts:
+        checked.findings.guard(part)
+        if checked.findings[-1].code == "mongodb.authentication":
+            return  # every other part would say it again

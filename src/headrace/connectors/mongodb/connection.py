@@ -1,0 +1,195 @@
+"""Clients of MongoDB, as a configuration says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, NamedTuple
+from urllib.parse import quote_plus
+
+import pymongo
+from pymongo import MongoClient
+from pymongo.driver_info import DriverInfo
+from pymongo.errors import ConfigurationError, PyMongoError, ServerSelectionTimeoutError
+from pymongo.uri_parser import parse_uri
+
+from headrace.connectors.mongodb.certificates import certificate_options
+from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.connection_string import ConnectionString
+from headrace.connectors.mongodb.errors import (
+    ELECTION,
+    NO_FITTING_SERVER,
+    NO_REPLICA_SET,
+    NOT_A_REPLICA_SET,
+    NOT_INITIATED,
+    OTHER_REPLICA_SET,
+    Answer,
+    answered,
+    translate,
+    without_secrets,
+)
+from headrace.errors import HeadraceError
+
+_LOGIN = {"username", "password", "authSource"}
+_PROBE_MS = 2000
+_SOON_SECONDS = 3
+# A replica set that nobody initiated is not among them: a member that has just started says so.
+_FINAL = (NOT_A_REPLICA_SET, OTHER_REPLICA_SET, NO_REPLICA_SET)
+
+Client = MongoClient[dict[str, Any]]
+
+
+def connect(config: MongoConfig, *, member: str | None = None, **own: Any) -> Client:
+    """A client that connects when it is first used. It belongs to this process: a forked one opens
+    its own. `member` is one host of the connection string: the client is of this server alone,
+    whatever it is, and does not log in. `own` are options of the driver.
+
+    Raises HeadraceError: `mongodb.connection_string`, `mongodb.store_unreadable`,
+    `mongodb.store_package`.
+    """
+    string = config.mongodb_connection_string
+    files: AbstractContextManager[dict[str, Any]] = nullcontext({})
+    if uses_tls(config):
+        files = certificate_options(config)
+    with files as certificates:
+        given = {n: value for n, value in certificates.items() if n.lower() not in string.options}
+        options = {**client_options(config), **given}
+        if member is not None:
+            options = {name: options[name] for name in options.keys() - _LOGIN}
+            tls = {name: text for name, text in string.options.items() if name.startswith("tls")}
+            short = {"serverSelectionTimeoutMS": _PROBE_MS, "connectTimeoutMS": _PROBE_MS}
+            options = {**options, **tls, **short, "directConnection": True}
+        try:
+            _check_options(string)
+            return MongoClient(member or string.text.reveal(), connect=False, **options, **own)
+        except PyMongoError as error:
+            raise translate(error, config) from None
+        except (ValueError, OSError) as error:
+            raise HeadraceError(
+                "mongodb.connection_string",
+                "The driver refuses an option of mongodb.connection.string, or a file of "
+                f"mongodb.ssl.*: {without_secrets(str(error), config)}",
+                "Correct it; MongoDB's manual lists the options of connection strings.",
+            ) from None
+
+
+def uses_tls(config: MongoConfig) -> bool:
+    """Whether connections are encrypted."""
+    string = config.mongodb_connection_string
+    if "tls" in string.options:
+        return string.options["tls"].lower() == "true"
+    return string.is_srv or config.mongodb_ssl_enabled
+
+
+def client_options(config: MongoConfig) -> dict[str, Any]:
+    """What the configuration says beside its connection string, by the driver's names; what the
+    string says, too, is left out."""
+    string = config.mongodb_connection_string
+    options: dict[str, Any] = {
+        "connectTimeoutMS": config.mongodb_connect_timeout_ms,
+        "serverSelectionTimeoutMS": config.mongodb_server_selection_timeout_ms,
+        "socketTimeoutMS": config.mongodb_socket_timeout_ms,
+        "heartbeatFrequencyMS": config.mongodb_heartbeat_frequency_ms,
+        "appName": "headrace",
+        "driver": DriverInfo("headrace"),
+        "uuidRepresentation": "standard",
+    }
+    if not string.has_user and (config.mongodb_user or config.mongodb_password):
+        options["username"] = config.mongodb_user
+        if config.mongodb_password is not None:
+            options["password"] = config.mongodb_password.reveal()
+        options["authSource"] = config.mongodb_authsource
+    options = {name: value for name, value in options.items() if name.lower() not in string.options}
+    if uses_tls(config):
+        options["tls"] = True
+        if "tlsinsecure" not in string.options:
+            # The string may have it in the spelling of Java's driver.
+            said = string.options.get("tlsallowinvalidhostnames", "").lower() == "true"
+            allowed = said or config.mongodb_ssl_invalid_hostname_allowed
+            options["tlsAllowInvalidHostnames"] = allowed
+    return options
+
+
+def _check_options(string: ConnectionString) -> None:
+    """Raises ValueError for an option whose value is none. The driver would warn and go on; with
+    names that it does not know, such as those of Java's driver alone, it may."""
+    for name, text in string.options.items():
+        with suppress(ConfigurationError):
+            parse_uri(f"mongodb://localhost/?{name}={quote_plus(text)}")
+
+
+def greet(client: Client, config: MongoConfig) -> dict[str, Any]:
+    """The `hello` of a server, the first thing that is said to it. The driver looks for one that
+    fits for as long as mongodb.server.selection.timeout.ms says; that none of the hosts ever will
+    is told after some seconds. Raises HeadraceError."""
+    string = config.mongodb_connection_string
+    if client.options.server_selection_timeout > _SOON_SECONDS:
+        try:
+            with pymongo.timeout(_SOON_SECONDS):
+                return client.admin.command("hello")
+        except PyMongoError as error:
+            if not error.timeout:
+                raise diagnose(error, config) from None
+            answers = _ask_hosts(config)
+            if len(answers) == len(string.hosts) and all(a.answer in _FINAL for a in answers):
+                raise _explained(answers, config, "") from None
+    try:
+        return client.admin.command("hello")
+    except PyMongoError as error:
+        raise diagnose(error, config) from None
+
+
+def diagnose(error: PyMongoError, config: MongoConfig, doing: str = "") -> HeadraceError:
+    """As `errors.translate`. The driver leaves out servers that are not of the replica set that
+    the connection string names, and says that there is none: they are asked what they are."""
+    if isinstance(error, ServerSelectionTimeoutError):
+        answers = _ask_hosts(config)
+        if answers:
+            return _explained(answers, config, doing)
+    return translate(error, config, doing)
+
+
+class _HostAnswer(NamedTuple):
+    """What keeps a host from being used, and more of it."""
+
+    answer: Answer
+    text: str
+
+
+def _explained(answers: Sequence[_HostAnswer], config: MongoConfig, doing: str) -> HeadraceError:
+    """Why no host can be used. One that is of the right replica set knows best."""
+    best = next((one for one in answers if one.answer.retriable), answers[0])
+    return answered(best.answer, config, best.text, doing)
+
+
+def _ask_hosts(config: MongoConfig) -> list[_HostAnswer]:
+    """Those of the connection string's hosts that answer, asked all at once. Threads have none of
+    the limits that `pymongo.timeout` sets, which may be over."""
+    string = config.mongodb_connection_string
+    if string.replica_set is None or string.is_srv:
+        return []
+    with ThreadPoolExecutor(len(string.hosts)) as threads:
+        answers = threads.map(lambda host: _ask(host, config), string.hosts)
+        return [one for one in answers if one is not None]
+
+
+def _ask(host: str, config: MongoConfig) -> _HostAnswer | None:
+    """What is wrong with a server for the replica set; None: it does not answer."""
+    string = config.mongodb_connection_string
+    try:
+        with connect(config, member=host) as client:
+            hello = client.admin.command("hello")
+    except (PyMongoError, HeadraceError):
+        return None
+    name = hello.get("setName")
+    if name is None and hello.get("isreplicaset"):
+        return _HostAnswer(NOT_INITIATED, "")
+    if name is None:
+        is_mongos = hello.get("msg") == "isdbgrid"
+        return _HostAnswer(NO_REPLICA_SET if is_mongos else NOT_A_REPLICA_SET, "")
+    if name != string.replica_set:
+        return _HostAnswer(OTHER_REPLICA_SET, f"{host} is one of {name}")
+    if "primary" not in hello:
+        return _HostAnswer(ELECTION, "")
+    return _HostAnswer(NO_FITTING_SERVER, f"the primary is {hello['primary']}")

@@ -1,0 +1,51 @@
+"""The definition of the MongoDB connector. Importing it loads no driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from headrace.connectors.definition import ConnectorDefinition, Driver, NamedDefinition
+
+if TYPE_CHECKING:
+    from headrace.offsets.offset import OffsetObject
+
+_PLACE = ("sec", "ord", "ordinal")
+
+
+class MongoDefinition(NamedDefinition):
+    """Debezium's MongoDB connector."""
+
+    name = "mongodb"
+    classes: Sequence[str] = ("io.debezium.connector.mongodb.MongoDbConnector", "mongo")
+    driver: Driver | None = Driver("pymongo", "headrace[mongodb]")
+    kernels: Mapping[str, Sequence[str]] = {
+        "headrace.connect.kernels.text": ("hash_bytes",),
+        "headrace.connectors.mongodb.reading.document_images": (
+            "measure_documents",
+            "write_documents",
+        ),
+        "headrace.connectors.mongodb.streaming.frames": ("write_frames",),
+        "headrace.connectors.mongodb.streaming.index": ("index_frames",),
+        "headrace.documents.bson": ("value_size",),
+        "headrace.documents.extended_json": ("_put_column",),
+        "headrace.documents.field_kernel": ("filter_fields", "filter_names"),
+        "headrace.documents.writer": ("put_cell",),
+    }
+    worker_modules: Sequence[str] = (
+        "headrace.streaming.slices",
+        "headrace.connectors.mongodb.reading.snapshot_reader",
+    )
+    configuration_class = "headrace.connectors.mongodb.config:MongoConfig"
+    open_function = "headrace.connectors.mongodb.connector:open_connector"
+    check_function = "headrace.connectors.mongodb.checks.deployment:check"
+    signal_function = "headrace.connectors.mongodb.signal_collection:insert_signal"
+    demo_class = "headrace.connectors.mongodb.demo:ShopDemo"
+
+    def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
+        """Whether everything up to the last operation that the server told of was received."""
+        head, delivered = ([at.get(name, 0) for name in _PLACE] for at in (latest, end))
+        return "sec" in latest and delivered >= head
+
+
+DEFINITION: ConnectorDefinition = MongoDefinition()

@@ -1,0 +1,308 @@
+"""What MongoDB and its driver answer, in our words."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from pymongo.errors import (
+    ConfigurationError,
+    ConnectionFailure,
+    InvalidURI,
+    NotPrimaryError,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
+
+from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.properties.modes import CaptureScope
+from headrace.errors import HeadraceError
+
+
+class Answer(NamedTuple):
+    """`what` follows "MongoDB at HOSTS"; the server's own words are put behind it."""
+
+    code: str
+    what: str
+    remedy: str
+    retriable: bool = False
+
+
+HISTORY_LOST = Answer(
+    "history_lost",
+    "has no more changes from this position on",
+    "Start with snapshot.mode=when_needed, which reads the collections anew, or with a new "
+    "checkpoint; and let the oplog hold more: db.adminCommand({replSetResizeOplog: 1, "
+    "minRetentionHours: 72}) in mongosh.",
+)
+NOT_A_REPLICA_SET = Answer(
+    "not_a_replica_set",
+    "is a single server, which has no change streams",
+    "Start mongod with --replSet rs0, run rs.initiate() in mongosh once, and add ?replicaSet=rs0 "
+    "to mongodb.connection.string.",
+)
+NOT_INITIATED = Answer(
+    "not_initiated",
+    "is a replica set that was never initiated",
+    "Run rs.initiate() in mongosh once.",
+)
+OTHER_REPLICA_SET = Answer(
+    "other_replica_set",
+    "belongs to a replica set of another name",
+    "Correct replicaSet= in mongodb.connection.string.",
+)
+NO_REPLICA_SET = Answer(
+    "no_replica_set",
+    "is a mongos, and belongs to no replica set",
+    "Leave replicaSet= out of mongodb.connection.string.",
+)
+ELECTION = Answer("election", "has no primary at the moment", "It is tried again.", True)
+UNREACHABLE = Answer(
+    "unreachable",
+    "cannot be reached",
+    "Check the hosts of mongodb.connection.string, and that the servers run.",
+    True,
+)
+NO_FITTING_SERVER = Answer(
+    "unreachable",
+    "answers, but none of the replica set's servers can be used from here",
+    "Check that rs.conf() in mongosh names hosts that this machine can reach, and readPreference "
+    "of mongodb.connection.string.",
+    True,
+)
+_TOO_OLD = Answer(
+    "server_too_old",
+    "is older than the installed driver reads",
+    "Take a server of version 4.4 or later, or an older pymongo for this one.",
+)
+_LOGIN = Answer(
+    "authentication",
+    "refuses the login",
+    "Check user, password and authSource of mongodb.connection.string, or mongodb.user, "
+    "mongodb.password and mongodb.authsource.",
+)
+_NO_LOGIN = Answer(
+    "authentication",
+    "asks for a login, and no user is configured",
+    "Set mongodb.user and mongodb.password.",
+)
+_NO_PRIVILEGE = Answer("no_privilege", "does not let the user do this", "")
+_CURSOR = Answer("cursor_lost", "ended a cursor", "It is opened again where it was.", True)
+_CONNECTION = Answer("connection_lost", "hung up", "It is tried again.", True)
+_TIMEOUT = Answer("timeout", "took too long", "It is tried again.", True)
+_NO_IMAGE = Answer(
+    "no_image",
+    "has no image of a document that a change needs",
+    'db.runCommand({collMod: "COLLECTION", changeStreamPreAndPostImages: {enabled: true}}) in '
+    "mongosh, or capture without images (capture.mode).",
+)
+_NO_IMAGES = Answer(
+    "no_images",
+    "keeps no images of documents, which capture.mode or capture.mode.full.update.type asks for",
+    "Take MongoDB 6 or later, or capture.mode=change_streams_update_full with "
+    "capture.mode.full.update.type=lookup.",
+)
+_NO_NAMESPACE = Answer(
+    "no_namespace",
+    "has no change stream for this name",
+    "Check capture.target: admin, local, config and views have none.",
+)
+_BAD_TOKEN = Answer(
+    "bad_resume_token",
+    "cannot read the stored resume token",
+    "Start with a new checkpoint, or with snapshot.mode=when_needed.",
+)
+_PIPELINE = Answer(
+    "bad_pipeline",
+    "refuses the change stream's pipeline",
+    "Correct cursor.pipeline: a change stream takes $match, $project, $set, $unset, $replaceRoot "
+    "and $redact.",
+)
+_TLS = Answer(
+    "tls",
+    "cannot be reached over TLS",
+    "Check mongodb.ssl.*, or the tls options of mongodb.connection.string: whether the server "
+    "speaks TLS, who signed its certificate, and for which host.",
+)
+
+_BY_CODE = {
+    **dict.fromkeys((11, 18, 334), _LOGIN),
+    13: _NO_PRIVILEGE,
+    40573: NOT_A_REPLICA_SET,
+    **dict.fromkeys((286, 280, 260), HISTORY_LOST),
+    10334: Answer(
+        "event_too_large",
+        "cannot send an event of more than 16 MB",
+        "Set cursor.oversize.handling.mode=split (MongoDB 6.0.9 and 7), or skip with "
+        "cursor.oversize.skip.threshold; or capture without images (capture.mode).",
+    ),
+    47: _NO_IMAGE,
+    40324: Answer(
+        "unknown_stage",
+        "does not know a stage of the change stream's pipeline",
+        "cursor.oversize.handling.mode=split needs MongoDB 6.0.9 or 7; the other stages are those "
+        "of cursor.pipeline.",
+    ),
+    51091: Answer(
+        "bad_expression",
+        "does not understand an expression of the include and exclude lists",
+        "Write it as both Java and PCRE read it, or set filters.match.mode=literal.",
+    ),
+    **dict.fromkeys((2, 9, 20), _PIPELINE),
+    **dict.fromkeys((26, 73, 166), _NO_NAMESPACE),
+    **dict.fromkeys((50, 262), _TIMEOUT),
+    **dict.fromkeys((189, 10107, 11602, 13435, 13436, 133, 10058), ELECTION),
+    **dict.fromkeys((43, 136, 175, 234, 237, 11601), _CURSOR),
+    **dict.fromkeys((6, 7, 63, 89, 91, 150, 9001, 11600, 13388), _CONNECTION),
+}
+# One code stands for several faults. The first that is found in the text decides.
+_BY_TEXT = (
+    (
+        "whose _id field",
+        Answer(
+            "pipeline_drops_id",
+            "cannot go on, because cursor.pipeline changes or leaves out _id, the resume token",
+            "Leave _id, ns, operationType and documentKey in every event.",
+        ),
+    ),
+    ("resume token string", _BAD_TOKEN),
+    ("empty resume token", _BAD_TOKEN),
+    ("KeyString format error", _BAD_TOKEN),
+    ("bad auth", _LOGIN),  # Atlas
+    ("requires authentication", _LOGIN),
+    ("fullDocumentBeforeChange' is an unknown field", _NO_IMAGES),
+    ("'whenAvailable' for field", _NO_IMAGES),
+    ("pre-image", _NO_IMAGE),
+    ("post-image", _NO_IMAGE),
+)
+_RESUMABLE = "ResumableChangeStreamError"
+_READ_ALL = '"readAnyDatabase"'
+_LONGEST = 300
+_SHORTEST_IN_WORDS = 4
+
+
+def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> HeadraceError:
+    """An error of the driver in our words; it never holds a password. `doing` says what was
+    tried, "Reading the change stream" for example."""
+    text = without_secrets(_text(error), config)
+    if isinstance(error, ConfigurationError) and "wire version" in text:
+        return answered(_TOO_OLD, config, text, doing)
+    if isinstance(error, ConfigurationError):
+        kind = "cannot be read" if isinstance(error, InvalidURI) else "is refused by the driver"
+        return HeadraceError(
+            "mongodb.connection_string",
+            f"mongodb.connection.string {kind}: {text}",
+            "Correct it; user and password are percent-encoded.",
+        )
+    answer = _answer(error, text)
+    if answer is _LOGIN and not _has_login(config):
+        return answered(_NO_LOGIN, config, "", doing)
+    if answer is not None:
+        return answered(answer, config, text, doing)
+    number = f" (code {error.code})" if isinstance(error, OperationFailure) else ""
+    return HeadraceError(
+        "mongodb.command_failed",
+        f"{doing or 'A command'} failed: {place(config)} answers: {text}{number}",
+        "Check the server's log.",
+        retriable=isinstance(error, ConnectionFailure),
+    )
+
+
+def answered(answer: Answer, config: MongoConfig, text: str, doing: str = "") -> HeadraceError:
+    """One of the answers above, with the server's own words."""
+    what = f"{place(config)} {answer.what}: {text}" if text else f"{place(config)} {answer.what}"
+    return HeadraceError(
+        f"mongodb.{answer.code}",
+        f"{doing}: {what}" if doing else what,
+        answer.remedy or grant(config),
+        retriable=answer.retriable,
+    )
+
+
+def place(config: MongoConfig) -> str:
+    """The servers, as messages call them."""
+    return f"MongoDB at {config.mongodb_connection_string.place}"
+
+
+def grant(config: MongoConfig) -> str:
+    """The commands of mongosh that let the user read what is captured."""
+    database, _ = config.target()
+    if config.capture_scope is not CaptureScope.DEPLOYMENT:
+        return f"{grant_roles(config, role_on(database or ''))} in mongosh."
+    only = config.only_database() or "DATABASE"
+    return (
+        f"{grant_roles(config, _READ_ALL)} in mongosh. Less is enough for one database, "
+        f"with capture.scope=database and capture.target={only}: "
+        f"{grant_roles(config, role_on(only))}"
+    )
+
+
+def role_on(database: str, role: str = "read") -> str:
+    """A built-in role on one database, as mongosh writes it."""
+    return f"{{role: {json.dumps(role)}, db: {json.dumps(database)}}}"
+
+
+def grant_roles(config: MongoConfig, *roles: str) -> str:
+    """The command of mongosh that gives roles, written as mongosh does, to the user of the
+    configuration."""
+    string = config.mongodb_connection_string
+    user, database = config.mongodb_user, config.mongodb_authsource
+    if string.has_user:
+        user, database = string.user, string.database or "admin"
+    database = string.options.get("authsource", database)
+    return (
+        f"db.getSiblingDB({json.dumps(database)}).grantRolesToUser("
+        f"{json.dumps(user or 'USER')}, [{', '.join(roles)}])"
+    )
+
+
+def without_secrets(text: str, config: MongoConfig) -> str:
+    """`text` with stars in the place of the configuration's passwords. A short one is taken for a
+    password only where it stands by itself: it may be a part of any word."""
+    string = config.mongodb_connection_string
+    for secret in (string.text, string.password, config.mongodb_password):
+        if secret is not None and secret.reveal():
+            pattern = re.escape(secret.reveal())
+            if len(secret.reveal()) < _SHORTEST_IN_WORDS:
+                pattern = rf"(?<!\w){pattern}(?!\w)"
+            text = re.sub(pattern, "***", text)
+    return text
+
+
+def _has_login(config: MongoConfig) -> bool:
+    string = config.mongodb_connection_string
+    given = string.has_user or config.mongodb_user or config.mongodb_password
+    return bool(given) or "authmechanism" in string.options
+
+
+def _answer(error: PyMongoError, text: str) -> Answer | None:
+    for part, answer in _BY_TEXT:
+        if part in text:
+            return answer
+    if isinstance(error, OperationFailure):
+        if error.code in _BY_CODE:
+            return _BY_CODE[error.code]
+        return _CURSOR if error.has_error_label(_RESUMABLE) else None
+    if isinstance(error, NotPrimaryError):
+        return ELECTION
+    if isinstance(error, ConnectionFailure):
+        if re.search("SSL|certificate", text):
+            return _TLS
+        return UNREACHABLE if isinstance(error, ServerSelectionTimeoutError) else _CONNECTION
+    return None
+
+
+def _text(error: PyMongoError) -> str:
+    if isinstance(error, OperationFailure) and error.details:
+        text = str(error.details.get("errmsg") or error)
+    else:
+        # Behind it stands the driver's own picture of the cluster.
+        text = str(error).partition(", Timeout: ")[0].partition(" (configured timeouts")[0]
+    text = " ".join(text.removeprefix("Executor error during getMore :: caused by :: ").split())
+    # The command's name tells enough.
+    text = re.sub(r"(to execute command) \{ (\w+): .*", r"\1 \2", text)
+    # What follows is the session's and the cluster's, in every command.
+    text = re.sub(r", (?:cursor: \{\}|lsid: ).*\}", " … }", text)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

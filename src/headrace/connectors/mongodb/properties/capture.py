@@ -1,0 +1,213 @@
+"""What is captured, how the change stream is opened, and how documents are written."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import (
+    LONG_MAX,
+    TEXT,
+    Kind,
+    choice,
+    duration,
+    integer,
+    milliseconds,
+)
+from headrace.config.property import Group, Property
+from headrace.connectors.mongodb.properties.fields import (
+    FieldRule,
+    parse_excluded_fields,
+    parse_renamed_fields,
+)
+from headrace.connectors.mongodb.properties.modes import (
+    CaptureMode,
+    CaptureScope,
+    FullUpdateType,
+    JsonMode,
+    KeyFormat,
+    MatchMode,
+    OversizeHandling,
+    PipelineOrder,
+)
+from headrace.connectors.mongodb.properties.stages import parse_stages
+
+_EXCLUDED: Kind[tuple[FieldRule, ...]] = Kind(
+    "database.collection.field,database.collection.field.nested", parse_excluded_fields
+)
+_RENAMED: Kind[tuple[FieldRule, ...]] = Kind(
+    "database.collection.field:name,database.collection.field.nested:name", parse_renamed_fields
+)
+_PIPELINE: Kind[str] = Kind("a JSON array of aggregation stages", parse_stages)
+
+
+class MongoCaptureConfig(Configuration):
+    """Collections, fields and operations, and the cursor that brings them."""
+
+    exclusive: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("database.include.list", "database.exclude.list"),
+        ("collection.include.list", "collection.exclude.list"),
+    )
+
+    database_include_list = Property(
+        "database.include.list",
+        TEXT,
+        "",
+        Group.CAPTURED,
+        "Databases, as filters.match.mode says; none takes every database but admin, local and "
+        "config, which are never captured.",
+        formerly=("database.whitelist",),
+    )
+    database_exclude_list = Property(
+        "database.exclude.list",
+        TEXT,
+        "",
+        Group.CAPTURED,
+        "Databases that are left out.",
+        formerly=("database.blacklist",),
+    )
+    collection_include_list = Property(
+        "collection.include.list",
+        TEXT,
+        "",
+        Group.CAPTURED,
+        "Collections, `database.collection`; none takes every collection.",
+        formerly=("collection.whitelist",),
+    )
+    collection_exclude_list = Property(
+        "collection.exclude.list",
+        TEXT,
+        "",
+        Group.CAPTURED,
+        "Collections, `database.collection`, that are left out.",
+        formerly=("collection.blacklist",),
+    )
+    filters_match_mode = Property(
+        "filters.match.mode",
+        choice(MatchMode),
+        "regex",
+        Group.CAPTURED,
+        "How these four lists are read: regular expressions that match the whole name in any case, "
+        "or the names themselves, which costs the server far less.",
+    )
+    field_exclude_list = Property(
+        "field.exclude.list",
+        _EXCLUDED,
+        "",
+        Group.CAPTURED,
+        "Fields that events leave out; `*` in database and collection stands for any characters. "
+        "Keys have them.",
+        formerly=("field.blacklist",),
+    )
+    field_renames = Property(
+        "field.renames",
+        _RENAMED,
+        "",
+        Group.CAPTURED,
+        "Fields that events call otherwise: the last name of the path is replaced.",
+    )
+    capture_mode = Property(
+        "capture.mode",
+        choice(CaptureMode),
+        "change_streams_update_full",
+        Group.CAPTURED,
+        "What changes carry: `update_full` the document behind an update, `pre_image` the one "
+        "before a change.",
+    )
+    capture_mode_full_update_type = Property(
+        "capture.mode.full.update.type",
+        choice(FullUpdateType),
+        "lookup",
+        Group.CAPTURED,
+        "Where the document behind an update comes from: `lookup` reads it as it is by then, "
+        "`post_image` is the one of the change (MongoDB 6, collections that keep images).",
+    )
+    capture_scope = Property(
+        "capture.scope",
+        choice(CaptureScope),
+        "deployment",
+        Group.CAPTURED,
+        "What the change stream is opened on: all databases, one, or one collection.",
+    )
+    capture_target = Property(
+        "capture.target",
+        TEXT,
+        None,
+        Group.CAPTURED,
+        "That database, or that collection as `database.collection`.",
+    )
+    capture_start_op_time = Property(
+        "capture.start.op.time",
+        integer(-1, LONG_MAX),
+        "-1",
+        Group.REPLICATION,
+        "Where a first start begins in the oplog: a BSON timestamp as one number, seconds × 2³² + "
+        "increment; -1 is now.",
+    )
+    cursor_pipeline = Property(
+        "cursor.pipeline",
+        _PIPELINE,
+        "[]",
+        Group.REPLICATION,
+        "Stages of your own in the change stream. They must leave `_id`, `ns`, `operationType` and "
+        "`documentKey` as they are.",
+    )
+    cursor_pipeline_order = Property(
+        "cursor.pipeline.order",
+        choice(PipelineOrder),
+        "internal_first",
+        Group.REPLICATION,
+        "Where they stand; with `user_only` the server does not filter.",
+    )
+    cursor_oversize_handling_mode = Property(
+        "cursor.oversize.handling.mode",
+        choice(OversizeHandling),
+        "fail",
+        Group.REPLICATION,
+        "Events above 16 MB: an error, left out by the size of their documents, or brought in "
+        "pieces (MongoDB 6.0.9 and 7).",
+    )
+    cursor_oversize_skip_threshold = Property(
+        "cursor.oversize.skip.threshold",
+        integer(0),
+        "0",
+        Group.REPLICATION,
+        "With `skip`: the size in bytes above which a document's events are left out.",
+    )
+    cursor_max_await_time_ms = Property(
+        "cursor.max.await.time.ms",
+        milliseconds(),
+        "0",
+        Group.REPLICATION,
+        "How long the server waits for events before it answers; 0 is its default, a second.",
+    )
+    headrace_oplog_watch_interval = Property(
+        "headrace.oplog.watch.interval",
+        duration(),
+        "1 min",
+        Group.HEADRACE,
+        "How often the oplog's oldest entry is compared with the position; 0 is never.",
+    )
+    headrace_oplog_window_min = Property(
+        "headrace.oplog.window.min",
+        duration(),
+        "1 h",
+        Group.HEADRACE,
+        "A warning comes when the position is less than this away from the oplog's oldest entry.",
+    )
+    json_serialization_mode = Property(
+        "json.serialization.mode",
+        choice(JsonMode),
+        "legacy",
+        Group.VALUES,
+        "Extended JSON of documents: version 1 in before and after and version 2 in updatedFields "
+        "(`legacy`), version 1, or version 2 canonical (`extended`) or relaxed.",
+    )
+    key_json_format = Property(
+        "key.json.format",
+        choice(KeyFormat),
+        "relaxed",
+        Group.HEADRACE,
+        "Spelling of keys: Extended JSON version 2, relaxed, as Debezium writes it, or version 1 "
+        "as the manual of Debezium 2.5 shows it (`seed_v1`).",
+    )

@@ -1,0 +1,256 @@
+"""Where MongoDB is, and how it is spoken to."""
+
+from __future__ import annotations
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import (
+    BOOLEAN,
+    JAVA_CLASS,
+    PATH,
+    SECRET,
+    TEXT,
+    Kind,
+    milliseconds,
+    one_of,
+)
+from headrace.config.property import (
+    REQUIRED,
+    Family,
+    Group,
+    Property,
+    Successor,
+    not_needed,
+    refused,
+)
+from headrace.connectors.mongodb.connection_string import (
+    ConnectionString,
+    parse_connection_string,
+    string_of_hosts,
+)
+
+CONNECTION_STRING: Kind[ConnectionString] = Kind(
+    "a connection string, mongodb://… or mongodb+srv://…, in which user and password are "
+    "percent-encoded, each port is a number and each option is name=value",
+    parse_connection_string,
+    is_secret=True,
+)
+_IN_THE_STRING = not_needed(
+    "mongodb.connection.string names hosts, and the driver finds the others"
+)
+_RETRIES = not_needed("the driver tries to connect until mongodb.server.selection.timeout.ms")
+_STORE = one_of("PKCS12", "PEM", "JKS")
+
+
+class MongoConnectionConfig(Configuration):
+    """`mongodb.*`: what the connection string says comes before what these properties say."""
+
+    mongodb_connection_string = Property(
+        "mongodb.connection.string",
+        CONNECTION_STRING,
+        REQUIRED,
+        Group.CONNECTION,
+        "Hosts and options, as MongoDB's drivers take them; of a replica set with `replicaSet=`, "
+        "of a sharded cluster the mongos. Its options come before the properties below.",
+        formerly=("mongodb.uri", "mongodb.url", "connection.string", "connection.uri"),
+    )
+    mongodb_user = Property(
+        "mongodb.user",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "The user, if the connection string names none.",
+        formerly=("mongodb.username",),
+    )
+    mongodb_password = Property(
+        "mongodb.password",
+        SECRET,
+        None,
+        Group.CONNECTION,
+        "The user's password; a reference such as ${env:NAME} keeps it out of files.",
+    )
+    mongodb_authsource = Property(
+        "mongodb.authsource",
+        TEXT,
+        "admin",
+        Group.CONNECTION,
+        "The database that knows the user.",
+    )
+    mongodb_authentication_class = Property(
+        "mongodb.authentication.class",
+        JAVA_CLASS,
+        "io.debezium.connector.mongodb.connection.DefaultMongoDbAuthProvider",
+        Group.CONNECTION,
+        "Gives the credentials.",
+        status=refused(
+            "Java classes cannot be loaded here; other mechanisms are named in the connection "
+            "string (authMechanism)"
+        ),
+    )
+    mongodb_ssl_enabled = Property(
+        "mongodb.ssl.enabled",
+        BOOLEAN,
+        "false",
+        Group.CONNECTION,
+        "Encrypts connections, unless the connection string says otherwise.",
+    )
+    mongodb_ssl_invalid_hostname_allowed = Property(
+        "mongodb.ssl.invalid.hostname.allowed",
+        BOOLEAN,
+        "false",
+        Group.CONNECTION,
+        "Whether the server's certificate may be one of another host.",
+    )
+    mongodb_ssl_keystore = Property(
+        "mongodb.ssl.keystore",
+        PATH,
+        None,
+        Group.CONNECTION,
+        "File with the client's certificate and its private key.",
+    )
+    mongodb_ssl_keystore_password = Property(
+        "mongodb.ssl.keystore.password",
+        SECRET,
+        None,
+        Group.CONNECTION,
+        "Password of that file.",
+    )
+    mongodb_ssl_keystore_type = Property(
+        "mongodb.ssl.keystore.type",
+        _STORE,
+        "PKCS12",
+        Group.CONNECTION,
+        "Format of that file; PEM needs no package of its own.",
+        planned=("JKS",),
+    )
+    mongodb_ssl_truststore = Property(
+        "mongodb.ssl.truststore",
+        PATH,
+        None,
+        Group.CONNECTION,
+        "File with the certificates that sign the server's; the system's without it.",
+    )
+    mongodb_ssl_truststore_password = Property(
+        "mongodb.ssl.truststore.password",
+        SECRET,
+        None,
+        Group.CONNECTION,
+        "Password of that file.",
+    )
+    mongodb_ssl_truststore_type = Property(
+        "mongodb.ssl.truststore.type",
+        _STORE,
+        "PKCS12",
+        Group.CONNECTION,
+        "Format of that file.",
+        planned=("JKS",),
+    )
+    mongodb_connect_timeout_ms = Property(
+        "mongodb.connect.timeout.ms",
+        milliseconds(),
+        "10000",
+        Group.CONNECTION,
+        "Limit for opening a connection to a server; 0 is no limit.",
+    )
+    mongodb_server_selection_timeout_ms = Property(
+        "mongodb.server.selection.timeout.ms",
+        milliseconds(),
+        "30000",
+        Group.CONNECTION,
+        "How long a server that can be used is looked for.",
+    )
+    mongodb_socket_timeout_ms = Property(
+        "mongodb.socket.timeout.ms",
+        milliseconds(),
+        "0",
+        Group.CONNECTION,
+        "Limit for an answer of the server; 0 is no limit.",
+    )
+    mongodb_heartbeat_frequency_ms = Property(
+        "mongodb.heartbeat.frequency.ms",
+        milliseconds(500),
+        "10000",
+        Group.CONNECTION,
+        "How often the driver asks the servers how they are; no heartbeat records.",
+    )
+    mongodb_poll_interval_ms = Property(
+        "mongodb.poll.interval.ms",
+        milliseconds(),
+        "30000",
+        Group.CONNECTION,
+        "How often members of the cluster are looked for.",
+        status=not_needed("the driver follows the cluster"),
+    )
+    mongodb_connection_mode = Property(
+        "mongodb.connection.mode",
+        one_of("sharded", "replica_set"),
+        "sharded",
+        Group.CONNECTION,
+        "How a sharded cluster was read up to Debezium 2.5.",
+        status=refused("a sharded cluster is read as one stream, through its mongos"),
+    )
+    mongodb_connection_string_shard_params = Property(
+        "mongodb.connection.string.shard.params",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "Options for the connections to single shards.",
+        status=refused("a sharded cluster is read as one stream, through its mongos"),
+    )
+    internal_mongodb_allow_offset_invalidation = Property(
+        "internal.mongodb.allow.offset.invalidation",
+        BOOLEAN,
+        "false",
+        Group.CONNECTION,
+        "Whether Debezium may drop positions of single shards.",
+        status=not_needed("there are no positions of single shards"),
+    )
+    mongodb_hosts = Property(
+        "mongodb.hosts",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "Hosts, up to Debezium 2.1.",
+        status=_IN_THE_STRING,
+        successor=Successor("mongodb.connection.string", string_of_hosts),
+    )
+    mongodb_name = Property(
+        "mongodb.name",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "Name of the server, up to Debezium 1.9.",
+        status=not_needed("topic.prefix names the server"),
+        successor=Successor("topic.prefix"),
+    )
+    mongodb_members_auto_discover = Property(
+        "mongodb.members.auto.discover",
+        BOOLEAN,
+        "true",
+        Group.CONNECTION,
+        "Whether other members are looked for, up to Debezium 2.1.",
+        status=_IN_THE_STRING,
+    )
+    connect_max_attempts = Property(
+        "connect.max.attempts",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "Attempts to connect, up to Debezium 2.1.",
+        status=_RETRIES,
+    )
+    connect_backoff = Family(
+        "connect.backoff.*",
+        TEXT,
+        Group.CONNECTION,
+        "Pauses between attempts to connect, up to Debezium 2.1.",
+        status=_RETRIES,
+        case_matters=False,
+    )
+    source_struct_version = Property(
+        "source.struct.version",
+        TEXT,
+        None,
+        Group.VALUES,
+        "Form of the source block, up to Debezium 1.9.",
+        status=not_needed("event.format.version says which format events have"),
+    )

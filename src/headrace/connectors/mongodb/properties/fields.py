@@ -1,0 +1,64 @@
+"""Fields that events leave out or call otherwise: `field.exclude.list` and `field.renames`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headrace.documents.fields import FieldRules, PathRule
+
+
+class FieldRule(NamedTuple):
+    """One entry: the field `path` (its names from the document's top on) of the collections that
+    `database` and `collection` match, in which `*` stands for any characters. `name` is the last
+    name's replacement; None: the field is left out."""
+
+    database: str
+    collection: str
+    path: tuple[str, ...]
+    name: str | None = None
+
+    def concerns(self, database: str, collection: str) -> bool:
+        """Whether documents of this collection are meant; names are compared in any case."""
+        expression = rf"{_expression(self.database)}\.{_expression(self.collection)}"
+        return re.fullmatch(expression, f"{database}.{collection}", re.IGNORECASE) is not None
+
+
+def parse_excluded_fields(text: str) -> tuple[FieldRule, ...]:
+    """`database.collection.field.nested,…`. Raises ValueError, which names the entry."""
+    return tuple(_rule(entry, None) for entry in _entries(text))
+
+
+def parse_renamed_fields(text: str) -> tuple[FieldRule, ...]:
+    """`database.collection.field.nested:name,…`. Raises ValueError, which names the entry."""
+    rules = []
+    for entry in _entries(text):
+        field, colon, name = entry.partition(":")
+        if not colon or not name.strip() or ":" in name or "." in name:
+            raise ValueError(f"{entry!r} is not of the form database.collection.field:name")
+        rules.append(_rule(field.strip(), name.strip()))
+    return tuple(rules)
+
+
+def rules_of(rules: Sequence[FieldRule], database: str, collection: str) -> FieldRules:
+    """The rules for documents of this collection, compiled; it may have none."""
+    concerned = [rule for rule in rules if rule.concerns(database, collection)]
+    return FieldRules([PathRule(rule.path, rule.name) for rule in concerned])
+
+
+def _entries(text: str) -> list[str]:
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
+
+
+def _rule(field: str, name: str | None) -> FieldRule:
+    database, *rest = field.split(".")
+    if len(rest) < 2 or not database or not all(rest) or ":" in field:
+        raise ValueError(f"{field!r} is not of the form database.collection.field")
+    rule = FieldRule(database, rest[0], tuple(rest[1:]), name)
+    FieldRules([PathRule(rule.path, rule.name)])  # raises ValueError where it cannot be applied
+    return rule
+
+
+def _expression(name: str) -> str:
+    return ".*".join(re.escape(part) for part in name.split("*"))

@@ -1,0 +1,76 @@
+"""The captured collections of a server, and what it says of their sizes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pymongo.errors import OperationFailure
+
+from headrace.connectors.mongodb.connection import Client
+from headrace.connectors.mongodb.starting.run import Run
+
+log = logging.getLogger(__name__)
+
+_UNKNOWN_DOCUMENT_BYTES = 512
+STORED = "collection"
+"""The type of those that are no views and no time series."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A collection by its names. `is_stored`: its documents have an index on `_id`; views and
+    time-series collections have not."""
+
+    database: str
+    short_name: str
+    is_stored: bool = True
+
+    @property
+    def name(self) -> str:
+        """database.collection"""
+        return f"{self.database}.{self.short_name}"
+
+
+class Size(NamedTuple):
+    """Documents of a collection, and their bytes, by the server's counts: both may be wrong after
+    a crash, and on a sharded cluster."""
+
+    rows: int
+    nbytes: int
+
+
+def captured_collections(client: Client, run: Run) -> list[Collection]:
+    """The captured collections but that of signals, sorted by their own names. Those of the server
+    (`system.`) are none. Raises the driver's errors."""
+    signals = run.config.signal_table()
+    captured = [each for each in _present(client, run) if each.name != signals]
+    return sorted(captured, key=lambda each: (each.short_name, each.database))
+
+
+def _present(client: Client, run: Run) -> Iterator[Collection]:
+    namespaces = run.namespaces
+    scope_database, scope_collection = run.config.target()
+    databases = client.list_database_names() if scope_database is None else [scope_database]
+    for database in filter(namespaces.takes_database, databases):
+        filtered = {} if scope_collection is None else {"name": scope_collection}
+        for entry in client[database].list_collections(filter=filtered):
+            name = entry["name"]
+            if not name.startswith("system.") and namespaces.takes(database, name):
+                yield Collection(database, name, entry["type"] == STORED)
+
+
+def size_of(client: Client, collection: Collection) -> Size:
+    """Raises the driver's errors."""
+    if not collection.is_stored:
+        return Size(0, 0)
+    try:
+        stats = client[collection.database].command("collStats", collection.short_name)
+    except OperationFailure as error:
+        # Whoever may only read may count.
+        log.debug("%s has no statistics for us: %s", collection.name, error)
+        counted = client[collection.database][collection.short_name].estimated_document_count()
+        return Size(counted, counted * _UNKNOWN_DOCUMENT_BYTES)
+    return Size(int(stats["count"]), int(stats["size"]))

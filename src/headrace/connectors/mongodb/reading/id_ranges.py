@@ -1,0 +1,216 @@
+"""Ranges of `_id` of a collection, and how a server is asked for their documents.
+
+MongoDB orders values of all types; `{_id: {$gt: x}}` finds those of the type of x only. The options
+`min` (inclusive) and `max` (exclusive) of `find` are bounds of the index itself, so they cross
+types; what they cannot say, a largest `_id` that belongs to the range, is asked for by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from bson.raw_bson import RawBSONDocument
+from bson.timestamp import Timestamp
+from pymongo.client_session import ClientSession
+from pymongo.errors import (
+    ConnectionFailure,
+    CursorNotFound,
+    OperationFailure,
+    ServerSelectionTimeoutError,
+)
+from pymongo.read_concern import ReadConcern
+
+from headrace.connectors.mongodb.connection import Client
+from headrace.connectors.mongodb.reading.bounds import MAX_KEY, equals, with_id
+from headrace.connectors.mongodb.reading.document_images import document_images, id_of
+from headrace.documents.fields import FieldRules
+from headrace.snapshots.image_block import ImageBlock
+
+_BY_ID = [("_id", 1)]
+_EMPTY_RANGE = 51175
+_TRIES = 5
+_INTERRUPTED = frozenset((6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436))
+"""Codes of errors after which a read may be tried on another server (the drivers' specification
+of retryable reads), where the driver's own try was not enough."""
+
+
+@dataclass(frozen=True)
+class IdRange:
+    """Documents of a collection with `lower` <= _id < `upper`, or <= `upper` where it `ends_with`
+    it, and that `condition` (BSON of a filter) finds; None is open. `limit`: so many at most.
+    `batch` is the number of documents in a server's answer; 0: as the server likes.
+    `is_whole`: in any order, by any index, of a view for example. `rules` are applied to
+    documents."""
+
+    database: str
+    collection: str
+    lower: bytes | None = None
+    upper: bytes | None = None
+    ends_with: bool = False
+    condition: bytes | None = None
+    limit: int = 0
+    batch: int = 0
+    is_whole: bool = False
+    rules: FieldRules | None = None
+
+    @property
+    def name(self) -> str:
+        """database.collection"""
+        return f"{self.database}.{self.collection}"
+
+
+def read_batches(
+    client: Client,
+    session: ClientSession,
+    id_range: IdRange,
+    max_bytes: int | None = None,
+    *,
+    excludes_lower: bool = False,
+) -> Iterator[ImageBlock]:
+    """The documents of a range in the order of `_id`, as they come, the one with the lower bound
+    left out if that is excluded; after `max_bytes` of images
+    no further batch is asked for. A read that an election or a lost connection ends goes on behind
+    the last document. Raises the driver's errors, and HeadraceError for documents that cannot be
+    read."""
+    tries = count = 0
+    last = id_range.lower if excludes_lower else None
+    rest = _behind(id_range, last, 0)
+    while True:
+        try:
+            for block in _batches(client, session, rest):
+                images = block if last is None else _without(block, last)
+                if len(images.offsets) == 1:
+                    continue
+                tries = 0
+                count += len(images.offsets) - 1
+                last = id_of(images, len(images.offsets) - 2)
+                rest = _behind(id_range, last, count)
+                yield images
+                if max_bytes is not None:
+                    max_bytes -= len(images.images)
+                    if max_bytes <= 0:
+                        return
+        except (ConnectionFailure, OperationFailure) as error:
+            tries += 1
+            if id_range.is_whole or tries == _TRIES or not _may_try_again(error):
+                raise
+        else:
+            return
+
+
+def _behind(id_range: IdRange, last: bytes | None, count: int) -> IdRange:
+    """What is left of a range when `count` documents up to `last` have come; `last` comes again."""
+    if last is None:
+        return id_range
+    return replace(id_range, lower=last, limit=id_range.limit - count + 1 if id_range.limit else 0)
+
+
+def _without(block: ImageBlock, last: bytes) -> ImageBlock:
+    """Without the first document, when that is the last one of before."""
+    if len(block.offsets) == 1 or id_of(block, 0) != last:
+        return block
+    begin = int(block.offsets[1])
+    return ImageBlock(block.images[begin:], block.offsets[1:] - begin)
+
+
+def _may_try_again(error: ConnectionFailure | OperationFailure) -> bool:
+    if isinstance(error, ServerSelectionTimeoutError):
+        return False  # the driver has looked long enough
+    if isinstance(error, (ConnectionFailure, CursorNotFound)):
+        return True
+    return getattr(error, "code", None) in _INTERRUPTED
+
+
+def _batches(client: Client, session: ClientSession, id_range: IdRange) -> Iterator[ImageBlock]:
+    count = 0
+    for part in _parts(id_range):
+        limit = 0
+        if id_range.limit:
+            limit = id_range.limit - count
+            if limit <= 0:
+                return
+        try:
+            for batch in _find(client, session, id_range, limit=limit, **part):
+                block = document_images(batch, id_range.name, id_range.rules)
+                count += len(block.offsets) - 1
+                yield block
+        except OperationFailure as error:
+            if error.code != _EMPTY_RANGE:
+                raise
+
+
+def _parts(id_range: IdRange) -> Iterator[dict[str, Any]]:
+    """The options of `find` for each part of a range."""
+    condition = None if id_range.condition is None else RawBSONDocument(id_range.condition)
+    if id_range.is_whole:
+        yield {"filter": condition}
+        return
+    lower, upper = id_range.lower, id_range.upper
+    upper_bound = MAX_KEY if upper is None else upper
+    bounds: dict[str, Any] = {"max": with_id(upper_bound)}
+    if lower is not None:
+        bounds["min"] = with_id(lower)
+    if lower != upper_bound:
+        yield {"filter": condition, "hint": _BY_ID, "sort": _BY_ID, **bounds}
+    if upper is None or id_range.ends_with:
+        last = {"_id": equals(upper_bound)}
+        yield {"filter": last if condition is None else {"$and": [last, condition]}}
+
+
+def id_behind(client: Client, session: ClientSession, id_range: IdRange, skip: int) -> bytes | None:
+    """The `_id` of the document behind the first `skip` ones of a range, at least one; None: there
+    are fewer. Raises the driver's errors."""
+    part = next(_parts(id_range))
+    try:
+        return _first_id(client, session, id_range, skip=skip, **part)
+    except OperationFailure as error:
+        if error.code != _EMPTY_RANGE:
+            raise
+        return None
+
+
+def largest_id(client: Client, session: ClientSession, id_range: IdRange) -> bytes | None:
+    """The largest `_id` of a collection, of documents that the range's condition finds. Raises the
+    driver's errors."""
+    condition = None if id_range.condition is None else RawBSONDocument(id_range.condition)
+    return _first_id(client, session, id_range, filter=condition, sort=[("_id", -1)])
+
+
+def is_filled(
+    client: Client, session: ClientSession, documents: IdRange, *, ids_only: bool
+) -> bool:
+    """Whether there is a document that the range's condition finds; one that is read whole, not
+    for its `_id` alone, is looked at as snapshots do. Raises the driver's errors, and HeadraceError
+    for a document that cannot be read."""
+    condition = None if documents.condition is None else RawBSONDocument(documents.condition)
+    projection = {"_id": 1} if ids_only else None
+    found = _find(client, session, documents, filter=condition, projection=projection, limit=1)
+    return len(document_images(b"".join(found), documents.name).offsets) > 1
+
+
+def _first_id(
+    client: Client, session: ClientSession, id_range: IdRange, **options: Any
+) -> bytes | None:
+    for batch in _find(client, session, id_range, projection={"_id": 1}, limit=1, **options):
+        return id_of(document_images(batch, id_range.name), 0)
+    return None
+
+
+def _find(
+    client: Client, session: ClientSession, id_range: IdRange, **options: Any
+) -> Iterator[bytes]:
+    """Batches of documents. Reads show what the change stream shows, unless the connection string
+    says otherwise."""
+    concern = client.read_concern if client.read_concern.level else ReadConcern("majority")
+    collection = client[id_range.database].get_collection(id_range.collection, read_concern=concern)
+    cursor = collection.find_raw_batches(session=session, batch_size=id_range.batch, **options)
+    yield from cast("Iterator[bytes]", cursor)
+
+
+def operation_time(client: Client, session: ClientSession) -> int:
+    """The timestamp of the primary's last operation (seconds << 32 | increment). What the session
+    reads from then on sees everything up to there, whichever server it reads from."""
+    time: Timestamp = client.admin.command("ping", session=session)["operationTime"]
+    return time.time << 32 | time.inc

@@ -1,0 +1,71 @@
+"""What the servers are that a connection string leads to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bson.binary import UuidRepresentation
+from bson.codec_options import CodecOptions
+from pymongo.errors import OperationFailure, PyMongoError
+
+from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.connection import Client, diagnose, greet
+from headrace.connectors.mongodb.errors import NOT_A_REPLICA_SET, answered, place
+from headrace.errors import HeadraceError
+
+_STANDARD: CodecOptions[dict[str, Any]] = CodecOptions(
+    uuid_representation=UuidRepresentation.STANDARD
+)
+IMAGES = (6, 0)
+"""Collections keep images of documents from before and after a change from here on."""
+
+
+@dataclass(frozen=True)
+class ServerFacts:
+    """`replica_set` is None of a sharded cluster."""
+
+    version: tuple[int, int, int]
+    replica_set: str | None
+
+    @property
+    def version_text(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+def read_server(client: Client, config: MongoConfig) -> ServerFacts:
+    """Raises HeadraceError where there can be no change stream, or Debezium would refuse the
+    connection string: `mongodb.not_a_replica_set`, `mongodb.replica_set_name`; and as
+    `diagnose`."""
+    hello = greet(client, config)
+    try:
+        version = client.admin.command("buildInfo")["versionArray"]
+    except PyMongoError as error:
+        raise diagnose(error, config) from None
+    facts = ServerFacts(tuple(version[:3]), hello.get("setName"))
+    if facts.replica_set is None and hello.get("msg") != "isdbgrid":
+        raise answered(NOT_A_REPLICA_SET, config, "")
+    string = config.mongodb_connection_string
+    if facts.replica_set is not None and not string.is_srv and string.replica_set is None:
+        raise HeadraceError(
+            "mongodb.replica_set_name",
+            f"{place(config)} is the replica set {facts.replica_set}, which "
+            "mongodb.connection.string does not name",
+            f"Add ?replicaSet={facts.replica_set}, or &replicaSet={facts.replica_set} behind other "
+            "options.",
+        )
+    return facts
+
+
+def cluster_identity(client: Client) -> str:
+    """What a cluster has of its own from its beginning to its end, on all of its servers: the UUID
+    of the collection in which it notes its version. Whoever may read the database admin may see it;
+    empty: this user may not."""
+    try:
+        reply = client.admin.command(
+            "listCollections", filter={"name": "system.version"}, codec_options=_STANDARD
+        )
+    except OperationFailure:
+        return ""
+    uuids = [one.get("info", {}).get("uuid") for one in reply["cursor"]["firstBatch"]]
+    return str(uuids[0]) if uuids and uuids[0] is not None else ""

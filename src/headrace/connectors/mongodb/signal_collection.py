@@ -1,0 +1,121 @@
+"""The signal collection: its documents are read from the change stream, and written."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+from pymongo.errors import PyMongoError
+
+from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.connection import connect, diagnose
+from headrace.connectors.mongodb.events import DOCUMENT, ID
+from headrace.connectors.mongodb.extended_json import read_extended_json
+from headrace.documents.bson import Kind, elements
+from headrace.documents.dialects import Dialect
+from headrace.documents.extended_json import value_to_extended_json
+from headrace.errors import HeadraceError
+from headrace.signals.collection import Cells
+from headrace.signals.signal import Signal
+
+_MARKS = "snapshot-window-"
+
+
+def signal_texts(cells: Cells) -> list[str | None]:
+    """See headrace.signals.collection.SignalTexts: the first three members of a document. A
+    document in it becomes relaxed Extended JSON."""
+    document = cells[DOCUMENT] if len(cells) > DOCUMENT else None
+    if document is None:
+        identity = cells[ID]
+        return [None if identity is None else _text(identity[0], identity[1:])]
+    try:
+        members = list(elements(document[1:]))[:3]
+        return [_text(kind, value) for kind, _, value in members]
+    except HeadraceError:
+        return []
+
+
+def _text(kind: int, value: bytes) -> str | None:
+    if kind in (Kind.STRING, Kind.SYMBOL):
+        return value[4:-1].decode(errors="replace")
+    if kind == Kind.OBJECT_ID:
+        return value.hex()
+    if kind == Kind.NULL:
+        return None
+    return value_to_extended_json(bytes([kind]) + value, Dialect.RELAXED)
+
+
+class SignalDocuments:
+    """See `headrace.signals.collection.SignalCollection`: one client, which connects when it is
+    first needed. `doing` says in errors what the collection is written for."""
+
+    def __init__(
+        self, config: MongoConfig, name: str, *, doing: str = "Writing a watermark"
+    ) -> None:
+        self.name = name
+        self._config, self._doing = config, doing
+        self._client = connect(config)
+        database, _, collection = name.partition(".")
+        self._documents = self._client[database][collection]
+        self.close = self._client.close
+
+    def exist(self) -> bool:
+        """Whether the collection is there, as far as the user may know. Raises HeadraceError."""
+        database = self._documents.database
+        try:
+            listed = database.list_collections(
+                filter={"name": self._documents.name}, nameOnly=True, authorizedCollections=True
+            )
+            return bool(list(listed))
+        except PyMongoError as error:
+            raise diagnose(error, self._config, self._doing) from None
+
+    def insert(self, signal: Signal) -> None:
+        """Write a signal, as Debezium reads it: three members, whose order counts. Its data is a
+        document, and a text where it is no JSON. The mark of a window is the document that Debezium
+        writes. Raises HeadraceError."""
+        document: dict[str, object] = {"_id": signal.id, "type": signal.type}
+        if signal.type.startswith(_MARKS):
+            document["payload"] = ""
+        else:
+            document["data"] = _data(signal.data)
+        try:
+            self._documents.insert_one(document)
+        except PyMongoError as error:
+            raise diagnose(error, self._config, self._doing) from None
+
+    def delete(self, identity: str) -> None:
+        """Delete the signal with this id. Raises HeadraceError."""
+        try:
+            self._documents.delete_one({"_id": identity})
+        except PyMongoError as error:
+            raise diagnose(error, self._config, self._doing) from None
+
+
+def insert_signal(config: MongoConfig, name: str, signal: Signal) -> None:
+    """Write a signal into the collection `database.collection`, as anybody may write it. Raises
+    HeadraceError; `mongodb.signal_collection` where there is none, because a write would make it.
+    """
+    documents = SignalDocuments(config, name, doing="Sending a signal")
+    with closing(documents):
+        if not documents.exist():
+            raise HeadraceError(
+                "mongodb.signal_collection",
+                f"The signal collection {name} is not there",
+                f"{create_command(name)} in mongosh, or correct signal.data.collection.",
+            )
+        documents.insert(signal)
+
+
+def create_command(name: str) -> str:
+    """What makes the collection `database.collection` in mongosh."""
+    database, _, collection = name.partition(".")
+    return f"db.getSiblingDB({json.dumps(database)}).createCollection({json.dumps(collection)})"
+
+
+def _data(text: str | None) -> object:
+    try:
+        data = json.loads(text or "")
+        return read_extended_json(json.dumps(data)) if isinstance(data, dict) else text
+    except ValueError:
+        return text or ""

@@ -1,0 +1,1 @@
+"""How a stream begins: its first position, stored positions, and the log behind them."""

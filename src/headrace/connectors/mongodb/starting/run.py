@@ -1,0 +1,146 @@
+"""What all parts of one run of the connector have in common."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from bson.timestamp import Timestamp
+from pymongo.errors import PyMongoError
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.slices import Plan
+from headrace.connectors.mongodb.capture.namespaces import Namespaces
+from headrace.connectors.mongodb.capture.pipeline import change_stream_pipeline
+from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.connection import Client, connect, diagnose
+from headrace.connectors.mongodb.events import CollectionFacts, MongoSource
+from headrace.connectors.mongodb.properties.fields import rules_of
+from headrace.connectors.mongodb.properties.modes import FullUpdateType, JsonMode, KeyFormat
+from headrace.connectors.mongodb.streaming.cursor import ChangeStream, ChangeStreamCursor, OneServer
+from headrace.connectors.mongodb.streaming.progress import StreamProgress
+from headrace.connectors.naming import topic_names
+from headrace.connectors.record_options import event_settings
+from headrace.connectors.waiting import Waiting
+from headrace.debezium.naming.clashes import name_clashes
+from headrace.debezium.naming.topics import TopicNames
+from headrace.documents.fields import FieldRules
+from headrace.errors import HeadraceError
+from headrace.streaming.changes.key_columns import KeyRendering
+from headrace.streaming.facts import EventSettings
+
+log = logging.getLogger(__name__)
+
+_LONGEST_AWAIT_MS = 1000
+
+# Dialects of before and after, and of updatedFields.
+_DIALECTS = {
+    JsonMode.LEGACY: (Encoding.EXTENDED_JSON_LEGACY, Encoding.EXTENDED_JSON_RELAXED_SPACED),
+    JsonMode.STRICT: (Encoding.EXTENDED_JSON_STRICT, Encoding.EXTENDED_JSON_STRICT),
+    JsonMode.EXTENDED: (Encoding.EXTENDED_JSON_CANONICAL, Encoding.EXTENDED_JSON_CANONICAL),
+    JsonMode.RELAXED: (Encoding.EXTENDED_JSON_RELAXED, Encoding.EXTENDED_JSON_RELAXED),
+}
+_KEY_DIALECTS = {
+    KeyFormat.RELAXED: Encoding.EXTENDED_JSON_RELAXED,
+    KeyFormat.SEED_V1: Encoding.EXTENDED_JSON_MANUAL,
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """The configuration, compiled. `inline`: slices carry their bytes."""
+
+    config: MongoConfig
+    plan: Plan
+    waiting: Waiting
+    inline: bool
+    settings: EventSettings
+    namespaces: Namespaces
+    topics: TopicNames
+    named: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """The collections of which events came, by the names that their schemas begin with."""
+
+    @staticmethod
+    def of(config: MongoConfig, plan: Plan, waiting: Waiting, *, inline: bool) -> Run:
+        """Raises HeadraceError for what cannot be compiled."""
+        settings = event_settings(EventSettings, config, mongo_source(config))
+        return Run(config, plan, waiting, inline, settings, Namespaces(config), topic_names(config))
+
+    @property
+    def key_rendering(self) -> KeyRendering:
+        """How keys are rendered."""
+        return KeyRendering.of(self.settings, self.config)
+
+    def captures(self, database: str, collection: str) -> bool:
+        """Whether the events of a collection are captured."""
+        return self.namespaces.takes(database, collection)
+
+    def facts(self, database: str, collection: str) -> CollectionFacts:
+        """The facts of a captured collection. Warns, once, when its events cannot be told from
+        those of another one."""
+        path, topics, names = (database, collection), self.topics, self.settings.names
+        topic = topics.data(*path)
+        others = self.named.setdefault(names.schema(topic), [])
+        if path not in others:
+            for clash in name_clashes([*others[:1], path], topics, names):
+                log.warning("%s. %s", clash, clash.remedy)
+            others.append(path)
+        is_old = not self.settings.format.precise_times
+        replica_set = self.config.mongodb_connection_string.replica_set if is_old else None
+        return CollectionFacts(topic, database, collection, replica_set=replica_set or "")
+
+    def fields(self, database: str, collection: str) -> FieldRules:
+        """What is done to the documents of a collection: excludes before renames."""
+        config = self.config
+        rules = (*config.field_exclude_list, *config.field_renames)
+        return rules_of(rules, database, collection)
+
+    def client(self) -> Client:
+        """A client of its own, which the caller closes."""
+        return connect(self.config)
+
+    def cursor(self, progress: StreamProgress | None = None) -> ChangeStreamCursor:
+        """A change stream as configured, not opened yet, which tells `progress` of itself."""
+
+        def pinned(server: OneServer) -> Client:
+            return connect(self.config, server_selector=server)
+
+        return ChangeStreamCursor(pinned, change_stream(self.config), progress)
+
+    def log_end(self, client: Client) -> int:
+        """The place behind the last operation that the primary knows of."""
+        time: Timestamp = client.admin.command("ping")["operationTime"]
+        return ((time.time << 32 | time.inc) + 1) << 64
+
+    def translate(self, error: PyMongoError, doing: str = "") -> HeadraceError:
+        """An error of the driver in our words; `doing` says what was tried."""
+        return diagnose(error, self.config, doing)
+
+
+def mongo_source(config: MongoConfig) -> MongoSource:
+    """The source block and the dialects that a configuration asks for."""
+    documents, updated_fields = _DIALECTS[config.json_serialization_mode]
+    return MongoSource(
+        config.mongodb_connection_string.replica_set or "",
+        documents,
+        updated_fields,
+        _KEY_DIALECTS[config.key_json_format],
+    )
+
+
+def change_stream(config: MongoConfig) -> ChangeStream:
+    """What the change stream is opened on, and what it delivers."""
+    mode, options = config.capture_mode, {}
+    if mode.full_update:
+        looks_up = config.capture_mode_full_update_type is FullUpdateType.LOOKUP
+        options["fullDocument"] = "updateLookup" if looks_up else "whenAvailable"
+    if mode.pre_image:
+        options["fullDocumentBeforeChange"] = "whenAvailable"
+    database, collection = config.target()
+    return ChangeStream(
+        database,
+        collection,
+        change_stream_pipeline(config),
+        options,
+        config.cursor_max_await_time_ms or _LONGEST_AWAIT_MS,
+    )

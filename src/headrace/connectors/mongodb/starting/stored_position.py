@@ -1,0 +1,164 @@
+"""Positions: where a stream begins, and whether the server still has what follows a stored one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from bson.timestamp import Timestamp
+from pymongo.errors import PyMongoError
+
+from headrace.connectors.mongodb.connection import Client
+from headrace.connectors.mongodb.errors import place
+from headrace.connectors.mongodb.position import MongoOffset, MongoPosition, at_token
+from headrace.connectors.mongodb.servers import cluster_identity, read_server
+from headrace.connectors.mongodb.starting.run import Run
+from headrace.connectors.mongodb.streaming.cursor import behind_token, from_time
+from headrace.connectors.source import Lost, LostLog
+from headrace.errors import HeadraceError
+from headrace.snapshots.modes import SnapshotRule
+
+log = logging.getLogger(__name__)
+
+_GONE = ("mongodb.history_lost", "mongodb.bad_resume_token", "mongodb.position_ahead")
+_NEXT_SECONDS = 1
+"""The token of an idle stream is at the tick that follows the last operation."""
+_APART_SECONDS = 60
+"""The servers of a sharded cluster tell each other the time when they speak."""
+
+
+class StoredPosition(LostLog[MongoPosition]):
+    """The position in the oplog: nothing in the database stands for it, so there is nothing to make
+    or to take away."""
+
+    def __init__(self, run: Run, rule: SnapshotRule) -> None:
+        self._run, self._rule = run, rule
+        self.is_known = False
+
+    def first(self, epoch: int) -> MongoOffset:
+        """Where a query begins that has no position: capture.start.op.time, or now."""
+        with self._run.client() as client:
+            system = self.system(client)
+        time = self._run.config.capture_start_op_time
+        token = self._opened({} if time < 0 else from_time(time), batch_size=0)
+        return MongoOffset(self._run.config.topic_prefix, at_token(token), epoch, system)
+
+    def system(self, client: Client) -> str:
+        """The replica set's name (empty: a sharded cluster), and behind a slash what tells the
+        cluster from all others, as far as the user may read it."""
+        name = read_server(client, self._run.config).replica_set or ""
+        identity = cluster_identity(client)
+        return f"{name}/{identity}" if identity else name
+
+    def with_token(self, start: MongoOffset) -> MongoOffset:
+        """`start`, of which perhaps only the time is known, with a resume token."""
+        if start.position.token is not None:
+            return start
+        token = self._opened(from_time(start.position.time), batch_size=0)
+        return replace(start, position=replace(start.position, token=token))
+
+    def check(self, stored: MongoOffset) -> Lost | None:
+        """Whether the stream can go on behind a stored offset. Raises HeadraceError where it
+        cannot, and snapshot.mode has no answer to that."""
+        if self.is_known:
+            return None
+        position = stored.position
+        try:
+            with self._run.client() as client:
+                system = self.system(client)
+                _check_system(stored.system, system)
+                is_set = bool(system.partition("/")[0])
+                self._check_time(client, position, is_set=is_set)
+        except PyMongoError as error:
+            raise self._run.translate(error) from None
+        except HeadraceError as error:
+            return self._lost(error)
+        try:
+            self._opened(
+                from_time(position.time) if position.token is None else behind_token(position.token)
+            )
+        except HeadraceError as error:
+            return self._lost(error)
+        self.is_known = True
+        return None
+
+    def _lost(self, error: HeadraceError) -> Lost:
+        """Raises `error` unless snapshot.mode repairs what it says."""
+        if not self.tells(error) or not self._rule.repairs:
+            raise error
+        return Lost(error, is_followed=False)
+
+    def _check_time(self, client: Client, position: MongoPosition, *, is_set: bool) -> None:
+        """A stream that begins in the future waits for that time, and leaves out what happens until
+        then. `is_set`: the primary of a replica set is asked, whose clock is the log's. Raises
+        HeadraceError("mongodb.position_ahead")."""
+        reply = client.admin.command("ping")
+        now: Timestamp = reply["operationTime"]
+        allowed = _time(now) + (_NEXT_SECONDS << 32)
+        if not is_set:
+            known = reply.get("$clusterTime", {}).get("clusterTime", now)
+            allowed = max(allowed, _time(known)) + (_APART_SECONDS << 32)
+        if position.time > max(allowed, self._run.config.capture_start_op_time):
+            raise HeadraceError(
+                "mongodb.position_ahead",
+                f"The checkpoint's position, {position}, is ahead of {place(self._run.config)}, "
+                f"which is at {now}",
+                "It is of another cluster, or the servers were restored from a backup: start with "
+                "snapshot.mode=when_needed, which reads the collections anew, or with a new "
+                "checkpoint.",
+            )
+
+    def _opened(self, start: dict[str, object], batch_size: int | None = None) -> bytes:
+        """The resume token of a stream that is opened for a moment. That there are events where it
+        begins, a server says with its first batch."""
+        cursor = self._run.cursor()
+        try:
+            return cursor.open(start, batch_size).token
+        except PyMongoError as error:
+            raise self._run.translate(error) from None
+        finally:
+            cursor.close()
+
+    # -- see LostLog ----------------------------------------------------------------------------
+
+    def tells(self, error: HeadraceError) -> bool:
+        """See LostLog."""
+        return error.code in _GONE
+
+    def follow(self, after: MongoOffset) -> MongoOffset:  # noqa: ARG002
+        """Never asked for: the server has no position of its own."""
+        raise AssertionError("a lost oplog is not followed")
+
+    def make_room(self, lost: Lost) -> None:
+        """Nothing is kept for a position."""
+
+    def keep(self, lost: Lost) -> None:
+        """A gap in the oplog never closes."""
+
+
+def _time(timestamp: Timestamp) -> int:
+    return timestamp.time << 32 | timestamp.inc
+
+
+def _check_system(stored: str, present: str) -> None:
+    """What is not known of one of them is not compared. Raises HeadraceError."""
+    (name, _, identity), (present_name, _, present_identity) = (
+        stored.partition("/"),
+        present.partition("/"),
+    )
+    remedy = "Correct mongodb.connection.string, or start with a new checkpoint."
+    if name and present_name and name != present_name:
+        raise HeadraceError(
+            "mongodb.other_replica_set",
+            f"The checkpoint is of the replica set {name}, and mongodb.connection.string leads to "
+            f"{present_name}",
+            remedy,
+        )
+    if identity and present_identity and identity != present_identity:
+        raise HeadraceError(
+            "mongodb.other_cluster",
+            "The checkpoint is of another cluster than the one that mongodb.connection.string "
+            "leads to, though their names are the same"
+            f" (admin.system.version: {identity}, {present_identity})",
+            remedy,
+        )

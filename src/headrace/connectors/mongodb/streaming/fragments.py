@@ -1,0 +1,69 @@
+"""Events larger than 16 MB, which the server sends in fragments ($changeStreamSplitLargeEvent)."""
+
+from __future__ import annotations
+
+import struct
+
+from headrace.connectors.mongodb.streaming.replies import Member, members
+from headrace.documents.bson import Kind
+from headrace.errors import HeadraceError
+
+_INT32 = struct.Struct("<i")
+_SPLIT, _TOKEN = "splitEvent", "_id"
+
+
+class Fragments:
+    """The fragments of one event, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, bytes] = {}
+        self._count = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the event lacks further fragments."""
+        return self._count > 0
+
+    def add(self, event: bytes) -> bytes | None:
+        """The event that is complete with this fragment; None: others follow. Its members are the
+        first ones that are not null, but its token is the last fragment's.
+
+        Raises HeadraceError("mongodb.broken_event") for anything but the next fragment.
+        """
+        try:
+            fragment = members(event)
+            number, count = self._place_of(event, fragment[_SPLIT])
+        except (ValueError, KeyError) as error:
+            raise _broken(f"behind {self._count} fragments of an event: {error!r}") from None
+        if number != self._count + 1 or number > count:
+            raise _broken(f"fragment {number} of {count} behind {self._count} others")
+        self._count = number
+        for name, member in fragment.items():
+            if name == _SPLIT:
+                continue
+            raw = bytes([member.kind]) + name.encode() + b"\0" + event[member.begin : member.end]
+            if name == _TOKEN or self._members.get(name, b"\n")[0] == Kind.NULL:
+                self._members[name] = raw
+        if number < count:
+            return None
+        body = b"".join(self._members.values())
+        self._members, self._count = {}, 0
+        return _INT32.pack(len(body) + _INT32.size + 1) + body + b"\0"
+
+    def _place_of(self, event: bytes, split: Member) -> tuple[int, int]:
+        place = members(event, split.begin) if split.kind == Kind.DOCUMENT else {}
+        number, count = (
+            _INT32.unpack_from(event, place[name].begin)[0]
+            if place[name].kind == Kind.INT32
+            else -1
+            for name in ("fragment", "of")
+        )
+        return number, count
+
+
+def _broken(what: str) -> HeadraceError:
+    return HeadraceError(
+        "mongodb.broken_event",
+        f"The fragments of a large event do not follow one another: {what}",
+        "Leave splitEvent in cursor.pipeline as it is.",
+    )

@@ -1,0 +1,108 @@
+"""What a server answers to the commands of a change stream's cursor, as it lies in its bytes.
+
+No object is made of an event: a reply says where its batch is.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.documents.bson import DOCUMENT, SMALLEST_DOCUMENT, Kind, value_size
+from headrace.errors import HeadraceError
+
+_INT32, _INT64 = struct.Struct("<i"), struct.Struct("<q")
+
+
+class Member(NamedTuple):
+    """A member of a document: its type, and where its value begins and ends."""
+
+    kind: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply to `aggregate` or `getMore`.
+
+    The batch is an array, bytes `first` to `last` of `data`. `token` is the server's resume token
+    behind it, a BSON document; `cursor` is 0 when the server has closed the cursor.
+    `operation_time` is the timestamp of the last operation that the server knows of (seconds << 32
+    | increment).
+    """
+
+    data: bytes
+    first: int
+    last: int
+    token: bytes
+    cursor: int
+    namespace: str
+    operation_time: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no event came."""
+        return self.last - self.first <= SMALLEST_DOCUMENT
+
+
+def read_reply(data: bytes) -> Reply:
+    """The reply that is the document `data`. Raises HeadraceError("mongodb.broken_reply")."""
+    try:
+        return _reply(data)
+    except (ValueError, KeyError) as error:
+        raise HeadraceError(
+            "mongodb.broken_reply",
+            f"The server's reply to a change stream's command is not what it should be: {error!r}",
+            "Check the server's version, and what stands between headrace and MongoDB.",
+        ) from None
+
+
+def _reply(data: bytes) -> Reply:
+    reply = members(data)
+    cursor = members(data, _of_kind(reply["cursor"], Kind.DOCUMENT).begin)
+    batch = _of_kind(cursor["nextBatch" if "nextBatch" in cursor else "firstBatch"], Kind.ARRAY)
+    token = _of_kind(cursor["postBatchResumeToken"], Kind.DOCUMENT)
+    namespace = _of_kind(cursor["ns"], Kind.STRING)
+    time = reply.get("operationTime")
+    if len(data) - batch.end < PADDING:
+        data += bytes(PADDING)
+    return Reply(
+        data,
+        batch.begin,
+        batch.end,
+        data[token.begin : token.end],
+        _INT64.unpack_from(data, _of_kind(cursor["id"], Kind.INT64).begin)[0],
+        data[namespace.begin + _INT32.size : namespace.end - 1].decode(),
+        0 if time is None else _INT64.unpack_from(data, time.begin)[0] & (1 << 64) - 1,
+    )
+
+
+def _of_kind(member: Member, kind: Kind) -> Member:
+    if member.kind != kind:
+        raise ValueError(f"a member has the type {member.kind}, and not {kind.name}")
+    return member
+
+
+def members(data: bytes, start: int = 0) -> dict[str, Member]:
+    """The members of the document that begins at `start`. Raises ValueError where it is broken."""
+    # What is read behind the value of a member lies in the document around it.
+    address = address_of(np.frombuffer(data, np.uint8))
+    size = int(value_size(DOCUMENT, address + start, len(data) - start))
+    if size < 0:
+        raise ValueError("a document has a wrong length")
+    place, last = start + _INT32.size, start + size - 1
+    by_name = {}
+    while place < last:
+        kind, name = data[place], data[place + 1 : data.index(0, place + 1, last + 1)]
+        begin = place + len(name) + 2
+        length = int(value_size(kind, address + begin, last - begin))
+        if length < 0:
+            raise ValueError("a member has a wrong length or type")
+        place = begin + length
+        by_name[name.decode(errors="replace")] = Member(kind, begin, place)
+    return by_name

@@ -1,0 +1,1 @@
+"""BSON documents: walked and checked, and written as Extended JSON."""

@@ -1,0 +1,116 @@
+"""Extended JSON of BSON bytes, as BSON's Java library (`org.bson.json`) writes it for Debezium.
+
+`to_extended_json` takes a document, `value_to_extended_json` a value of any type, and
+`column_to_extended_json` an Arrow column of documents. All refuse broken BSON with HeadraceError
+`documents.value_not_understood`, and read no byte outside of it.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.kernels.memory import (
+    PADDING,
+    address_of,
+    kernel,
+    load8,
+    load32_signed,
+    store32,
+)
+from headrace.documents.bson import DOCUMENT, NO_ROOM, broken
+from headrace.documents.dialects import Dialect
+from headrace.documents.writer import GROWTH, MOST_GROWTH, SLACK, put_cell, put_value
+from headrace.errors import HeadraceError
+
+_LARGEST_TEXTS = (1 << 31) - 1
+
+
+def to_extended_json(document: bytes, dialect: Dialect) -> str:
+    """The Extended JSON of a whole BSON document."""
+    return value_to_extended_json(bytes([DOCUMENT]) + document, dialect)
+
+
+def value_to_extended_json(value: bytes, dialect: Dialect) -> str:
+    """The Extended JSON of one BSON value: its type byte and its bytes."""
+    source = np.frombuffer(value + bytes(PADDING), np.uint8)
+    for growth in (GROWTH, MOST_GROWTH):
+        text = np.empty(growth * len(value) + SLACK, np.uint8)
+        start = address_of(text)
+        end = put_cell(address_of(source), len(value), int(dialect), 0, growth, start)
+        if end >= 0:
+            return text[: end - start].tobytes().decode()
+    raise broken(end)
+
+
+@kernel
+def _put_column(offsets, bits, first, count, data, dialect, growth, ends, start, out, capacity):
+    """The texts of `count` documents, and where behind `start` each ends (int32); returns how many
+    are written: fewer where the next one may need more room. Where it is broken the answer is
+    `fault << 32 | written`. `offsets` are int32; `bits`: the validity, 0: no nulls."""
+    for i in range(count):
+        at = first + i
+        if bits == 0 or (load8(bits + (at >> 3)) >> (at & 7)) & 1:
+            begin = load32_signed(offsets + 4 * at)
+            length = load32_signed(offsets + 4 * at + 4) - begin
+            if out - start + growth * length + SLACK > capacity:
+                return np.int64(i)
+            end = put_value(DOCUMENT, data + begin, length, dialect, 0, growth, out)
+            if end == NO_ROOM:
+                return np.int64(i)
+            if end < 0:
+                return end << 32 | i
+            out = end
+        store32(ends + 4 * i, out - start)
+    return np.int64(count)
+
+
+def column_to_extended_json(documents: pa.BinaryArray, dialect: Dialect) -> pa.StringArray:
+    """The Extended JSON of each BSON document; null stays null.
+
+    Raises HeadraceError `documents.value_not_understood` for the first broken document, and
+    `documents.text_too_large` where the texts have 2 GiB or more, which no Arrow string column has.
+    """
+    count, first = len(documents), documents.offset
+    if count == 0:
+        return pa.array([], pa.string())
+    validity, offsets, data = documents.buffers()
+    places = np.frombuffer(offsets, np.int32, first + count + 1)
+    total = int(places[-1])
+    source = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    if len(source) < total + PADDING:
+        source = np.concatenate((source[:total], np.zeros(PADDING, np.uint8)))
+    bits = 0 if validity is None else validity.address
+    ends = np.zeros(count + 1, np.int32)
+    texts = np.empty(2 * (total - int(places[first])) + 2 * SLACK, np.uint8)
+    done, growth, batch = 0, GROWTH, count
+    while done < count:
+        start = address_of(texts)
+        made = _put_column(
+            address_of(places), bits, first + done, batch, address_of(source), int(dialect), growth,
+            address_of(ends) + 4 * (done + 1), start, start + int(ends[done]), len(texts),
+        )  # fmt: skip
+        if made < 0:
+            raise broken(made >> 32, f"the document at {done + (made & 0xFFFFFFFF)} of the column")
+        done += made
+        if int(ends[done]) > _LARGEST_TEXTS:
+            raise HeadraceError(
+                "documents.text_too_large",
+                f"the Extended JSON of {count} documents has more than {_LARGEST_TEXTS} bytes",
+                "Pass fewer documents at a time.",
+            )
+        # The next document has all the room that it can need, and then the others follow.
+        growth, batch = (MOST_GROWTH, 1) if growth == GROWTH else (GROWTH, count - done)
+        if growth == MOST_GROWTH and done < count:
+            length = int(places[first + done + 1]) - int(places[first + done])
+            needed = int(ends[done]) + growth * length + SLACK
+            texts = np.concatenate((texts, np.empty(max(needed, len(texts)), np.uint8)))
+    nulls = None if validity is None else documents.is_valid()
+    return pa.StringArray.from_buffers(
+        count,
+        pa.py_buffer(ends),
+        pa.py_buffer(texts[: int(ends[count])]),
+        None if nulls is None else nulls.buffers()[1],
+    )

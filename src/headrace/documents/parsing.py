@@ -1,0 +1,215 @@
+"""Extended JSON read into BSON bytes: version 1 (strict) and version 2, as BSON's Java library
+(`org.bson.json`) reads them."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import re
+import struct
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headrace.documents.bson import MOST_DEPTH, OLD_BINARY, Kind
+from headrace.errors import HeadraceError
+
+Encoded = tuple[int, bytes]
+"""A type, and the bytes of its value."""
+_INT32, _INT64, _DOUBLE = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<d")
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_UUID_SUBTYPE = 4
+_DECIMAL = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
+_SPECIAL_DECIMALS = {"nan": 0x7C << 120, "infinity": 0x78 << 120, "inf": 0x78 << 120}
+_DECIMAL_BIAS, _MOST_EXPONENT, _MOST_DIGITS = 6176, 6111, 34
+
+
+def bson_of(text: str) -> bytes:
+    """The value that a text of Extended JSON is: its type byte and its bytes.
+
+    Raises HeadraceError `documents.text_not_understood`.
+    """
+    try:
+        kind, value = encoded(json.loads(text))
+    except (ValueError, TypeError, LookupError, RecursionError, struct.error) as error:
+        raise HeadraceError(
+            "documents.text_not_understood",
+            f"a text is no Extended JSON: {error}",
+            "Look at the records that were written by something else than the connector.",
+        ) from None
+    return bytes([kind]) + value
+
+
+def encoded(value: Any, depth: int = 0) -> Encoded:
+    """A value of parsed JSON. Raises ValueError, TypeError, LookupError or struct.error."""
+    if depth > MOST_DEPTH:
+        raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
+    match value:
+        case None:
+            return Kind.NULL, b""
+        case bool():
+            return Kind.BOOLEAN, bytes([value])
+        case int():
+            return _whole(value)
+        case float():
+            return Kind.DOUBLE, _DOUBLE.pack(value)
+        case str():
+            return Kind.STRING, _string(value)
+        case list():
+            members = {str(at): each for at, each in enumerate(value)}
+            return Kind.ARRAY, _document(members, depth)
+        case dict():
+            first = next(iter(value), "")
+            special = _SPECIAL.get(first)
+            made = None if special is None else special(value)
+            return (Kind.DOCUMENT, _document(value, depth)) if made is None else made
+    raise TypeError(f"a {type(value).__name__} is in it")
+
+
+def _whole(value: int) -> Encoded:
+    if -(1 << 31) <= value < 1 << 31:
+        return Kind.INT32, _INT32.pack(value)
+    return Kind.INT64, _INT64.pack(value)
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode(errors="surrogatepass")
+    return _INT32.pack(len(raw) + 1) + raw + b"\0"
+
+
+def _name(text: str) -> bytes:
+    raw = text.encode(errors="surrogatepass")
+    if b"\0" in raw:
+        raise ValueError("a name has a zero character")
+    return raw + b"\0"
+
+
+def _document(members: Mapping[str, Any], depth: int) -> bytes:
+    parts = []
+    for name, each in members.items():
+        kind, value = encoded(each, depth + 1)
+        parts += [bytes([kind]), _name(name), value]
+    body = b"".join(parts)
+    return _INT32.pack(len(body) + 5) + body + b"\0"
+
+
+def _object_id(value: Mapping[str, Any]) -> Encoded:
+    return Kind.OBJECT_ID, _identifier(value["$oid"])
+
+
+def _identifier(text: str) -> bytes:
+    raw = bytes.fromhex(text)
+    if len(raw) != 12:
+        raise ValueError("an ObjectId has not 24 digits")
+    return raw
+
+
+def _date(value: Mapping[str, Any]) -> Encoded:
+    at = value["$date"]
+    if isinstance(at, dict):
+        at = int(at["$numberLong"])
+    elif isinstance(at, str):
+        moment = dt.datetime.fromisoformat(at)
+        at = (moment.astimezone(dt.UTC) - _EPOCH) // dt.timedelta(milliseconds=1)
+    return Kind.DATE, _INT64.pack(at)
+
+
+def _binary(value: Mapping[str, Any]) -> Encoded:
+    held = value["$binary"]
+    if isinstance(held, dict):
+        text, subtype = held["base64"], held["subType"]
+    else:
+        text, subtype = held, value["$type"]
+    number = subtype if isinstance(subtype, int) else int(subtype, 16)
+    raw = base64.b64decode(text, validate=True)
+    if number == OLD_BINARY:
+        raw = _INT32.pack(len(raw)) + raw
+    return Kind.BINARY, _INT32.pack(len(raw)) + bytes([number]) + raw
+
+
+def _regex_of(pattern: str, options: str) -> Encoded:
+    return Kind.REGEX, _name(pattern) + _name("".join(sorted(options)))
+
+
+def _old_regex(value: Mapping[str, Any]) -> Encoded | None:
+    """None: it is a document with a field of this name."""
+    if not isinstance(value["$regex"], str) or "$options" not in value:
+        return None
+    return _regex_of(value["$regex"], value["$options"])
+
+
+def _regex(value: Mapping[str, Any]) -> Encoded:
+    held = value["$regularExpression"]
+    return _regex_of(held["pattern"], held["options"])
+
+
+def _code(value: Mapping[str, Any]) -> Encoded:
+    code = _string(value["$code"])
+    if "$scope" not in value:
+        return Kind.CODE, code
+    body = code + _document(value["$scope"], 0)
+    return Kind.CODE_WITH_SCOPE, _INT32.pack(len(body) + 4) + body
+
+
+def _timestamp(value: Mapping[str, Any]) -> Encoded:
+    held = value["$timestamp"]
+    return Kind.TIMESTAMP, struct.pack("<II", held["i"], held["t"])
+
+
+def _pointer(value: Mapping[str, Any]) -> Encoded:
+    held = value["$dbPointer"]
+    return Kind.DB_POINTER, _string(held["$ref"]) + _identifier(held["$id"]["$oid"])
+
+
+def _uuid(value: Mapping[str, Any]) -> Encoded:
+    raw = uuid.UUID(value["$uuid"]).bytes
+    return Kind.BINARY, _INT32.pack(len(raw)) + bytes([_UUID_SUBTYPE]) + raw
+
+
+def _decimal(value: Mapping[str, Any]) -> Encoded:
+    return Kind.DECIMAL128, decimal128(value["$numberDecimal"])
+
+
+def decimal128(text: str) -> bytes:
+    """A number's text as Decimal128. Raises ValueError for one that does not fit."""
+    unsigned = text.lstrip("+-").lower()
+    sign = text.startswith("-") << 127
+    if unsigned in _SPECIAL_DECIMALS:
+        bits = _SPECIAL_DECIMALS[unsigned] | (sign if unsigned != "nan" else 0)
+        return bits.to_bytes(16, "little")
+    match = _DECIMAL.fullmatch(text)
+    digits = "" if match is None else (match[2] or "") + (match[3] or "")
+    if match is None or not digits:
+        raise ValueError(f"{text!r} is no decimal")
+    coefficient, exponent = int(digits), int(match[4] or 0) - len(match[3] or "")
+    if coefficient == 0:
+        exponent = min(max(exponent, -_DECIMAL_BIAS), _MOST_EXPONENT)
+    while exponent > _MOST_EXPONENT and coefficient < 10**_MOST_DIGITS:
+        coefficient, exponent = coefficient * 10, exponent - 1
+    while coefficient % 10 == 0 and (exponent < -_DECIMAL_BIAS or coefficient >= 10**_MOST_DIGITS):
+        coefficient, exponent = coefficient // 10, exponent + 1
+    if coefficient >= 10**_MOST_DIGITS or not -_DECIMAL_BIAS <= exponent <= _MOST_EXPONENT:
+        raise ValueError(f"{text!r} does not fit a decimal of 128 bits")
+    return (sign | (exponent + _DECIMAL_BIAS) << 113 | coefficient).to_bytes(16, "little")
+
+
+_SPECIAL: dict[str, Callable[[Mapping[str, Any]], Encoded | None]] = {
+    "$oid": _object_id,
+    "$date": _date,
+    "$binary": _binary,
+    "$regex": _old_regex,
+    "$regularExpression": _regex,
+    "$code": _code,
+    "$timestamp": _timestamp,
+    "$dbPointer": _pointer,
+    "$uuid": _uuid,
+    "$numberDecimal": _decimal,
+    "$numberInt": lambda value: (Kind.INT32, _INT32.pack(int(value["$numberInt"]))),
+    "$numberLong": lambda value: (Kind.INT64, _INT64.pack(int(value["$numberLong"]))),
+    "$numberDouble": lambda value: (Kind.DOUBLE, _DOUBLE.pack(float(value["$numberDouble"]))),
+    "$symbol": lambda value: (Kind.SYMBOL, _string(value["$symbol"])),
+    "$undefined": lambda _value: (Kind.UNDEFINED, b""),
+    "$minKey": lambda _value: (Kind.MIN_KEY, b""),
+    "$maxKey": lambda _value: (Kind.MAX_KEY, b""),
+}
