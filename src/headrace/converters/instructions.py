@@ -3,7 +3,26 @@
 
 from __future__ import annotations
 
-# Instructions: ten int64 each.
+from enum import IntEnum
+
+
+class Form(IntEnum):
+    """How a program's text is written; by it the pass chooses the interpreter."""
+
+    JSON = 0
+    AVRO = 1
+    """Avro's binary encoding."""
+    TEXT = 2
+    """A value's text in Java, without quotes."""
+    QUOTED = 3
+    """The same with strings and bytes in quotes: what is inside of a struct of Connect's
+    SimpleHeaderConverter."""
+    RAW = 4
+    """Bytes as they are."""
+
+
+# Instructions of JSON: ten int64 each. Those of the other forms have more words behind them, see
+# `headrace.converters.plain`.
 WORDS = 10
 SIZE = WORDS * 8
 A, B, C = 8, 16, 24  # operands
@@ -13,6 +32,8 @@ UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
 AFTER_TEXT, AFTER_LENGTH = 64, 72  # of TRANSACTION_INT: behind a number, not behind a null
 
 (
+    CELL,
+    COLUMN,  # B: which of the shape's made columns
     END,
     NOTHING,
     ROW_INT,
@@ -20,17 +41,23 @@ AFTER_TEXT, AFTER_LENGTH = 64, 72  # of TRANSACTION_INT: behind a number, not be
     TRANSACTION_INT,  # B: bytes to take back where it is null, or TO_MARK; C: where to go on
     CHOICE,
     CLOCK,
-    CELL,
     STRUCT,
+    PRESENCE,  # A and B of a cell, or A: MADE and B of a column; C: where to go on
     ORDER_INT,
     TEXT_MARK,  # a Concat begins, which is null where a part is
     PART_BEGIN,  # any node as a part of a Concat …
     PART_END,  # … and its end: A and B are B and C of TRANSACTION_INT
     END_UNLESS_NULL,
-) = range(14)
+    TEXT_END,  # a Concat ends
+    TEXT_NULL,  # a Concat is null
+    INSTANT,  # milliseconds since 1970 as text; A: offset, B: in the row (0) or its transaction
+    BLOCK_MARK,  # bytes begin that hold another value …
+    BLOCK_END,  # … and end
+) = range(21)
 TO_MARK = -1
+MADE = -1
 
-# What `_run` and `emit_one` answer in place of the end of the output: cells are missing, or the
+# What `run_json` and its like answer in place of the end of the output: cells are missing, or the
 # root is null, so there is no key, value or header.
 MISSING, NO_VALUE = -1, -2
 
@@ -54,6 +81,7 @@ DONE, FULL, UNUSUAL = range(3)
     FIRST_ROW,  # address of the table's rows, of their transactions and of their orders
     FIRST_TRANSACTION,
     FIRST_ORDER,
+    MADE_COLUMNS,  # of the row being rendered: see SHAPE_MADE
     SCRATCH,  # address
     COLUMNS,  # that the scratch holds for each image
     VALUE_BYTES,  # what the rows that were rendered take
@@ -75,11 +103,20 @@ DONE, FULL, UNUSUAL = range(3)
     SEQUENCES,  # address
     SEQUENCE_LENGTH,
     EPOCH,
-) = range(36)
-STATE_WORDS = 40
+    HEADERS,  # address of the headers' output, and its bytes
+    HEADERS_CAPACITY,
+    HEADER_COUNT,  # headers that were rendered; their int32 ends, presence and int32 names
+    HEADER_ENDS,
+    HEADER_PRESENT,
+    HEADER_NAMES,
+    HEADER_LISTS,  # address of an int32 per row: how many headers there are up to its end
+    RUN_JSON,  # addresses of the interpreters
+    RUN_PLAIN,
+) = range(46)
+STATE_WORDS = 48
 
 # Words of a shape's entry in `programs` (int64). The bounds of the bytes that a row takes: a
-# constant, and bytes for each byte of its images.
+# constant, and bytes for each byte of its images and made cells.
 (
     KEY_PROGRAM,  # address; 0: no key
     VALUE_PROGRAM,
@@ -91,8 +128,31 @@ STATE_WORDS = 40
     SHAPE_SOURCE_COLUMNS,  # and of images of source fields
     KEY_GUARD,  # see GUARDS
     VALUE_GUARD,
-) = range(10)
-SHAPE_WORDS = 10
+    KEY_FORM,  # see Form
+    VALUE_FORM,
+    SHAPE_MADE,  # address of the addresses of the made columns' cells; 0: it has none
+    MADE_COUNT,
+    SHAPE_HEADERS,  # address of HEADER_WORDS int64 per header of the shape
+    SHAPE_HEADER_COUNT,
+    HEADER_CONSTANT,
+    HEADER_GROWTH,
+    HEADER_COLUMNS,
+    HEADER_SOURCE_COLUMNS,
+) = range(20)
+SHAPE_WORDS = 20
+
+# Words of a header of a shape (int64).
+(
+    NAME,  # index in the names of the slice's headers
+    ON,  # 0: every record, 1: the delete and the tombstone of a key change, 2: its create
+    PROGRAM,  # address; 0: the value is the text
+    PROGRAM_FORM,
+    PROGRAM_GUARD,
+    TEXT,
+    TEXT_LENGTH,  # -1: null
+) = range(7)
+HEADER_WORDS = 8
+ON_EVERY, ON_DELETE, ON_CREATE = range(3)
 
 HAS_OLD, HAS_NEW, HAS_COUNTERPART, HAS_EXTRA, HAS_TRANSACTION, ALWAYS = 1, 2, 4, 8, 16, 32
 GUARDS = (

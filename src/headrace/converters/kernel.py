@@ -1,8 +1,8 @@
-"""The compiled pass from row images to JSON keys and values, in total order, any mix of shapes.
+"""The compiled pass from row images to keys, values and headers, in total order, any mix of shapes.
 
-It interprets programs (see `program.py`): a list of instructions per shape, each a constant
-fragment followed by one piece of data. Every argument is an address or a count. Images were
-checked against their frames when they were indexed; a cell's own text is checked by its encoder.
+It splits a row's images and runs the programs of its shape over them (see `program.py`), each by
+the interpreter of its form. Every argument is an address or a count. Images were checked against
+their frames when they were indexed; a cell's own text is checked by its encoder.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -11,44 +11,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.images import BINARY, CELL_BYTES, UNAVAILABLE, has_value, split
+from headrace.connect.images import CELL_BYTES, split
 from headrace.connect.kernels.memory import (
+    caller_of,
     copy,
     inlined_kernel,
     kernel,
     load8,
-    load32,
     load32_signed,
     load64,
     store8,
     store32,
     store64,
 )
-from headrace.connect.kernels.text import put_int
-from headrace.connect.records import Image
-from headrace.connect.rows import (
-    ADDRESSES,
-    ROW,
-    TRANSACTION,
-    TRANSACTION_NUMBERS,
-    offset_in_row,
-    offset_in_transaction,
-)
+from headrace.connect.rows import TRANSACTION, TRANSACTION_NUMBERS, Flag, offset_in_row
+from headrace.connect.rows import offset_in_transaction as in_transaction
 from headrace.converters.instructions import (
-    AFTER_LENGTH,
-    AFTER_TEXT,
     ALWAYS,
-    CELL,
-    CHOICE,
-    CLOCK,
-    CLOCK_MS,
     COLUMNS,
     COUNT,
     DONE,
-    END,
-    END_UNLESS_NULL,
     EPOCH,
-    FIRST_ORDER,
     FIRST_ROW,
     FIRST_TRANSACTION,
     FULL,
@@ -57,109 +40,108 @@ from headrace.converters.instructions import (
     HAS_NEW,
     HAS_OLD,
     HAS_TRANSACTION,
+    HEADER_COLUMNS,
+    HEADER_CONSTANT,
+    HEADER_COUNT,
+    HEADER_ENDS,
+    HEADER_GROWTH,
+    HEADER_LISTS,
+    HEADER_NAMES,
+    HEADER_PRESENT,
+    HEADER_SOURCE_COLUMNS,
+    HEADER_WORDS,
+    HEADERS,
+    HEADERS_CAPACITY,
     KEY_BYTES,
     KEY_CONSTANT,
     KEY_ENDS,
+    KEY_FORM,
     KEY_GROWTH,
     KEY_GUARD,
     KEY_PRESENT,
     KEY_PROGRAM,
     KEYS,
     KEYS_CAPACITY,
+    MADE_COLUMNS,
+    MADE_COUNT,
     MISS_COUNT,
     MISSING,
     MOST_MISSES,
     MOST_ROWS,
+    NAME,
     NEXT,
     NO_VALUE,
-    NULL_LENGTH,
-    NULL_TEXT,
-    ORDER_INT,
-    PART_BEGIN,
-    PART_END,
+    ON,
+    ON_DELETE,
+    ON_EVERY,
     PATCH_BYTES,
-    PREFIX,
-    PREFIX_LENGTH,
+    PROGRAM,
+    PROGRAM_FORM,
+    PROGRAM_GUARD,
     PROGRAMS,
-    ROW_CHARACTER,
-    ROW_INT,
     ROW_NUMBER,
+    RUN_JSON,
+    RUN_PLAIN,
     SCRATCH,
     SELECTED,
     SEQUENCE_LENGTH,
     SEQUENCES,
     SHAPE_COLUMNS,
+    SHAPE_HEADER_COUNT,
+    SHAPE_HEADERS,
+    SHAPE_MADE,
     SHAPE_SOURCE_COLUMNS,
     SHAPE_WORDS,
     SHAPES,
-    SIZE,
     START,
     STATUS,
-    STRUCT,
-    TEXT_MARK,
-    TO_MARK,
-    TRANSACTION_INT,
-    UNAVAILABLE_LENGTH,
-    UNAVAILABLE_TEXT,
+    TEXT,
+    TEXT_LENGTH,
     UNUSUAL,
     VALUE_BYTES,
     VALUE_CONSTANT,
     VALUE_ENDS,
+    VALUE_FORM,
     VALUE_GROWTH,
     VALUE_GUARD,
     VALUE_PRESENT,
     VALUE_PROGRAM,
     VALUES,
     VALUES_CAPACITY,
-    A,
-    B,
-    C,
+    Form,
 )
-from headrace.converters.json.binary import encode_binary
-from headrace.converters.json.cells import encode
-from headrace.converters.prints import (
-    TEXT_BYTES,
-    patch,
-    print_clock,
-    print_transaction,
-    put_sequence,
+from headrace.converters.prints import TEXT_BYTES, print_clock, print_transaction, put_sequence
+from headrace.converters.row_cells import (
+    COUNTERPART,
+    COUNTERPART_IMAGE,
+    EXTRA,
+    EXTRA_IMAGE,
+    IMAGE_OF_TRANSACTION,
+    NEW,
+    NEW_IMAGE,
+    OLD,
+    ROW_SIZE,
+    TRANSACTION_IMAGE,
+    made_bytes,
 )
-
-_NULL_BYTES = int.from_bytes(b"null", "little")
-_QUOTE = ord('"')
 
 # Rows without a miss after which the pass no longer looks for more.
 _QUIET_ROWS = 8
 
 # The scratch: texts of the row's transaction and of the clock (three), then the split cells of
-# five images. Texts repeat from row to row, so they are printed once; each is an int64 length and
-# 32 bytes.
-_TEXT_OF_BYTE = TEXT_BYTES // 8  # a transaction's fields have 8 bytes
+# five images.
 _CELLS = (TRANSACTION_NUMBERS + 3) * TEXT_BYTES
 _SPLIT_IMAGES = 5
-_OLD_IMAGE, _NEW_IMAGE, _COUNTERPART_IMAGE = (
-    int(Image.OLD),
-    int(Image.NEW),
-    int(Image.COUNTERPART),
-)
-_EXTRA_IMAGE, _TRANSACTION_IMAGE, _KEY_IMAGE = (
-    int(Image.EXTRA),
-    int(Image.TRANSACTION),
-    int(Image.KEY),
-)
 
-_ROW_SIZE = ROW.itemsize
 _TRANSACTION_SIZE = TRANSACTION.itemsize
-_OLD, _NEW = offset_in_row("old"), offset_in_row("new")
-_COUNTERPART, _EXTRA = offset_in_row("counterpart"), offset_in_row("extra")
 _SIZE = offset_in_row("size")
 _TRANSACTION = offset_in_row("transaction")
 _OPERATION = offset_in_row("operation")
-_IMAGE_OF_TRANSACTION = offset_in_transaction("image")
-_SIZE_OF_TRANSACTION = offset_in_transaction("size")
-
-assert [offset_in_row(name) for name in ADDRESSES] == [0, 8, 16, 24]
-assert [name.upper() for name in ADDRESSES] == [image.name for image in Image][:4]
+_FLAGS, _PART = offset_in_row("flags"), offset_in_row("part")
+_SIZE_OF_TRANSACTION = in_transaction("size")
+_KEY_CHANGE, _CREATE_PART = int(Flag.KEY_CHANGE), 2
+_JSON = int(Form.JSON)
+_call = caller_of(8)
 
 
 def scratch_bytes(columns: int) -> int:
@@ -167,161 +149,58 @@ def scratch_bytes(columns: int) -> int:
     return _CELLS + _SPLIT_IMAGES * CELL_BYTES * columns
 
 
-@inlined_kernel
-def _image(row, transaction, which):
-    """Address of an image of the row; 0: it has none."""
-    if which == _TRANSACTION_IMAGE:
-        return load64(transaction + _IMAGE_OF_TRANSACTION)
-    if which == _KEY_IMAGE:
-        new = load64(row + _NEW)
-        return new if new else load64(row + _OLD)
-    return load64(row + 8 * which)
-
-
-@inlined_kernel
-def _cell(at, row, cells, image_bytes, state, out):
-    """The cell that an instruction shows; returns its end, or MISSING."""
-    which = load64(at + A)
-    if which == _KEY_IMAGE:
-        which = _NEW_IMAGE if load64(row + _NEW) else _OLD_IMAGE
-    column = CELL_BYTES * load64(at + B)
-    cell = cells + image_bytes * which + column
-    kind = load64(cell)
-    if kind == UNAVAILABLE and (which == _NEW_IMAGE or which == _COUNTERPART_IMAGE):  # noqa: SIM109
-        # Unchanged: the old image may have the value (all columns under REPLICA IDENTITY FULL,
-        # otherwise those of the key). The create half of a key change finds the old image behind
-        # its counterpart.
-        stand_in = cell
-        if load64(row + _OLD):
-            stand_in = cells + column
-        elif load64(row + _COUNTERPART):
-            stand_in = cells + image_bytes * _COUNTERPART_IMAGE + column
-        if has_value(load64(stand_in)):
-            cell = stand_in
-            kind = load64(cell)
-    if has_value(kind):
-        address = load64(cell + 8)
-        length = load64(cell + 16)
-        encoding = load64(at + C)
-        if kind == BINARY:
-            end = encode_binary(address, length, encoding & 255, out)
-        else:
-            end = encode(address, length, encoding & 255, encoding >> 8, out)
-        if end < 0:
-            end = patch(state, address, length, at, out)
-        return end
-    if kind == UNAVAILABLE:
-        return copy(load64(at + UNAVAILABLE_TEXT), load64(at + UNAVAILABLE_LENGTH), out)
-    return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-
-
-@kernel
-def _run(program, row, transaction, texts, state, cells, image_bytes, out):
-    """One program over one row; returns the end of the output, MISSING or NO_VALUE."""
-    at = program
-    begin = out
-    mark = out
-    part = out
-    missed = False
-    while True:
-        code = load64(at)
-        out = copy(load64(at + PREFIX), load64(at + PREFIX_LENGTH), out)
-        if code == CELL:
-            end = _cell(at, row, cells, image_bytes, state, out)
-            if end < 0:
-                missed = True
-            else:
-                out = end
-        elif code == ROW_INT:
-            out = put_int(load64(row + load64(at + A)), out)
-        elif code == TRANSACTION_INT:
-            text = texts + _TEXT_OF_BYTE * load64(at + A)
-            length = load64(text)
-            if length < 0:
-                back = load64(at + B)
-                out = mark if back == TO_MARK else out - back
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-                if load64(at + C):
-                    at = load64(at + C)
-                    continue
-            else:
-                out = copy(text + 8, length, out)
-                out = copy(load64(at + AFTER_TEXT), load64(at + AFTER_LENGTH), out)
-        elif code == CLOCK:
-            text = texts + TEXT_BYTES * (TRANSACTION_NUMBERS + load64(at + A) - CLOCK_MS)
-            out = copy(text + 8, load64(text), out)
-        elif code == CHOICE:
-            # C: the last text, for all bytes from there on.
-            choice = min(load8(row + load64(at + A)), load64(at + C))
-            text = load64(at + B) + 16 * choice
-            out = copy(load64(text), load64(text + 8), out)
-        elif code == ROW_CHARACTER:
-            character = load8(row + load64(at + A))
-            if character == 0:
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-            else:
-                store8(out, _QUOTE)
-                store8(out + 1, character)
-                store8(out + 2, _QUOTE)
-                out += 3
-        elif code == ORDER_INT:
-            index = (row - load64(state + 8 * FIRST_ROW)) // _ROW_SIZE
-            order = load64(state + 8 * FIRST_ORDER) + 16 * index
-            out = put_int(load64(order + load64(at + A)), out)
-        elif code == STRUCT:
-            if _image(row, transaction, load64(at + A)) == 0:
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-                at = load64(at + B)
-                continue
-        elif code == TEXT_MARK:
-            mark = out
-        elif code == PART_BEGIN:
-            part = out
-        elif code == PART_END:
-            length = out - part
-            if length == 4 and load32(part) == _NULL_BYTES:
-                back = load64(at + A)
-                out = mark if back == TO_MARK else part - back
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-                at = load64(at + B)
-                continue
-            if length >= 2 and load8(part) == _QUOTE:
-                out = copy(part + 1, length - 2, part)
-        elif code == END:
-            return np.int64(MISSING) if missed else out
-        elif code == END_UNLESS_NULL:
-            if missed:
-                return np.int64(MISSING)
-            is_null = load32(begin + load64(at + A)) == _NULL_BYTES
-            return np.int64(NO_VALUE) if is_null and out - begin == load64(at + B) else out
-        at += SIZE
-
-
 @kernel
 def _split_row(row, transaction, cells, image_bytes, columns, source_columns):
     """Split the first columns of the row's images; returns which of them it has."""
     images = np.int64(ALWAYS)
-    image = load64(row + _OLD)
+    image = load64(row + OLD)
     if image:
         split(image, cells, columns)
         images |= HAS_OLD
-    image = load64(row + _NEW)
+    image = load64(row + NEW)
     if image:
-        split(image, cells + image_bytes * _NEW_IMAGE, columns)
+        split(image, cells + image_bytes * NEW_IMAGE, columns)
         images |= HAS_NEW
-    image = load64(row + _COUNTERPART)
+    image = load64(row + COUNTERPART)
     if image:
-        split(image, cells + image_bytes * _COUNTERPART_IMAGE, columns)
+        split(image, cells + image_bytes * COUNTERPART_IMAGE, columns)
         images |= HAS_COUNTERPART
-    image = load64(row + _EXTRA)
+    image = load64(row + EXTRA)
     if image:
-        split(image, cells + image_bytes * _EXTRA_IMAGE, source_columns)
+        split(image, cells + image_bytes * EXTRA_IMAGE, source_columns)
         images |= HAS_EXTRA
-    image = load64(transaction + _IMAGE_OF_TRANSACTION)
+    image = load64(transaction + IMAGE_OF_TRANSACTION)
     if image:
-        split(image, cells + image_bytes * _TRANSACTION_IMAGE, source_columns)
+        split(image, cells + image_bytes * TRANSACTION_IMAGE, source_columns)
         images |= HAS_TRANSACTION
     return images
+
+
+@inlined_kernel
+def _run(form, program, row, transaction, texts, state, cells, image_bytes, out):
+    """One program of a form over one row; returns the end, MISSING or NO_VALUE. Interpreters are
+    called by address: in place they would be compiled several times."""
+    if form == _JSON:
+        return _call(
+            load64(state + 8 * RUN_JSON),
+            (program, row, transaction, texts, state, cells, image_bytes, out),
+        )
+    return _call(
+        load64(state + 8 * RUN_PLAIN),
+        (program, row, transaction, texts, state, cells, image_bytes, out),
+    )
+
+
+@inlined_kernel
+def _size_of(row, transaction, shape, state):
+    """Bytes of the row's images and made cells; the latter are told to the interpreters."""
+    size = load64(row + _SIZE) + load64(transaction + _SIZE_OF_TRANSACTION)
+    made = load64(shape + 8 * SHAPE_MADE)
+    if made:
+        store64(state + 8 * MADE_COLUMNS, made)
+        index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
+        size += made_bytes(made, load64(shape + 8 * MADE_COUNT), index)
+    return size
 
 
 @kernel
@@ -362,10 +241,10 @@ def emit(state):
     first_missing = np.int64(-1)
     quiet = 0
     while i < count:
-        row = rows + load64(selected + 8 * i) * _ROW_SIZE
+        row = rows + load64(selected + 8 * i) * ROW_SIZE
         shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
         transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
-        size = load64(row + _SIZE) + load64(transaction + _SIZE_OF_TRANSACTION)
+        size = _size_of(row, transaction, shape, state)
         value_bound = load64(shape + 8 * VALUE_GROWTH) * size + load64(shape + 8 * VALUE_CONSTANT)
         key_bound = load64(shape + 8 * KEY_GROWTH) * size + load64(shape + 8 * KEY_CONSTANT)
         if (
@@ -386,13 +265,15 @@ def emit(state):
         next_value = np.int64(NO_VALUE)
         store64(state + 8 * ROW_NUMBER, i)
         if images & load64(shape + 8 * KEY_GUARD):
-            program = load64(shape + 8 * KEY_PROGRAM)
-            next_key = _run(program, row, transaction, texts, state, cells, image_bytes, key_end)
+            next_key = _run(
+                load64(shape + 8 * KEY_FORM), load64(shape + 8 * KEY_PROGRAM), row, transaction,
+                texts, state, cells, image_bytes, key_end,
+            )  # fmt: skip
         if load8(row + _OPERATION) and images & load64(shape + 8 * VALUE_GUARD):
-            program = load64(shape + 8 * VALUE_PROGRAM)
             next_value = _run(
-                program, row, transaction, texts, state, cells, image_bytes, value_end
-            )
+                load64(shape + 8 * VALUE_FORM), load64(shape + 8 * VALUE_PROGRAM), row,
+                transaction, texts, state, cells, image_bytes, value_end,
+            )  # fmt: skip
         if next_key == MISSING or next_value == MISSING or first_missing >= 0:
             quiet = 0 if next_key == MISSING or next_value == MISSING else quiet + 1
             if first_missing < 0:
@@ -423,17 +304,97 @@ def emit(state):
     return done
 
 
+@inlined_kernel
+def _is_on(header, row):
+    """Whether a row has the header."""
+    on = load64(header + 8 * ON)
+    if on == ON_EVERY:
+        return True
+    if load8(row + _FLAGS) & _KEY_CHANGE == 0:
+        return False
+    return (load64(row + _PART) != _CREATE_PART) == (on == ON_DELETE)
+
+
 @kernel
-def emit_one(program, guard, columns, source_columns, row, state, out):
-    """One program over one row (a header of a key change), which reads so many columns of images
-    and whose root has a guard; returns the end, MISSING or NO_VALUE."""
+def emit_headers(state):
+    """Render the headers of the selected rows from START to COUNT. STATUS says why the pass
+    stopped and NEXT where: FULL is a row that has no room, UNUSUAL one with a cell that Python
+    renders."""
+    rows, selected = load64(state + 8 * FIRST_ROW), load64(state + 8 * SELECTED)
+    transactions = load64(state + 8 * FIRST_TRANSACTION)
+    shapes, programs = load64(state + 8 * SHAPES), load64(state + 8 * PROGRAMS)
+    count, output = load64(state + 8 * COUNT), load64(state + 8 * HEADERS)
+    capacity = load64(state + 8 * HEADERS_CAPACITY)
+    ends, lists = load64(state + 8 * HEADER_ENDS), load64(state + 8 * HEADER_LISTS)
+    present, names = load64(state + 8 * HEADER_PRESENT), load64(state + 8 * HEADER_NAMES)
+    number = load64(state + 8 * HEADER_COUNT)
+    patch_bytes = load64(state + 8 * PATCH_BYTES)
     texts = load64(state + 8 * SCRATCH)
     cells = texts + _CELLS
     image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
-    transactions = load64(state + 8 * FIRST_TRANSACTION)
-    transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
-    if _split_row(row, transaction, cells, image_bytes, columns, source_columns) & guard == 0:
-        return np.int64(NO_VALUE)
-    print_transaction(transaction, texts)
     print_clock(state, texts)
-    return _run(program, row, transaction, texts, state, cells, image_bytes, out)
+    printed = np.int64(0)
+    out = output + load32_signed(ends + 4 * number)
+    status = DONE
+    i = load64(state + 8 * START)
+    first_missing = np.int64(-1)
+    while i < count:
+        row = rows + load64(selected + 8 * i) * ROW_SIZE
+        shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
+        transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+        size = _size_of(row, transaction, shape, state)
+        bound = load64(shape + 8 * HEADER_GROWTH) * size + load64(shape + 8 * HEADER_CONSTANT)
+        if out - output + bound + patch_bytes > capacity:
+            status = FULL
+            break
+        if transaction != printed:
+            print_transaction(transaction, texts)
+            printed = transaction
+        images = _split_row(
+            row, transaction, cells, image_bytes, load64(shape + 8 * HEADER_COLUMNS),
+            load64(shape + 8 * HEADER_SOURCE_COLUMNS),
+        )  # fmt: skip
+        store64(state + 8 * ROW_NUMBER, -1 - i)
+        header = load64(shape + 8 * SHAPE_HEADERS)
+        last = header + 8 * HEADER_WORDS * load64(shape + 8 * SHAPE_HEADER_COUNT)
+        missing = False
+        added = number
+        end = out
+        while header < last:
+            if _is_on(header, row):
+                rendered = np.int64(NO_VALUE)
+                program = load64(header + 8 * PROGRAM)
+                if program == 0:
+                    length = load64(header + 8 * TEXT_LENGTH)
+                    if length >= 0:
+                        rendered = copy(load64(header + 8 * TEXT), length, end)
+                elif images & load64(header + 8 * PROGRAM_GUARD):
+                    rendered = _run(
+                        load64(header + 8 * PROGRAM_FORM), program, row, transaction, texts,
+                        state, cells, image_bytes, end,
+                    )  # fmt: skip
+                if rendered == MISSING:
+                    missing = True
+                elif rendered != NO_VALUE:
+                    end = rendered
+                store8(present + added, 0 if rendered == NO_VALUE else 1)
+                store32(names + 4 * added, load64(header + 8 * NAME))
+                added += 1
+                store32(ends + 4 * added, end - output)
+            header += 8 * HEADER_WORDS
+        if missing and first_missing < 0:
+            first_missing = i
+        i += 1
+        if first_missing >= 0:
+            if load64(state + 8 * MISS_COUNT) >= load64(state + 8 * MOST_MISSES):
+                break
+            continue
+        out = end
+        number = added
+        store32(lists + 4 * i, number)
+    if first_missing >= 0:
+        i = first_missing
+        status = UNUSUAL
+    store64(state + 8 * HEADER_COUNT, number)
+    store64(state + 8 * NEXT, i)
+    store64(state + 8 * STATUS, status)

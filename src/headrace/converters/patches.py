@@ -14,10 +14,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of, kernel, load64, store64
-from headrace.connect.records import Cell
 from headrace.converters import instructions as code
-from headrace.converters.json.values import JsonOptions, render_cell
 from headrace.converters.prints import patch_slot
+from headrace.converters.program import Render
 from headrace.errors import HeadraceError
 
 MOST_MISSES = 4096
@@ -77,8 +76,9 @@ class Patches:
         self._state[code.PATCH_MASK] = len(self._table) - 1
         self._state[code.PATCH_BYTES] = max(self._row_bytes.values(), default=0)
 
-    def render(self, cell_at: Callable[[int, int], tuple[Cell, JsonOptions]]) -> None:
-        """Render what the pass missed. `cell_at` gives the cell of an instruction in a row.
+    def render(self, render_at: Callable[[int, int], Render]) -> None:
+        """Render what the pass missed. `render_at` gives what renders the cell of an instruction
+        in a row.
 
         Raises Unrenderable when rows hold values without rendering; the others are rendered.
         """
@@ -92,9 +92,9 @@ class Patches:
                 continue
             place = (address, instruction)
             if place not in self._lengths:
-                cell, options = cell_at(instruction, row)
+                render = render_at(instruction, row)
                 try:
-                    text = render_cell(cell, ctypes.string_at(address, length), options)
+                    text = render(ctypes.string_at(address, length))
                 except HeadraceError as error:
                     errors[row] = error
                     continue

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.bytes_text import HEXADECIMAL_PAIRS
 from headrace.connect.kernels.memory import (
     copy,
     inlined_kernel,
@@ -33,7 +34,6 @@ TEXT_BYTES = 40
 
 _SCATTER = 0x9E3779B97F4A7C1  # odd
 _NULL = int(NULL)
-_HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint16)
 _POSITION, _POSITION_HIGH = offset_in_row("position"), offset_in_row("position_high")
 _ORDINAL = offset_in_row("ordinal")
 _PART = offset_in_row("part")
@@ -44,7 +44,7 @@ _KIND = offset_in_row("kind")
 def _hexadecimal(value, size, out):
     """`size` bytes of `value` as two digits each; returns their end."""
     for i in range(size):
-        store16(out + 2 * i, np.int64(_HEXADECIMAL[(value >> (8 * (size - 1 - i))) & 255]))
+        store16(out + 2 * i, np.int64(HEXADECIMAL_PAIRS[(value >> (8 * (size - 1 - i))) & 255]))
     return out + 2 * size
 
 
@@ -67,6 +67,8 @@ def put_sequence(row, epoch, length, out):
 
 @kernel
 def print_transaction(transaction, texts):
+    """Write the numbers of the transaction at `transaction` (`TRANSACTION`) as decimal texts into
+    slots of TEXT_BYTES at `texts`: the length (int64; -1: null), then the digits."""
     for i in range(TRANSACTION_NUMBERS):
         text = texts + TEXT_BYTES * i
         value = load64(transaction + 8 * i)
@@ -78,10 +80,60 @@ def print_transaction(transaction, texts):
 
 @kernel
 def print_clock(state, texts):
+    """Write the times of processing (ms, us, ns since 1970) as decimal texts into the three slots
+    behind those of the transaction."""
     for i in range(3):
         text = texts + TEXT_BYTES * (TRANSACTION_NUMBERS + i)
         value = load64(state + 8 * (CLOCK_MS + i))
         store64(text, put_int(value, text + 8) - text - 8)
+
+
+@kernel
+def _two_digits(value, out):
+    store8(out, 48 + value // 10)
+    store8(out + 1, 48 + value % 10)
+
+
+@kernel
+def put_instant(milliseconds, out):
+    """`YYYY-MM-DDTHH:MM:SS.fffZ` of milliseconds since 1970 (years 1970 to 9999); returns its
+    end, 24 bytes behind `out`."""
+    days = milliseconds // 86400000
+    rest = milliseconds - days * 86400000
+    # Howard Hinnant's civil_from_days: years begin in March.
+    shifted = days + 719468
+    era = shifted // 146097
+    day_of_era = shifted - era * 146097
+    year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
+    ) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted_month = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * shifted_month + 2) // 5 + 1
+    month = shifted_month + 3 if shifted_month < 10 else shifted_month - 9
+    year = year_of_era + era * 400 + (1 if month <= 2 else 0)
+    _two_digits(year // 100, out)
+    _two_digits(year % 100, out + 2)
+    store8(out + 4, 45)
+    _two_digits(month, out + 5)
+    store8(out + 7, 45)
+    _two_digits(day, out + 8)
+    store8(out + 10, 84)
+    seconds = rest // 1000
+    _two_digits(seconds // 3600, out + 11)
+    store8(out + 13, 58)
+    _two_digits(seconds // 60 % 60, out + 14)
+    store8(out + 16, 58)
+    _two_digits(seconds % 60, out + 17)
+    store8(out + 19, 46)
+    store8(out + 20, 48 + rest % 1000 // 100)
+    _two_digits(rest % 100, out + 21)
+    store8(out + 23, 90)
+    return out + 24
+
+
+LAST_INSTANT = 253402300799999
+"""Milliseconds of the last moment that `put_instant` writes."""
 
 
 @kernel

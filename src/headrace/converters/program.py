@@ -1,69 +1,71 @@
-"""Node trees compiled to the instruction lists that `headrace.converters.kernel` runs."""
+"""Programs, which the compiled pass runs over rows, and how the compilers of all forms put them
+together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connect.records import (
-    Cell,
-    Choice,
-    Concat,
-    Constant,
-    Image,
-    Node,
-    OrderField,
-    Part,
-    ProcessingTime,
-    RowField,
-    Struct,
-    TransactionField,
-)
+from headrace.connect.records import Cell, Choice, Column, ColumnIdentity, Image, Instant, RowField
+from headrace.connect.records import TransactionField as Numbered
 from headrace.connect.rows import (
-    ORDER,
     ROW,
     TRANSACTION_NUMBERS,
     offset_in_row,
     offset_in_transaction,
 )
-from headrace.connect.schema import Schema
 from headrace.converters import instructions as code
-from headrace.converters.json.values import JsonOptions, quote, render
+from headrace.converters.instructions import Form
+from headrace.documents import writer
+from headrace.documents.dialects import DIALECTS
 from headrace.errors import HeadraceError
 
-_CLOCKS = {"ms": code.CLOCK_MS, "us": code.CLOCK_US, "ns": code.CLOCK_NS}
+CLOCKS = {"ms": code.CLOCK_MS, "us": code.CLOCK_US, "ns": code.CLOCK_NS}
 _LARGEST_NUMBER = 64  # bytes that a number or a cell's frame may take beside its text
 _GROWTH = 6  # bytes of JSON for a byte of text: a control character is an escape
 _UNESCAPED = (Encoding.RAW, Encoding.JSON, Encoding.HEX, Encoding.BYTES_HEX, Encoding.PYTHON)
 """Encodings of which the compiled pass writes no more bytes than the text has."""
 
 
+def _growth_of(encoding: Encoding) -> int:
+    """Bytes of output for a byte of a cell, in any form."""
+    if encoding in DIALECTS:
+        return writer.GROWTH
+    return 1 if encoding in _UNESCAPED else _GROWTH
+
+
+Render = Callable[[bytes], bytes]
+"""Renders a cell's bytes where the kernel cannot."""
+
+MadeColumns = dict[ColumnIdentity, int]
+"""The made columns of a shape, by the number that its programs know them by."""
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """Instructions, and the memory that they point into.
 
-    A row takes at most `largest` bytes, and `growth` bytes for each byte of its images, because
-    a text may be shown several times. `columns` is how many columns of an image are read,
-    `source_columns` of an image of source fields; `guard` is what a row must have, or the root is
-    null. `counted` says whether the rows' order in their transaction is read. `cells` maps the
-    address of an instruction to the cell that Python renders when the kernel cannot.
+    A row takes at most `largest` bytes, and `growth` bytes for each byte of its images and made
+    cells, because a text may be shown several times. `columns` is how many columns of an image are
+    read, `source_columns` of an image of source fields; `guard` is what a row must have, or the
+    root is null. `counted` says whether the rows' order in their transaction is read. `cells` maps
+    the address of an instruction to what renders its cell when the kernel cannot.
     """
 
     address: int
+    form: Form
     largest: int
     growth: int
     columns: int
     source_columns: int
     guard: int
     counted: bool
-    cells: dict[int, Cell]
+    cells: Mapping[int, Render]
     memory: tuple[np.ndarray, ...]
-
-
-_B, _C = code.B // 8, code.C // 8  # words of an instruction
 
 
 class _Fragments:
@@ -83,21 +85,30 @@ class _Fragments:
         return np.frombuffer(bytes(self._bytes) + bytes(PADDING), np.uint8).copy()
 
 
-class _Compiler:
-    def __init__(self, options: JsonOptions) -> None:
-        self.options = options
-        self.fragments = _Fragments()
-        self.instructions: list[list[int]] = []
-        self.pending = b""
-        self.cells: dict[int, Cell] = {}
-        self.jumps: list[tuple[int, int, int]] = []  # instruction, its word, target
-        self.choices: list[tuple[int, list[tuple[int, int]]]] = []
-        self.largest = PADDING
-        self.growth: dict[int, int] = {}  # bytes of JSON for a byte, by column
-        self.source_growth: dict[int, int] = {}
-        self.counted = False
-        self.guards: tuple[Image, ...] = ()
-        self.guard = code.ALWAYS
+@dataclass(eq=False)
+class Assembler:
+    """Collects the instructions of a program of `form`; `words` int64 each, the first ten as in
+    `headrace.converters.instructions`."""
+
+    form: Form
+    words: int
+    made: MadeColumns
+    pending: bytes = b""
+    """Constant bytes that stand before the next instruction's data."""
+    guards: tuple[Image, ...] = ()
+    """Images that the rows have here: otherwise a struct around this place is null."""
+    guard: int = code.ALWAYS
+    counted: bool = False
+    largest: int = PADDING
+    instructions: list[list[int]] = field(default_factory=list)
+    jumps: list[tuple[int, int, int]] = field(default_factory=list)
+    """Instruction, the offset of its word, and the number of the instruction to go to."""
+    _fragments: _Fragments = field(default_factory=_Fragments)
+    _cells: dict[int, Render] = field(default_factory=dict)
+    _failures: dict[int, Render] = field(default_factory=dict)
+    _choices: list[tuple[int, list[tuple[int, int]]]] = field(default_factory=list)
+    _growth: dict[object, int] = field(default_factory=dict)
+    _columns: dict[bool, int] = field(default_factory=dict)
 
     def add(
         self,
@@ -107,67 +118,54 @@ class _Compiler:
         c: int = 0,
         null: bytes = b"null",
         unavailable: bytes = b"",
+        rest: tuple[int, ...] = (),
     ) -> int:
-        prefix = self.fragments.place(self.pending)
+        """The number of a new instruction. `rest` are the words behind the tenth."""
+        prefix = self._fragments.place(self.pending)
         self.largest += len(self.pending) + max(len(null), len(unavailable)) + _LARGEST_NUMBER
         self.pending = b""
-        self.instructions.append(
-            [
-                operation,
-                a,
-                b,
-                c,
-                *prefix,
-                *self.fragments.place(null),
-                *self.fragments.place(unavailable),
-            ]
-        )
+        null_place, unavailable_place = map(self._fragments.place, (null, unavailable))
+        words = [operation, a, b, c, *prefix, *null_place, *unavailable_place, *rest]
+        self.instructions.append(words)
         return len(self.instructions) - 1
 
-    def constant(self, schema: Schema, value: object) -> bytes:
-        return render(schema, value, self.options).encode()
+    @property
+    def next(self) -> int:
+        """The number of the next instruction."""
+        return len(self.instructions)
 
-    def absent(self, schema: Schema, value: object) -> bytes:
-        # A required column without a made-up value never is null on the wire.
-        if value is None and not schema.optional and schema.default is None:
-            return b"null"
-        return self.constant(schema, value)
+    def shows(self, at: int, node: Cell | Column, encoding: Encoding, render: Render) -> None:
+        """The instruction `at` shows a cell; `render` does it where the kernel cannot."""
+        self._cells[at] = render
+        if encoding in DIALECTS:
+            self.largest += writer.SLACK
+        if isinstance(node, Column):
+            column: object = node.identity
+        else:
+            # A column's cell may show the text of any image: unavailable ones show another's.
+            of_source = node.image in (Image.EXTRA, Image.TRANSACTION)
+            column = (of_source, node.column)
+            self.reads(node)
+        self._growth[column] = self._growth.get(column, 0) + _growth_of(encoding)
 
-    def node(self, node: Node) -> None:
-        match node:
-            case Struct():
-                self.struct(node)
-            case Cell():
-                if self.guarded(node.image):
-                    self.cell(node)
-                    return
-                # Null where the row lacks the image.
-                null = self.absent(node.schema, None)
-                opening = self.add(code.STRUCT, int(node.image), null=null)
-                self.cell(node)
-                self.jumps.append((opening, _B, len(self.instructions)))
-            case RowField():
-                operation = code.ROW_CHARACTER if node.character else code.ROW_INT
-                self.add(operation, _offset_of(node))
-            case TransactionField():
-                self.add(
-                    code.TRANSACTION_INT,
-                    _offset_in_transaction(node),
-                    null=self.absent(node.schema, None),
-                )
-            case OrderField():
-                fields = ORDER.fields
-                assert fields is not None
-                self.counted = True
-                self.add(code.ORDER_INT, int(fields[node.name][1]))
-            case Choice():
-                self.choice(node)
-            case Concat():
-                self.concat(node)
-            case ProcessingTime():
-                self.add(code.CLOCK, _CLOCKS[node.unit])
-            case Constant():
-                self.pending += self.constant(node.schema, node.value)
+    def fails(self, at: int, render: Render) -> None:
+        """What tells why there is no text where the instruction `at` meets a null."""
+        self._failures[at] = render
+
+    def reads(self, cell: Cell) -> None:
+        """The program looks at a cell."""
+        of_source = cell.image in (Image.EXTRA, Image.TRANSACTION)
+        self._columns[of_source] = max(self._columns.get(of_source, 0), cell.column + 1)
+
+    def choice(self, at: int, texts: list[bytes | None]) -> None:
+        """The texts of a CHOICE instruction; None is null."""
+        self.largest += max(len(text or b"") for text in texts)
+        places = [(0, -1) if text is None else self._fragments.place(text) for text in texts]
+        self._choices.append((at, places))
+
+    def number_of(self, column: Column) -> int:
+        """The number of a made column in its shape."""
+        return self.made.setdefault(column.identity, len(self.made))
 
     def guarded(self, image: Image) -> bool:
         """Whether a struct around this place is null in rows that lack `image`."""
@@ -175,160 +173,55 @@ class _Compiler:
             return any(guard in (Image.OLD, Image.NEW, Image.KEY) for guard in self.guards)
         return image in self.guards
 
-    def cell(self, node: Cell) -> None:
-        encoding = node.encoding
-        if encoding is Encoding.DECIMAL and self.options.decimal_numeric:
-            encoding = Encoding.PYTHON
-        null = self.absent(node.schema, node.null)
-        unavailable = null
-        if node.unavailable is not None:
-            unavailable = self.constant(node.schema, node.unavailable)
-        parameter = (node.parameter << 8) | int(encoding)
-        at = self.add(code.CELL, int(node.image), node.column, parameter, null, unavailable)
-        self.cells[at] = node
-        # A column's cell may show the text of any image: unavailable ones show another's.
-        growth = 1 if encoding in _UNESCAPED else _GROWTH
-        of_source = node.image in (Image.EXTRA, Image.TRANSACTION)
-        totals = self.source_growth if of_source else self.growth
-        totals[node.column] = totals.get(node.column, 0) + growth
-
-    def choice(self, node: Choice) -> None:
-        texts = dict(node.texts)
-        last = max(texts, default=-1) + 1
-        choices = [texts.get(value, node.otherwise) for value in range(last)] + [node.otherwise]
-        at = self.add(code.CHOICE, _offset_of_byte(node.name), c=last)
-        rendered = [
-            self.absent(node.schema, None) if text is None else self.constant(node.schema, text)
-            for text in choices
-        ]
-        self.largest += max(map(len, rendered))
-        self.choices.append((at, [self.fragments.place(text) for text in rendered]))
-
-    def concat(self, node: Concat) -> None:
-        """A number is printed where it belongs; another node is rendered as JSON, and the kernel
-        takes its quotes off."""
-        null = self.absent(node.schema, None)
-        required = [n for n, part in enumerate(node.parts) if part.null is None]
-        if any(n > 0 or not _is_number(node.parts[n]) for n in required):
-            self.add(code.TEXT_MARK)
-        self.pending += b'"'
-        to_end: list[tuple[int, int]] = []
-        for number, part in enumerate(node.parts):
-            before, after = _in_quotes(part.before), _in_quotes(part.after)
-            self.pending += before
-            # Where the part is null: what is shown, and how many bytes are taken back for it.
-            shown, back = null, code.TO_MARK
-            if part.null is not None:
-                shown, back = _in_quotes(part.null), len(before)
-            elif number == 0 and _is_number(part):
-                back = len(before) + 1
-            match part.node:
-                case RowField(character=False):
-                    self.node(part.node)
-                    self.pending += after
-                    continue
-                case TransactionField():
-                    offset = _offset_in_transaction(part.node)
-                    at = self.add(code.TRANSACTION_INT, offset, back, 0, shown, after)
-                    if part.null is None:
-                        to_end.append((at, _C))
-                    continue
-                case _:
-                    self.add(code.PART_BEGIN)
-                    self.node(part.node)
-                    at = self.add(code.PART_END, back, null=shown)
-            self.pending += after
-            if part.null is None:
-                to_end.append((at, _B))
-            else:
-                self.add(code.NOTHING)
-                self.jumps.append((at, _B, len(self.instructions)))
-        self.pending += b'"'
-        if to_end:
-            self.add(code.NOTHING)
-            self.jumps += [(at, word, len(self.instructions)) for at, word in to_end]
-
-    def members(self, node: Struct) -> None:
-        lead = b"{"
-        for field, member in zip(node.schema.fields, node.members, strict=True):
-            self.pending += lead + quote(field.name).encode() + b":"
-            lead = b","
-            self.node(member)
-        self.pending += b"}" if node.members else b"{}"
-
-    def struct(self, node: Struct) -> None:
-        if node.image is None or self.guarded(node.image):
-            self.members(node)
-            return
-        opening = self.add(code.STRUCT, int(node.image))
-        around = self.guards
-        self.guards = (*around, node.image)
-        self.members(node)
-        self.guards = around
-        self.add(code.NOTHING)
-        self.jumps.append((opening, _B, len(self.instructions)))
-
-    def root(self, node: Node, lead: bytes, tail: bytes) -> None:
-        """The whole program; where `node` is null, the guard says so or it answers NO_VALUE."""
-        self.pending = lead
-        if not isinstance(node, Struct):
-            self.node(node)
-            self.pending += tail
-            self.add(code.END_UNLESS_NULL, len(lead), len(lead) + len(b"null") + len(tail))
-            return
-        if node.image is not None:
-            self.guard = code.GUARDS[node.image]
-            self.guards = (node.image,)
-        self.members(node)
-        self.pending += tail
-        self.add(code.END)
+    def presence(self, node: Cell | Column, null: bytes, rest: tuple[int, ...] = ()) -> int:
+        """A PRESENCE instruction, which goes on behind its struct where `node` is null."""
+        if isinstance(node, Column):
+            return self.add(code.PRESENCE, code.MADE, self.number_of(node), null=null, rest=rest)
+        self.reads(node)
+        return self.add(code.PRESENCE, int(node.image), node.column, null=null, rest=rest)
 
     def finish(self) -> Program:
-        table = np.array(self.instructions, np.int64)
-        buffer = self.fragments.buffer()
+        """The program."""
+        table = np.array(self.instructions, np.int64).reshape(-1, self.words)
+        buffer = self._fragments.buffer()
         base, start = address_of(buffer), address_of(table)
-        table[:, 4] += base
-        table[:, 6] += base
-        table[:, 8] += base
-        for at, word, target in self.jumps:
-            table[at, word] = start + target * code.SIZE
+        size = 8 * self.words
+        table[:, [4, 6, 8]] += base
+        for at, offset, target in self.jumps:
+            table[at, offset // 8] = start + target * size
         keep = [table, buffer]
-        for at, texts in self.choices:
+        for at, texts in self._choices:
             choice = np.array([(base + place, length) for place, length in texts], np.int64)
-            table[at, 2] = address_of(choice)
+            table[at, code.B // 8] = address_of(choice)
             keep.append(choice)
-        cells = {start + at * code.SIZE: cell for at, cell in self.cells.items()}
         return Program(
             start,
+            self.form,
             self.largest,
-            max((*self.growth.values(), *self.source_growth.values()), default=0),
-            max(self.growth, default=-1) + 1,
-            max(self.source_growth, default=-1) + 1,
+            max(self._growth.values(), default=0),
+            self._columns.get(False, 0),
+            self._columns.get(True, 0),
             self.guard,
             self.counted,
-            cells,
+            {start + at * size: render for at, render in self._cells.items()}
+            | {start + at * size + 1: render for at, render in self._failures.items()},
             tuple(keep),
         )
 
 
-def _is_number(part: Part) -> bool:
-    """Whether the part's node prints nothing but digits, or is null."""
-    return isinstance(part.node, TransactionField) or (
-        isinstance(part.node, RowField) and not part.node.character
-    )
-
-
-def _in_quotes(text: str) -> bytes:
-    """A text as a JSON string, its quotes left out."""
-    return quote(text).encode()[1:-1]
-
-
-def _offset_of(field: RowField) -> int:
+def offset_of(field: RowField) -> int:
+    """Where a row has the field; raises HeadraceError when it is no number of 64 bits, or no
+    character."""
     if field.character:
         return _offset_of_byte(field.name)
     if ROW[field.name] != np.dtype("<i8"):
         raise _not_printed(f"the row's field {field.name} is {ROW[field.name]}, not an int64")
     return offset_in_row(field.name)
+
+
+def offset_of_choice(choice: Choice) -> int:
+    """Where a row has the byte that a choice looks at."""
+    return _offset_of_byte(choice.name)
 
 
 def _offset_of_byte(name: str) -> int:
@@ -337,11 +230,19 @@ def _offset_of_byte(name: str) -> int:
     return offset_in_row(name)
 
 
-def _offset_in_transaction(field: TransactionField) -> int:
+def offset_of_number(field: Numbered) -> int:
+    """Where a transaction has the field."""
     offset = offset_in_transaction(field.name)
     if offset >= TRANSACTION_NUMBERS * 8:
         raise _not_printed(f"the transaction's field {field.name} is an address")
     return offset
+
+
+def offset_of_instant(instant: Instant) -> int:
+    """Where a row or its transaction has the number of an instant."""
+    if isinstance(instant.node, RowField):
+        return offset_of(instant.node)
+    return offset_of_number(instant.node)
 
 
 def _not_printed(what: str) -> HeadraceError:
@@ -350,14 +251,3 @@ def _not_printed(what: str) -> HeadraceError:
         what,
         "This is a defect of a connector or transform; report it.",
     )
-
-
-def compile_program(node: Node, options: JsonOptions) -> Program:
-    """The program that renders `node` as JsonConverter does, with its schema around it where
-    `options.schemas_enable` says so. Where the node is null there is no text at all."""
-    compiler = _Compiler(options)
-    lead = tail = b""
-    if options.schemas_enable:
-        lead, tail = b'{"schema":' + node.schema.json.encode() + b',"payload":', b"}"
-    compiler.root(node, lead, tail)
-    return compiler.finish()

@@ -1,4 +1,4 @@
-"""Records to the six Spark columns, with keys, values and headers as JsonConverter's text."""
+"""Records to the six Spark columns: keys, values and headers by their converters."""
 
 from __future__ import annotations
 
@@ -6,37 +6,42 @@ import copy
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.connect.kernels.loading import address_of_kernel
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connect.records import Cell, Records, Shape
+from headrace.connect.records import NO_PARTITION, Records, Shape
 from headrace.connect.rows import ROW, SEQUENCE_LENGTH, RowTable, Sequences
 from headrace.converters import instructions as code
 from headrace.converters import kernel
-from headrace.converters.headers import ConvertedHeaders, HeaderColumn
-from headrace.converters.json.values import JsonOptions
+from headrace.converters.converter import Converter
+from headrace.converters.headers import HEADER, HeaderColumn
+from headrace.converters.json.kernel import run_json
+from headrace.converters.order import in_total_order, partitions_in_order
 from headrace.converters.patches import Patches, Unrenderable
-from headrace.converters.program import compile_program
+from headrace.converters.plain.kernel import run_plain
+from headrace.converters.shapes import CompiledShape, Converters
 from headrace.errors import HeadraceError
 
 MOST_ROWS = 10_000
 MOST_BYTES = 32 << 20  # of values in a batch; Arrow's string offsets are int32
 
-SCHEMA = pa.schema(
-    [
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32()),
-        pa.field("key", pa.string()),
-        pa.field("value", pa.string()),
-        pa.field(
-            "headers",
-            pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])),
-        ),
-        pa.field("sequence", pa.string(), nullable=False),
-    ]
-)
+
+def columns_of(key: pa.DataType, value: pa.DataType) -> pa.Schema:
+    """The six columns, with keys and values of these types."""
+    return pa.schema(
+        [
+            pa.field("topic", pa.string(), nullable=False),
+            pa.field("partition", pa.int32()),
+            pa.field("key", key),
+            pa.field("value", value),
+            pa.field("headers", pa.list_(HEADER)),
+            pa.field("sequence", pa.string(), nullable=False),
+        ]
+    )
 
 
 class _Buffers:
@@ -58,35 +63,6 @@ class _Buffers:
         return larger
 
 
-class _Compiled:
-    """The programs of one shape."""
-
-    def __init__(self, shape: Shape, key: JsonOptions, value: JsonOptions) -> None:
-        self.key = compile_program(shape.key, key) if shape.key is not None else None
-        self.value = compile_program(shape.value, value)
-
-        programs = [self.value] if self.key is None else [self.key, self.value]
-        self.columns = max(program.columns for program in programs)
-        self.source_columns = max(program.source_columns for program in programs)
-        self.counted = any(program.counted for program in programs)
-
-    def words(self) -> list[int]:
-        """The shape's entry in `programs` of `emit`."""
-        words = [0] * code.SHAPE_WORDS
-        words[code.SHAPE_COLUMNS] = self.columns
-        words[code.SHAPE_SOURCE_COLUMNS] = self.source_columns
-        words[code.VALUE_PROGRAM] = self.value.address
-        words[code.VALUE_CONSTANT] = self.value.largest
-        words[code.VALUE_GROWTH] = self.value.growth
-        words[code.VALUE_GUARD] = self.value.guard
-        if self.key is not None:
-            words[code.KEY_PROGRAM] = self.key.address
-            words[code.KEY_CONSTANT] = self.key.largest
-            words[code.KEY_GROWTH] = self.key.growth
-            words[code.KEY_GUARD] = self.key.guard
-        return words
-
-
 LARGEST_TEXT = (1 << 31) - 1
 """Bytes of a key or value: Arrow's string offsets are int32."""
 
@@ -95,31 +71,70 @@ _OF_ONE_RECORD = ("text_too_large", "value_not_representable", "value_not_unders
 first is the folder that raises them, such as a connector's."""
 
 
-class JsonConverter:
-    """Kafka Connect's JsonConverter over Records.
+@dataclass(eq=False)
+class _Slice:
+    """Records of one table on their way, in total order."""
 
-    One converter serves one worker process: it keeps the programs of shapes as long as the shapes
-    live, and its output buffers.
+    records: Sequence[Records]
+    compiled: Sequence[CompiledShape]
+    table: RowTable
+    rows: np.ndarray
+    shapes: np.ndarray
+    partitions: np.ndarray | None
+    programs: np.ndarray
+    topics: pa.Array
+    sequences: Sequences
+    memory: list[np.ndarray | None]
+
+    def without(self, places: list[int]) -> None:
+        """Leave out the records at these places of the order."""
+        self.rows, self.shapes = np.delete(self.rows, places), np.delete(self.shapes, places)
+        if self.partitions is not None:
+            self.partitions = np.delete(self.partitions, places)
+
+    def topic(self, place: int) -> str:
+        """The topic of the record at this place of the order."""
+        return self.records[int(self.shapes[place])].shape.topic
+
+    def size(self, place: int) -> int:
+        """Bytes of images and made cells of that record."""
+        row = int(self.rows[place])
+        entry, which = self.table.rows[row], int(self.shapes[place])
+        transaction = self.table.transactions[entry["transaction"]]
+        made = self.compiled[which].made_bytes(self.records[which], row)
+        return int(entry["size"]) + int(transaction["size"]) + made
+
+
+class SliceConverter:
+    """Kafka Connect's three converters over Records.
+
+    One serves one worker process: it keeps the programs of shapes as long as the shapes live, and
+    its output buffers.
     """
 
     def __init__(
         self,
-        key: JsonOptions,
-        value: JsonOptions,
-        header: JsonOptions,
+        key: Converter,
+        value: Converter,
+        header: Converter,
         *,
         failed: Callable[[str, HeadraceError], None] | None = None,
     ) -> None:
         """`failed` is told of a record that has no rendering (its topic, and why) and the record
         is left out; without it the error is raised."""
-        self.key, self.value = key, value
+        self.converters = Converters(key, value, header)
+        self.schema = columns_of(key.column, value.column)
         self._failed = failed
-        self._compiled: weakref.WeakKeyDictionary[Shape, _Compiled] = weakref.WeakKeyDictionary()
+        self._compiled: weakref.WeakKeyDictionary[Shape, CompiledShape] = (
+            weakref.WeakKeyDictionary()
+        )
         self._buffers = (_Buffers(), _Buffers())
         self._scratch = np.empty(0, np.uint8)
         self._state = np.zeros(code.STATE_WORDS, np.int64)
+        self._state[code.RUN_JSON] = address_of_kernel(run_json)
+        self._state[code.RUN_PLAIN] = address_of_kernel(run_plain)
         self._patches = Patches(self._state)
-        self._headers = HeaderColumn(header)
+        self._headers = HeaderColumn()
 
     def convert(
         self, slice_records: Sequence[Records], sequences: Sequences
@@ -130,6 +145,23 @@ class JsonConverter:
         """
         if not slice_records:
             return
+        part = self._slice(slice_records, sequences)
+        start, turn = 0, 0
+        while start < len(part.rows):
+            buffers = self._buffers[turn]
+            turn ^= 1
+            try:
+                batch, start = self._batch(part, start, buffers)
+            except Unrenderable as unrenderable:
+                for place, error in unrenderable.errors.items():
+                    if self._failed is None or error.code.partition(".")[2] not in _OF_ONE_RECORD:
+                        raise error from None
+                    self._failed(part.topic(place), error)
+                part.without(list(unrenderable.errors))
+                continue
+            yield batch
+
+    def _slice(self, slice_records: Sequence[Records], sequences: Sequences) -> _Slice:
         table = slice_records[0].table
         if any(records.table is not table for records in slice_records):
             raise HeadraceError(
@@ -137,49 +169,34 @@ class JsonConverter:
                 "the Records of one slice have rows of several row tables",
                 "This is a defect of a connector or transform; report it.",
             )
-        rows, shapes = _in_total_order(slice_records)
         compiled = [self._programs(records.shape) for records in slice_records]
-        programs = np.array([c.words() for c in compiled], np.int64)
-        topics = pa.array([records.shape.topic for records in slice_records], pa.string())
-        headers = self._headers.prepare([records.shape for records in slice_records])
-        self._make_room(max(headers.columns, *(max(c.columns, c.source_columns) for c in compiled)))
-        if table.orders is None and (headers.counted or any(c.counted for c in compiled)):
+        if table.orders is None and any(c.counted for c in compiled):
             raise HeadraceError(
                 "converters.rows_not_counted",
                 "events show their order in their transaction, which their rows do not have",
                 "This is a defect of a connector or transform; report it.",
             )
-        start, turn = 0, 0
-        while start < len(rows):
-            buffers = self._buffers[turn]
-            turn ^= 1
-            try:
-                batch, start = self._batch(
-                    table,
-                    rows,
-                    shapes,
-                    start,
-                    programs,
-                    compiled,
-                    topics,
-                    headers,
-                    buffers,
-                    sequences,
-                )
-            except Unrenderable as unrenderable:
-                for place, error in unrenderable.errors.items():
-                    if self._failed is None or error.code.partition(".")[2] not in _OF_ONE_RECORD:
-                        raise error from None
-                    self._failed(slice_records[int(shapes[place])].shape.topic, error)
-                rows = np.delete(rows, list(unrenderable.errors))
-                shapes = np.delete(shapes, list(unrenderable.errors))
-                continue
-            yield batch
+        self._make_room(max(c.columns for c in compiled))
+        entries = [c.words(records) for c, records in zip(compiled, slice_records, strict=True)]
+        rows, shapes = in_total_order(slice_records)
+        return _Slice(
+            slice_records,
+            compiled,
+            table,
+            rows,
+            shapes,
+            partitions_in_order(slice_records),
+            np.array([words for words, _ in entries], np.int64),
+            pa.array([records.shape.topic for records in slice_records], pa.string()),
+            sequences,
+            [memory for _, memory in entries],
+        )
 
-    def _programs(self, shape: Shape) -> _Compiled:
+    def _programs(self, shape: Shape) -> CompiledShape:
         compiled = self._compiled.get(shape)
         if compiled is None:
-            compiled = self._compiled[shape] = _Compiled(shape, self.key, self.value)
+            compiled = CompiledShape(shape, self.converters, self._headers.names)
+            self._compiled[shape] = compiled
         return compiled
 
     def _make_room(self, columns: int) -> None:
@@ -188,20 +205,9 @@ class JsonConverter:
             self._scratch = np.zeros(kernel.scratch_bytes(columns) + PADDING, np.uint8)
             self._state[code.COLUMNS] = columns
 
-    def _batch(
-        self,
-        table: RowTable,
-        rows: np.ndarray,
-        shapes: np.ndarray,
-        start: int,
-        programs: np.ndarray,
-        compiled: list[_Compiled],
-        topics: pa.Array,
-        headers: ConvertedHeaders,
-        buffers: _Buffers,
-        sequences: Sequences,
-    ) -> tuple[pa.RecordBatch, int]:
-        state = self._state
+    def _begin(self, part: _Slice) -> None:
+        """Tell the compiled pass of a batch."""
+        state, table = self._state, part.table
         self._patches.clear()
         state[code.FIRST_ROW] = address_of(table.rows)
         state[code.FIRST_TRANSACTION] = address_of(table.transactions)
@@ -212,10 +218,18 @@ class JsonConverter:
             now // 1_000,
             now,
         )
-        state[code.SELECTED], state[code.COUNT] = address_of(rows), len(rows)
-        state[code.SHAPES], state[code.PROGRAMS] = address_of(shapes), address_of(programs)
+        state[code.SELECTED], state[code.COUNT] = address_of(part.rows), len(part.rows)
+        state[code.SHAPES], state[code.PROGRAMS] = (
+            address_of(part.shapes),
+            address_of(part.programs),
+        )
         state[code.SCRATCH] = address_of(self._scratch)
-        state[code.EPOCH], state[code.SEQUENCE_LENGTH] = sequences.epoch, sequences.length
+        state[code.EPOCH] = part.sequences.epoch
+        state[code.SEQUENCE_LENGTH] = part.sequences.length
+
+    def _batch(self, part: _Slice, start: int, buffers: _Buffers) -> tuple[pa.RecordBatch, int]:
+        state, length = self._state, part.sequences.length
+        self._begin(part)
         value_ends = np.empty(MOST_ROWS + 1, np.int32)
         key_ends = np.empty(MOST_ROWS + 1, np.int32)
         value_ends[0] = key_ends[0] = 0
@@ -232,13 +246,11 @@ class JsonConverter:
             state[code.KEYS_CAPACITY] = len(buffers.keys) - PADDING - key_base
             state[code.KEY_ENDS] = address_of(key_ends) + 4 * done
             state[code.KEY_PRESENT] = address_of(buffers.key_present) + done
-            state[code.SEQUENCES] = address_of(buffers.sequences) + sequences.length * done
+            state[code.SEQUENCES] = address_of(buffers.sequences) + length * done
             made = kernel.emit(address_of(state))
             largest = max(int(state[code.VALUE_BYTES]), int(state[code.KEY_BYTES]))
             if largest > LARGEST_TEXT:  # of the one row in grown buffers
-                topic = topics[int(shapes[start])].as_py()
-                error = _too_large(topic, table.rows[rows[start]], f"has {largest} bytes of JSON")
-                raise Unrenderable({start: error})
+                raise Unrenderable({start: _too_large(part, start, f"has {largest} bytes")})
             value_ends[done : done + made + 1] += value_base
             key_ends[done : done + made + 1] += key_base
             done += made
@@ -246,50 +258,44 @@ class JsonConverter:
             start = int(state[code.NEXT])
             status = int(state[code.STATUS])
             if status == code.UNUSUAL:
-                self._patches.render(lambda at, row: self._cell(compiled[int(shapes[row])], at))
+                self._patches.render(
+                    lambda at, row: part.compiled[int(part.shapes[row])].renders[at]
+                )
             elif status == code.FULL and done == 0:
-                topic = topics[int(shapes[start])].as_py()
-                row = table.rows[rows[start]]
-                size = int(row["size"]) + int(table.transactions["size"][row["transaction"]])
-                buffers = self._grown(buffers, topic, row, size, programs[shapes[start]])
+                buffers = self._grown(buffers, part, start)
                 most_rows = 1
             else:
                 break
-        selected = rows[start - done : start]
-        which = shapes[start - done : start]
+        selected, which = part.rows[start - done : start], part.shapes[start - done : start]
+        keys, values = self.converters.key.column, self.converters.value.column
         columns = [
-            topics.take(pa.array(which)),
-            pa.nulls(done, pa.int32()),
-            _strings(buffers.keys, key_ends, buffers.key_present, done),
-            _strings(buffers.values, value_ends, buffers.value_present, done),
-            headers.column(table, selected, which, state, self._patches),
-            _fixed(buffers.sequences, done, sequences.length),
+            part.topics.take(pa.array(which)),
+            _partitions(part.partitions, start - done, start),
+            _texts(keys, buffers.keys, key_ends, buffers.key_present, done),
+            _texts(values, buffers.values, value_ends, buffers.value_present, done),
+            self._headers.column(part.table, selected, which, part.compiled, state, self._patches),
+            _fixed(buffers.sequences, done, length),
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=SCHEMA), start
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema), start
 
-    def _cell(self, compiled: _Compiled, instruction: int) -> tuple[Cell, JsonOptions]:
-        if compiled.key is not None and instruction in compiled.key.cells:
-            return compiled.key.cells[instruction], self.key
-        return compiled.value.cells[instruction], self.value
-
-    def _grown(
-        self, buffers: _Buffers, topic: str, row: np.void, size: int, words: np.ndarray
-    ) -> _Buffers:
-        """Buffers for a row with images of `size` bytes."""
-        patches = int(self._state[code.PATCH_BYTES])
+    def _grown(self, buffers: _Buffers, part: _Slice, place: int) -> _Buffers:
+        """Buffers for the record at a place of the order."""
+        patches, size = int(self._state[code.PATCH_BYTES]), part.size(place)
+        words = part.programs[part.shapes[place]]
         values = int(words[code.VALUE_GROWTH]) * size + int(words[code.VALUE_CONSTANT]) + patches
         keys = int(words[code.KEY_GROWTH]) * size + int(words[code.KEY_CONSTANT]) + patches
         try:
             return buffers.grown(values + PADDING, keys + PADDING)
         except MemoryError:
-            error = _too_large(topic, row, f"may take {values + keys} bytes of memory as JSON")
-            raise error from None
+            what = f"may take {values + keys} bytes of memory"
+            raise _too_large(part, place, what) from None
 
 
-def _too_large(topic: str, row: np.void, what: str) -> HeadraceError:
+def _too_large(part: _Slice, place: int, what: str) -> HeadraceError:
+    row = part.table.rows[part.rows[place]]
     return HeadraceError(
         "converters.text_too_large",
-        f"a record of {topic} at the place {int(row['place'])} of the log {what}; "
+        f"a record of {part.topic(place)} at the place {int(row['place'])} of the log {what}; "
         f"a key or value has at most {LARGEST_TEXT} bytes",
         "Leave the large column out (column.exclude.list) or truncate it "
         "(column.truncate.to.LENGTH.chars, where LENGTH is a number of characters), or set "
@@ -297,39 +303,21 @@ def _too_large(topic: str, row: np.void, what: str) -> HeadraceError:
     )
 
 
-def _in_total_order(slice_records: Sequence[Records]) -> tuple[np.ndarray, np.ndarray]:
-    """Row index and index of the Records, one per record, by `place`."""
-    if len(slice_records) == 1:
-        only = slice_records[0]
-        if len(only.place) < 2 or bool(np.all(only.place[1:] > only.place[:-1])):
-            return np.ascontiguousarray(only.rows), np.zeros(len(only), np.int64)
-    total = sum(len(records) for records in slice_records)
-    top = max(int(records.place.max()) for records in slice_records if len(records)) + 1
-    if top > 4 * total + 1024:
-        place = np.concatenate([records.place for records in slice_records])
-        order = np.argsort(place, kind="stable")
-        rows = np.concatenate([records.rows for records in slice_records])[order]
-        lengths = [len(records) for records in slice_records]
-        return rows, np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)[order]
-    # Places are distinct and dense, so scattering is a sort in linear time.
-    rows = np.full(top, -1, np.int64)
-    shapes = np.empty(top, np.int64)
-    for index, records in enumerate(slice_records):
-        rows[records.place] = records.rows
-        shapes[records.place] = index
-    if total == top:
-        return rows, shapes
-    kept = rows >= 0
-    return rows[kept], shapes[kept]
+def _partitions(partitions: np.ndarray | None, start: int, end: int) -> pa.Array:
+    if partitions is None:
+        return pa.nulls(end - start, pa.int32())
+    chosen = partitions[start:end]
+    return pa.array(chosen, pa.int32(), mask=chosen == NO_PARTITION)
 
 
-def _strings(data: np.ndarray, ends: np.ndarray, present: np.ndarray, count: int) -> pa.Array:
+def _texts(
+    kind: pa.DataType, data: np.ndarray, ends: np.ndarray, present: np.ndarray, count: int
+) -> pa.Array:
     validity = None
     if not present[:count].all():
         validity = pa.py_buffer(np.packbits(present[:count], bitorder="little"))
-    return pa.StringArray.from_buffers(
-        count, pa.py_buffer(ends), pa.py_buffer(data[: int(ends[count])]), validity
-    )
+    buffers = [validity, pa.py_buffer(ends), pa.py_buffer(data[: int(ends[count])])]
+    return pa.Array.from_buffers(kind, count, buffers)
 
 
 _NUMBERS = np.arange(MOST_ROWS + 1, dtype=np.int32)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.encoding import Encoding
+from headrace.connect.kernels.bytes_text import put_base64, put_three_bytes
 from headrace.connect.kernels.memory import (
     copy,
     copy16,
@@ -24,7 +25,6 @@ from headrace.connect.kernels.memory import (
     load8,
     load64,
     store8,
-    store16,
     store64,
 )
 from headrace.connect.kernels.text import (
@@ -37,7 +37,6 @@ from headrace.connect.kernels.text import (
 )
 from headrace.converters.json.floats import put_float
 from headrace.converters.json.numbers import (
-    BASE64_PAIRS,
     put_decimal,
     put_decimal_string,
     put_integer_base64,
@@ -168,36 +167,16 @@ def put_boolean(value, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _put_three_bytes(bits, out):  # type: ignore[no-untyped-def]
-    store16(out, np.int64(BASE64_PAIRS[(bits >> 12) & 4095]))
-    store16(out + 2, np.int64(BASE64_PAIRS[bits & 4095]))
-
-
-@kernel
 def put_bytes(address, length, out):  # type: ignore[no-untyped-def]
     """Base64 of bytes in quotes; returns its end."""
     store8(out, _QUOTE)
-    out += 1
-    while length > 0:
-        bits = load8(address) << 16
-        if length > 1:
-            bits |= load8(address + 1) << 8
-        if length > 2:
-            bits |= load8(address + 2)
-        _put_three_bytes(bits, out)
-        out += 4
-        address += 3
-        length -= 3
-    if length < 0:
-        store8(out - 1, _PAD)
-    if length < -1:
-        store8(out - 2, _PAD)
+    out = put_base64(address, length, out + 1)
     store8(out, _QUOTE)
     return out + 1
 
 
 @kernel
-def _hex_bytes(text):  # type: ignore[no-untyped-def]
+def hex_bytes(text):  # type: ignore[no-untyped-def]
     """Eight hexadecimal characters as a number of 32 bits, -1 when one of them is none.
 
     Per byte, with the high bits known to be clear: adding 0x80 - c sets the high bit from
@@ -227,20 +206,20 @@ def _put_hex(address, length, out):  # type: ignore[no-untyped-def]
     out += 1
     while end - address >= 8:
         # Eight characters are checked, six of them make three bytes.
-        value = _hex_bytes(load64(address))
+        value = hex_bytes(load64(address))
         if value < 0:
             return value
-        _put_three_bytes(value >> 8, out)
+        put_three_bytes(value >> 8, out)
         out += 4
         address += 6
     while address < end:
         count = min(end - address, 6)
         # Characters beyond the end read as the digit 0.
         text = load64(address) & ((1 << (8 * count)) - 1)
-        value = _hex_bytes(text | 0x3030303030303030 << (8 * count))
+        value = hex_bytes(text | 0x3030303030303030 << (8 * count))
         if value < 0:
             return value
-        _put_three_bytes(value >> 8, out)
+        put_three_bytes(value >> 8, out)
         out += 4
         address += count
         if count < 6:
@@ -262,10 +241,44 @@ def _put_hex_digits(address, length, out):  # type: ignore[no-untyped-def]
         text = load64(address + place)
         if left < 8:
             text = (text & ((1 << (8 * left)) - 1)) | 0x3030303030303030 << (8 * left)
-        if _hex_bytes(text) < 0:
+        if hex_bytes(text) < 0:
             return np.int64(-1)
         place += 8
     return put_string(address + 2, length - 2, out)
+
+
+@kernel
+def nanoseconds(address, length, code):  # type: ignore[no-untyped-def]
+    """The number of a time or timestamp in nanoseconds; NO_TIME when it is none."""
+    # Behind six digits of a fraction there may be up to three more.
+    whole = min(length, 26 if code == _TIMESTAMP_NS else 15)
+    more = length - whole
+    nanos = parse_digits(address + whole, more) if more <= 3 else np.int64(-1)
+    if code == _TIMESTAMP_NS:
+        value = timestamp_micros(address, whole)
+    else:
+        value = time_micros(address, whole)
+    if nanos < 0 or value == NO_TIME:
+        return np.int64(NO_TIME)
+    if value >= _MOST_NANOS_IN_MICROS or value <= -_MOST_NANOS_IN_MICROS:
+        return np.int64(NO_TIME)
+    return value * 1000 + nanos * POWERS_OF_TEN[3 - more]
+
+
+@kernel
+def time_number(address, length, code):  # type: ignore[no-untyped-def]
+    """The number of a date, time or timestamp in days, milli- or microseconds; NO_TIME when it is
+    none, and of another encoding."""
+    value = np.int64(NO_TIME)
+    if code in (_TIMESTAMP_US, _TIMESTAMP_MS):
+        value = timestamp_micros(address, length)
+    elif code == _DATE:
+        value = date_days(address, length)
+    elif code in (_TIME_US, _TIME_MS):
+        value = time_micros(address, length)
+    if value != NO_TIME and code in (_TIMESTAMP_MS, _TIME_MS):
+        value = value // 1000
+    return value
 
 
 @kernel
@@ -285,19 +298,8 @@ def _encode_rare(address, length, code, parameter, out):  # type: ignore[no-unty
         return put_time(address, length, out)
     if code not in (_TIMESTAMP_NS, _TIME_NS):
         return np.int64(-1)
-    # Behind six digits of a fraction there may be up to three more.
-    whole = min(length, 26 if code == _TIMESTAMP_NS else 15)
-    more = length - whole
-    nanos = parse_digits(address + whole, more) if more <= 3 else np.int64(-1)
-    if code == _TIMESTAMP_NS:
-        value = timestamp_micros(address, whole)
-    else:
-        value = time_micros(address, whole)
-    if nanos < 0 or value == NO_TIME:
-        return np.int64(-1)
-    if value >= _MOST_NANOS_IN_MICROS or value <= -_MOST_NANOS_IN_MICROS:
-        return np.int64(-1)
-    return put_int(value * 1000 + nanos * POWERS_OF_TEN[3 - more], out)
+    value = nanoseconds(address, length, code)
+    return put_int(value, out) if value != NO_TIME else np.int64(-1)
 
 
 @kernel
@@ -338,15 +340,5 @@ def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-de
         return put_variable_decimal(address, length, out)
     if code >= _TIME_NS:
         return _encode_rare(address, length, code, parameter, out)
-    value = np.int64(NO_TIME)
-    if code in (_TIMESTAMP_US, _TIMESTAMP_MS):
-        value = timestamp_micros(address, length)
-    elif code == _DATE:
-        value = date_days(address, length)
-    elif code in (_TIME_US, _TIME_MS):
-        value = time_micros(address, length)
-    if value == NO_TIME:
-        return np.int64(-1)
-    if code in (_TIMESTAMP_MS, _TIME_MS):
-        value = value // 1000
-    return put_int(value, out)
+    value = time_number(address, length, code)
+    return put_int(value, out) if value != NO_TIME else np.int64(-1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.java_floats import put_java
 from headrace.connect.kernels.memory import (
     copy,
     kernel,
@@ -16,25 +17,18 @@ from headrace.connect.kernels.memory import (
     load32,
     load64,
     store8,
-    store16,
     store32,
-    store64,
 )
 from headrace.connect.kernels.text import (
     POWERS_OF_TEN,
     as_word,
     count_leading_zeros,
     parse_digits,
-    put_int,
 )
 
 _DASH, _PLUS, _POINT, _QUOTE, _ZERO = ord("-"), ord("+"), ord("."), ord('"'), ord("0")
-_SMALL_E, _LARGE_E = ord("e"), ord("E")
-_POINT_ZERO, _ZERO_POINT_ZERO, _LEADING_ZEROS = (
-    as_word(b".0"),
-    as_word(b"0.0"),
-    as_word(b"0.000000"),
-)
+_SMALL_E = ord("e")
+_ZERO_POINT_ZERO = as_word(b"0.0")
 _NAN, _INFINITY = as_word(b"NaN"), as_word(b"Infinity")
 
 
@@ -152,29 +146,3 @@ def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
         if exponent > 307 or beside_midpoint or near_zero:
             return np.int64(-1)
     return put_java(value, count, exponent, out)
-
-
-@kernel
-def put_java(value, count, exponent, out):  # type: ignore[no-untyped-def]
-    """`value` has `count` digits, the first of them stands for 10**exponent."""
-    if -3 <= exponent < 0:
-        store64(out, _LEADING_ZEROS)
-        return put_int(value, out + 1 - exponent)
-    if exponent < -3 or exponent >= 7:
-        end = put_int(value, out + 1)
-        store8(out, load8(out + 1))
-        store8(out + 1, _POINT)
-        if count == 1:
-            store8(out + 2, _ZERO)
-            end += 1
-        store8(end, _LARGE_E)
-        return put_int(exponent, end + 1)
-    if count > exponent + 1:
-        end = put_int(value, out + 1)
-        for place in range(out, out + exponent + 1):
-            store8(place, load8(place + 1))
-        store8(out + exponent + 1, _POINT)
-        return end
-    end = put_int(value * POWERS_OF_TEN[exponent + 1 - count], out)
-    store16(end, _POINT_ZERO)
-    return end + 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.bytes_text import BASE64_PAIRS
 from headrace.connect.kernels.memory import (
     copy,
     kernel,
@@ -32,18 +33,12 @@ from headrace.connect.kernels.text import (
 )
 
 _DASH, _POINT, _QUOTE, _ZERO = ord("-"), ord("."), ord('"'), ord("0")
-_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-# Two base64 characters for 12 bits.
-BASE64_PAIRS = np.array(
-    [_ALPHABET[i >> 6] | _ALPHABET[i & 63] << 8 for i in range(4096)], np.uint16
-)
-
 _COLON, _BRACE, _PAD = ord(":"), ord("}"), ord("=")
 _PADS = as_word(b"==")
 _SCALE, _VALUE = as_word(b'{"scale"'), as_word(b',"value"')
-_MOST_DIGITS = 1024
+MOST_DIGITS = 1024
 _MOST_FRACTION = 16383  # of any numeric
-_MOST_PADDING = 8
+MOST_PADDING = 8
 
 
 @kernel
@@ -106,11 +101,12 @@ def put_integer_base64(value, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _put_big_decimal(address, whole, fraction, padding, negative, out):  # type: ignore[no-untyped-def]
-    """The same for any number of digits; the output's own tail is the scratch memory."""
+def big_unscaled(address, whole, fraction, padding, negative, limbs):  # type: ignore[no-untyped-def]
+    """The digits around a point, `padding` zeros behind them, as an integer at `limbs`: two's
+    complement in the fewest bytes, lowest first. Returns how many; -1 when there is another
+    character than digits."""
     count = whole + fraction + padding
-    limbs = out + whole + fraction + 32  # 32-bit limbs of the magnitude, lowest first
-    used = 0
+    used = 0  # 32-bit limbs of the magnitude, lowest first
     for start in range(0, count, 9):
         group = np.int64(0)
         size = min(count - start, 9)
@@ -143,6 +139,16 @@ def _put_big_decimal(address, whole, fraction, padding, negative, out):  # type:
         if not ((top == 0 and high_bit == 0) or (top == 255 and high_bit == 1)):
             break
         size -= 1
+    return np.int64(size)
+
+
+@kernel
+def _put_big_decimal(address, whole, fraction, padding, negative, out):  # type: ignore[no-untyped-def]
+    """The same for any number of digits; the output's own tail is the scratch memory."""
+    limbs = out + whole + fraction + 32
+    size = big_unscaled(address, whole, fraction, padding, negative, limbs)
+    if size < 0:
+        return size
     store8(out, _QUOTE)
     out += 1
     while size > 0:
@@ -177,7 +183,7 @@ def _put_unscaled(address, whole, fraction, padding, negative, out):  # type: ig
     """Base64 of the digits around a point, `padding` zeros behind them."""
     count = whole + fraction + padding
     if count > 18:
-        if count > _MOST_DIGITS or padding > _MOST_PADDING:
+        if count > MOST_DIGITS or padding > MOST_PADDING:
             return np.int64(-1)
         return _put_big_decimal(address, whole, fraction, padding, negative, out)
     value = parse_digits(address, whole)
@@ -196,7 +202,7 @@ def put_decimal(address, length, scale, out):  # type: ignore[no-untyped-def]
     if negative:
         address += 1
         length -= 1
-    if scale < 0 or scale > _MOST_DIGITS:
+    if scale < 0 or scale > MOST_DIGITS:
         return np.int64(-1)
     if scale == 0:
         whole, fraction = length, np.int64(0)
@@ -219,7 +225,7 @@ def put_variable_decimal(address, length, out):  # type: ignore[no-untyped-def]
         length -= 1
     whole = find_point(address, length)
     fraction = length - whole - 1
-    if whole < 1 or fraction == 0 or length > _MOST_DIGITS:
+    if whole < 1 or fraction == 0 or length > MOST_DIGITS:
         return np.int64(-1)
     while fraction > 0 and load8(address + whole + fraction) == _ZERO:
         fraction -= 1

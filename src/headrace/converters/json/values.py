@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from headrace.connect.java_numbers import java_double, java_float
-from headrace.connect.schema import Schema, Type
+from headrace.connect.schema import DECIMAL, Schema, Type
 from headrace.debezium import decimals
 from headrace.errors import HeadraceError
 
@@ -117,8 +117,8 @@ def quote(text: str) -> str:
     return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 
-def _escape(found: re.Match[str]) -> str:
-    point = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    point = ord(match[0])
     if point < 0x10000:
         return _ESCAPES[point]
     offset = point - 0x10000
@@ -157,7 +157,7 @@ def _number(text: str) -> str:
 
 
 def _bytes(schema: Schema, value: object, options: JsonOptions) -> str:
-    if schema.name == decimals.DECIMAL:
+    if schema.name == DECIMAL:
         if not isinstance(value, Decimal):
             raise TypeError
         scaled = decimals.at_scale(value, decimals.decimal_scale(schema))
@@ -187,7 +187,7 @@ def _map(schema: Schema, value: object, options: JsonOptions) -> str:
         for key, item in value.items()
     ]
     # Only keys that are always strings fit a JSON object; others become pairs.
-    if schema.keys.type is Type.STRING:
+    if schema.keys.type is Type.STRING and not schema.keys.optional:
         return "{" + ",".join([f"{key}:{item}" for key, item in pairs]) + "}"
     return "[" + ",".join([f"[{key},{item}]" for key, item in pairs]) + "]"
 
@@ -200,6 +200,27 @@ def _struct(schema: Schema, value: object, options: JsonOptions) -> str:
         for field in schema.fields
     ]
     return "{" + ",".join(members) + "}"
+
+
+def _free(value: object) -> str:
+    """A value without a schema."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return _number(java_double(value))
+        case str():
+            return quote(value)
+        case Mapping():
+            members = [f"{quote(str(name))}:{_free(item)}" for name, item in value.items()]
+            return "{" + ",".join(members) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(_free, value)) + "]"
+    raise TypeError
 
 
 _RENDERERS: Mapping[Type, Callable[[Schema, object, JsonOptions], str]] = {
@@ -215,4 +236,5 @@ _RENDERERS: Mapping[Type, Callable[[Schema, object, JsonOptions], str]] = {
     Type.ARRAY: _array,
     Type.MAP: _map,
     Type.STRUCT: _struct,
+    Type.ANY: lambda _schema, value, _options: _free(value),
 }

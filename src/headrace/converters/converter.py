@@ -1,0 +1,35 @@
+"""What a converter of one role (keys, values or headers) is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pyarrow as pa
+
+from headrace.connect.records import Node
+from headrace.connect.schema import Schema
+from headrace.converters.program import MadeColumns, Program
+
+
+class Converter(Protocol):
+    """Kafka Connect's converter of one role, over node trees.
+
+    It serves one worker process; its options are fixed. `program` and `constant` raise
+    HeadraceError when the schema has no rendering, or a schema registry refuses it.
+    """
+
+    @property
+    def column(self) -> pa.DataType:
+        """string or binary: the column that keys or values make."""
+        ...
+
+    def program(
+        self, topic: str, node: Node, made: MadeColumns, *, null_has_schema: bool
+    ) -> Program:
+        """The program that renders `node` in records of `topic`. Where the node is null it answers
+        that there is nothing, unless `null_has_schema` and this converter tells the two apart."""
+        ...
+
+    def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:
+        """One value of a header; None: a header without value."""
+        ...

@@ -1,0 +1,106 @@
+"""Kafka Connect's StringConverter, SimpleHeaderConverter and ByteArrayConverter (see
+`headrace.converters.converter`)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headrace.connect.records import Guarded, Node, Struct
+from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.converters.converter import Converter
+from headrace.converters.plain.layout import Layout
+from headrace.converters.plain.program import compile_plain
+from headrace.converters.plain.texts import (
+    CONNECT_TEXT,
+    EMBEDDED_TEXT,
+    JAVA_TEXT,
+    RAW_BYTES,
+)
+from headrace.converters.program import MadeColumns, Program
+from headrace.errors import HeadraceError
+
+
+class StringConverter:
+    """The text of a value in Java."""
+
+    column = pa.string()
+
+    def program(
+        self,
+        topic: str,  # noqa: ARG002
+        node: Node,
+        made: MadeColumns,
+        *,
+        null_has_schema: bool,  # noqa: ARG002
+    ) -> Program:
+        return compile_plain(node, JAVA_TEXT, made)
+
+    def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
+        return JAVA_TEXT.constant(schema, value)
+
+
+class SimpleConverter:
+    """What SimpleHeaderConverter writes: texts as they are, structs like JSON."""
+
+    column = pa.string()
+
+    def program(
+        self,
+        topic: str,  # noqa: ARG002
+        node: Node,
+        made: MadeColumns,
+        *,
+        null_has_schema: bool,  # noqa: ARG002
+    ) -> Program:
+        layout: Layout = EMBEDDED_TEXT if _is_struct(node) else CONNECT_TEXT
+        return compile_plain(node, layout, made)
+
+    def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
+        return CONNECT_TEXT.constant(schema, value)
+
+
+class BytesConverter:
+    """Bytes as they are: ByteArrayConverter, which takes nothing else, and Debezium's, which leaves
+    everything else to `delegate`."""
+
+    column = pa.binary()
+
+    def __init__(self, delegate: Converter | None = None) -> None:
+        self._delegate = delegate
+
+    def program(
+        self,
+        topic: str,
+        node: Node,
+        made: MadeColumns,
+        *,
+        null_has_schema: bool,
+    ) -> Program:
+        if self._delegate is not None and not _are_bytes(node.schema):
+            return self._delegate.program(topic, node, made, null_has_schema=null_has_schema)
+        _check_bytes(topic, node.schema)
+        return compile_plain(node, RAW_BYTES, made)
+
+    def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:
+        if self._delegate is not None and not _are_bytes(schema):
+            return self._delegate.constant(topic, schema, value)
+        _check_bytes(topic, schema)
+        return RAW_BYTES.constant(schema, value)
+
+
+def _is_struct(node: Node) -> bool:
+    return isinstance(node, Struct) or (isinstance(node, Guarded) and _is_struct(node.node))
+
+
+def _are_bytes(schema: Schema) -> bool:
+    return schema.type is Type.BYTES and schema.name != DECIMAL
+
+
+def _check_bytes(topic: str, schema: Schema) -> None:
+    if _are_bytes(schema):
+        return
+    raise HeadraceError(
+        "converters.not_bytes",
+        f"the converter bytes was given a {schema.name or schema.type.value} of topic {topic}",
+        "It takes bytes only: set its delegate.converter.type, or use json, avro or string.",
+    )

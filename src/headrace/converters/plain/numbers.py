@@ -1,0 +1,196 @@
+"""Compiled writers of numbers in Avro's binary encoding, and readers of floating-point texts.
+
+The rules on memory are those of `headrace.converters.json.cells`.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from headrace.connect.kernels.memory import (
+    copy,
+    kernel,
+    load8,
+    load64,
+    stack_memory,
+    store8,
+    store64,
+)
+from headrace.connect.kernels.text import POWERS_OF_TEN, count_leading_zeros, parse_digits
+from headrace.converters.json.numbers import (
+    MOST_DIGITS,
+    MOST_PADDING,
+    big_unscaled,
+    find_point,
+    put_raw_int,
+)
+
+_DASH, _POINT, _ZERO = ord("-"), ord("."), ord("0")
+_MOST_NUMBER_BYTES = 64
+_number_text = stack_memory(_MOST_NUMBER_BYTES + 16)
+_end_of_number = stack_memory(8)
+
+
+def _from_text(name, width):
+    """C's strtod or strtof, as the bits of the number: correctly rounded."""
+    result = ir.DoubleType() if width == 64 else ir.FloatType()
+
+    @intrinsic
+    def read(typing_context, text, end):  # noqa: ARG001
+        def generate(_context, builder, _signature, arguments):
+            pointer = ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(result, [pointer, pointer.as_pointer()])
+            function = cgutils.get_or_insert_function(builder.module, kind, name)
+            number = builder.call(
+                function,
+                [
+                    builder.inttoptr(arguments[0], pointer),
+                    builder.inttoptr(arguments[1], pointer.as_pointer()),
+                ],
+            )
+            bits = builder.bitcast(number, ir.IntType(width))
+            return bits if width == 64 else builder.zext(bits, ir.IntType(64))
+
+        return types.int64(types.int64, types.int64), generate
+
+    return read
+
+
+_strtod, _strtof = _from_text("strtod", 64), _from_text("strtof", 32)
+
+
+@kernel
+def put_long(value, out):
+    """An int or long: zig-zag, seven bits per byte, lowest first; returns its end. Writes at most
+    10 bytes."""
+    value = (value << 1) ^ (value >> 63)
+    while value & ~0x7F:
+        store8(out, (value & 0x7F) | 0x80)
+        value = (value >> 7) & 0x1FFFFFFFFFFFFFF
+        out += 1
+    store8(out, value)
+    return out + 1
+
+
+@kernel
+def put_block(address, length, out):
+    """A string or bytes: the length and the bytes; returns its end."""
+    return copy(address, length, put_long(length, out))
+
+
+@kernel
+def put_integer_text(address, length, size, out):
+    """An integer of `size` bytes (less than 0: unsigned) from its digits; -1 when it is none, or
+    does not fit into a long."""
+    if put_raw_int(address, length, size if size else 8, out) < 0:
+        return np.int64(-1)
+    negative = load8(address) == _DASH
+    if negative:
+        address += 1
+        length -= 1
+    if length < 19:
+        value = parse_digits(address, length)
+        return put_long(-value if negative else value, out)
+    if length > 19 or size < -4:
+        return np.int64(-1)
+    high, last = parse_digits(address, 18), load8(address + 18) - _ZERO
+    return put_long(-10 * high - last if negative else 10 * high + last, out)
+
+
+@kernel
+def put_float_text(address, length, width, out):
+    """A float of `width` bits from a decimal text, little-endian; -1 when it has another form."""
+    if length < 1 or length > _MOST_NUMBER_BYTES:
+        return np.int64(-1)
+    for place in range(address, address + length):
+        byte = load8(place)
+        is_digit = _ZERO <= byte <= _ZERO + 9
+        if not is_digit and byte not in (_DASH, _POINT, 101, 43):  # e, +
+            return np.int64(-1)
+    text = _number_text()
+    copy(address, length, text)
+    store8(text + length, 0)
+    end = _end_of_number()
+    bits = _strtod(text, end) if width == 64 else _strtof(text, end)
+    if load64(end) != text + length:
+        return np.int64(-1)
+    # What is too large reads as an infinity.
+    if width == 64:
+        if (bits >> 52) & 0x7FF == 0x7FF:
+            return np.int64(-1)
+    elif (bits >> 23) & 0xFF == 0xFF:
+        return np.int64(-1)
+    store64(out, bits)
+    return out + width // 8
+
+
+@kernel
+def put_unscaled(value, out):
+    """The length and the shortest big-endian two's complement form of an int64."""
+    size = (72 - count_leading_zeros(value ^ (value >> 63))) >> 3
+    store8(out, 2 * size)
+    for place in range(size):
+        store8(out + 1 + place, value >> (8 * (size - 1 - place)))
+    return out + 1 + size
+
+
+@kernel
+def _put_digits(address, whole, fraction, padding, negative, out):
+    """The unscaled value of the digits around a point, `padding` zeros behind them."""
+    count = whole + fraction + padding
+    if count > 18:
+        if count > MOST_DIGITS or padding > MOST_PADDING:
+            return np.int64(-1)
+        limbs = out + whole + fraction + 32
+        size = big_unscaled(address, whole, fraction, padding, negative, limbs)
+        if size < 0:
+            return size
+        out = put_long(size, out)
+        for place in range(size):
+            store8(out + place, load8(limbs + size - 1 - place))
+        return out + size
+    value = parse_digits(address, whole)
+    low = parse_digits(address + whole + 1, fraction)
+    if (value | low) < 0:
+        return np.int64(-1)
+    value = (value * POWERS_OF_TEN[fraction] + low) * POWERS_OF_TEN[padding]
+    return put_unscaled(-value if negative else value, out)
+
+
+@kernel
+def put_decimal_bytes(address, length, scale, out):
+    """Connect's Decimal; -1: NaN, Infinity, or more digits after the point than the scale has."""
+    negative = length > 0 and load8(address) == _DASH
+    if negative:
+        address += 1
+        length -= 1
+    if scale < 0 or scale > MOST_DIGITS:
+        return np.int64(-1)
+    whole = find_point(address, length)
+    fraction = max(length - whole - 1, np.int64(0))
+    if whole < 1 or fraction > scale or (fraction == 0 and whole < length):
+        return np.int64(-1)
+    return _put_digits(address, whole, fraction, scale - fraction, negative, out)
+
+
+@kernel
+def put_variable_decimal_bytes(address, length, out):
+    """Debezium's VariableScaleDecimal, zeros at the end of the fraction stripped: the scale and
+    the unscaled value."""
+    negative = length > 0 and load8(address) == _DASH
+    if negative:
+        address += 1
+        length -= 1
+    whole = find_point(address, length)
+    fraction = length - whole - 1
+    if whole < 1 or fraction == 0 or length > MOST_DIGITS:
+        return np.int64(-1)
+    while fraction > 0 and load8(address + whole + fraction) == _ZERO:
+        fraction -= 1
+    fraction = max(fraction, 0)
+    return _put_digits(address, whole, fraction, np.int64(0), negative, put_long(fraction, out))

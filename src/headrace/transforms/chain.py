@@ -1,0 +1,123 @@
+"""Transforms one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.connect.records import Records
+from headrace.errors import HeadraceError
+from headrace.transforms.transform import Ordering, Predicate, Transform
+
+
+@dataclass(frozen=True)
+class Step:
+    """A transform by its alias, and the predicate that decides which records it applies to."""
+
+    alias: str
+    transform: Transform
+    kind: str = ""
+    """What its property `type` says."""
+    predicate: Predicate | None = None
+    negate: bool = False
+
+
+Failed = Callable[[Records, Step, HeadraceError], None]
+"""Called with a record as it was before the chain, the step that failed, and why it did."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The transforms of a configuration, in order."""
+
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def ordering(self) -> Ordering:
+        """What all of them do to the order of records with one key."""
+        orderings = {step.transform.ordering for step in self.steps}
+        if Ordering.NONE in orderings:
+            return Ordering.NONE
+        return Ordering.PER_TABLE if Ordering.PER_TABLE in orderings else Ordering.KEEPS_KEY
+
+    def __call__(self, pieces: Sequence[Records], failed: Failed | None = None) -> list[Records]:
+        """What the chain makes of the Records of a slice; those without records are left out.
+
+        A record that a transform cannot take ends it with the transform's HeadraceError, unless
+        `failed` is told of it: then it is left out.
+        """
+        if not self.steps:
+            return list(pieces)
+        made = [records for records in pieces if len(records)]
+        originals = _Originals(made) if failed is not None else None
+        for step in self.steps:
+            made = [
+                result
+                for records in made
+                for result in _passed(step, records, failed, originals)
+                if len(result)
+            ]
+        return made
+
+
+class _Originals:
+    """Records as they were before the chain, by their places."""
+
+    def __init__(self, pieces: Sequence[Records]) -> None:
+        self._pieces = pieces
+
+    def of(self, records: Records) -> Iterator[Records]:
+        """The one record before the chain, each by itself, of what is in `records`."""
+        for piece in self._pieces:
+            of_piece = np.isin(piece.place, records.place)
+            if of_piece.any():
+                yield piece.with_rows(of_piece)
+
+
+def _passed(
+    step: Step, records: Records, failed: Failed | None, originals: _Originals | None
+) -> Iterator[Records]:
+    """What one step makes of Records."""
+    matches = True if step.predicate is None else step.predicate.matches(records)
+    if isinstance(matches, np.ndarray):
+        mask = ~matches if step.negate else matches
+        if not mask.any():
+            yield records
+            return
+        if not mask.all():
+            yield records.with_rows(~mask)
+        records = records.with_rows(mask)
+    elif matches == step.negate:
+        yield records
+        return
+    if failed is None or originals is None:
+        yield from _applied(step, records)
+        return
+    yield from _tolerated(step, records, failed, originals)
+
+
+def _applied(step: Step, records: Records) -> Iterable[Records]:
+    try:
+        return list(step.transform.apply(records))
+    except HeadraceError as error:
+        message = f"transforms.{step.alias}: {error.message}"
+        raise HeadraceError(error.code, message, error.remedy, retriable=error.retriable) from error
+
+
+def _tolerated(
+    step: Step, records: Records, failed: Failed, originals: _Originals
+) -> Iterator[Records]:
+    """Halves the records until those that fail are alone."""
+    try:
+        yield from _applied(step, records)
+        return
+    except HeadraceError as error:
+        if len(records) == 1:
+            for original in originals.of(records):
+                failed(original, step, error)
+            return
+    first = np.arange(len(records)) < len(records) // 2
+    yield from _tolerated(step, records.with_rows(first), failed, originals)
+    yield from _tolerated(step, records.with_rows(~first), failed, originals)

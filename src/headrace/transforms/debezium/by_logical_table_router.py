@@ -1,0 +1,243 @@
+"""ByLogicalTableRouter and ToLogicalTopicRouter: the events of several tables in one topic."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import BOOLEAN, EXACT_TEXT, REGEX, TEXT, choice, integer
+from headrace.config.property import REQUIRED, Group, Property
+from headrace.config.regex import compile_java_regex, compile_java_replacement
+from headrace.connect.evaluation.values import nulls
+from headrace.connect.records import Constant, Node, Records, Shape, Struct
+from headrace.connect.schema import Schema, Type
+from headrace.connect.trees import as_struct, fields, with_fields, with_schema
+from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
+from headrace.errors import HeadraceError
+from headrace.transforms.debezium.envelopes import envelope_of
+from headrace.transforms.example import Example
+from headrace.transforms.transform import Declaration, Ordering, PerShape
+
+log = logging.getLogger(__name__)
+
+
+class _RouterOptions(Configuration):
+    """Options of both routers."""
+
+    topic_regex = Property(
+        "topic.regex",
+        REGEX,
+        REQUIRED,
+        Group.CONVERTERS,
+        "The expression that the whole topic matches; others pass as they are.",
+    )
+    topic_replacement = Property(
+        "topic.replacement",
+        TEXT,
+        REQUIRED,
+        Group.CONVERTERS,
+        "The new topic: `$1` and `${name}` are what the expression's groups matched.",
+    )
+    key_enforce_uniqueness = Property(
+        "key.enforce.uniqueness",
+        BOOLEAN,
+        "true",
+        Group.CONVERTERS,
+        "Whether keys get a field that says which table they are of.",
+    )
+    key_field_regex = Property(
+        "key.field.regex",
+        REGEX,
+        "",
+        Group.CONVERTERS,
+        "An expression for the old topic, whose groups make that field; without it, and where the "
+        "topic does not match, it is the old topic.",
+    )
+    key_field_replacement = Property(
+        "key.field.replacement",
+        TEXT,
+        "",
+        Group.CONVERTERS,
+        "What the field becomes: `$1` and `${name}` are what key.field.regex matched.",
+    )
+    schema_name_adjustment_mode = Property(
+        "schema.name.adjustment.mode",
+        choice(NameAdjustmentMode),
+        "none",
+        Group.CONVERTERS,
+        "Adjusts schema names to Avro: other characters become `_`, or `_uXXXX` (avro_unicode).",
+    )
+
+
+_FIELD_MEANING = "The name of the field that keys get."
+_CACHE_MEANING = "Has no effect: schemas are kept as long as there are records of them."
+
+
+class ByLogicalTableRouterOptions(_RouterOptions):
+    """Options of ByLogicalTableRouter."""
+
+    key_field_name = Property(
+        "key.field.name",
+        EXACT_TEXT,
+        "__dbz__physicalTableIdentifier",
+        Group.CONVERTERS,
+        _FIELD_MEANING,
+    )
+    logical_table_cache_size = Property(
+        "logical.table.cache.size", integer(1), "16", Group.CONVERTERS, _CACHE_MEANING
+    )
+
+
+class ToLogicalTopicRouterOptions(_RouterOptions):
+    """Options of ToLogicalTopicRouter."""
+
+    key_field_name = Property(
+        "key.field.name",
+        EXACT_TEXT,
+        "__dbz__sourceIdentifier",
+        Group.CONVERTERS,
+        _FIELD_MEANING,
+    )
+    logical_destination_cache_size = Property(
+        "logical.destination.cache.size", integer(1), "16", Group.CONVERTERS, _CACHE_MEANING
+    )
+
+
+class LogicalRouter:
+    """See BY_LOGICAL_TABLE. Tombstones and records that are no change events keep their value."""
+
+    ordering = Ordering.PER_TABLE
+
+    def __init__(self, options: ByLogicalTableRouterOptions | ToLogicalTopicRouterOptions) -> None:
+        self._pattern = compile_java_regex(options.topic_regex, case_matters=True)
+        self._replaced = _replacement("topic.replacement", options.topic_replacement, self._pattern)
+        self._names = NameAdjustment(options.schema_name_adjustment_mode)
+        self._field = options.key_field_name if options.key_enforce_uniqueness else None
+        if self._field == "":
+            raise HeadraceError(
+                "transforms.no_name",
+                "key.field.name is empty",
+                "Give the field a name, or set key.enforce.uniqueness=false.",
+            )
+        self._key_pattern: re.Pattern[str] | None = None
+        if options.key_field_regex:
+            if not options.key_field_replacement:
+                raise HeadraceError(
+                    "transforms.bad_replacement",
+                    "key.field.replacement is missing (key.field.regex is set)",
+                    "Set key.field.replacement, or take key.field.regex away.",
+                )
+            self._key_pattern = compile_java_regex(options.key_field_regex, case_matters=True)
+            self._identified = _replacement(
+                "key.field.replacement", options.key_field_replacement, self._key_pattern
+            )
+        self._shapes = PerShape(self._shape)
+        self._keyless = PerShape(lambda shape: self._shape(replace(shape, key=None)))
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """See Transform. Raises HeadraceError("transforms.not_a_struct") for other keys, and
+        ("transforms.field_name_twice")."""
+        shape = records.shape
+        if self._pattern.fullmatch(shape.topic) is None:
+            yield records
+            return
+        keyless = nulls(records, shape.key)
+        if keyless.any():
+            yield records.with_rows(keyless).with_shape(self._keyless(shape))
+        if not keyless.all():
+            yield records.with_rows(~keyless).with_shape(self._shapes(shape))
+
+    def _shape(self, shape: Shape) -> Shape:
+        topic = self._pattern.sub(self._replaced, shape.topic, count=1)
+        if not topic:
+            log.warning("topic.replacement makes nothing of %s: its records stay", shape.topic)
+            return shape
+        key = None if shape.key is None else self._key(shape, topic)
+        return replace(shape, topic=topic, key=key, value=self._value(shape, topic))
+
+    def _key(self, shape: Shape, topic: str) -> Struct:
+        key = as_struct(shape.key)
+        if key is None:
+            kind = "null" if shape.key is None else shape.key.schema.type.value
+            raise HeadraceError(
+                "transforms.not_a_struct",
+                f"the key of records of {shape.topic} is of type {kind}, not a struct",
+                "Give the transform a predicate, or put it where keys are structs.",
+            )
+        members = fields(key)
+        if self._field is not None:
+            if self._field in members:
+                raise HeadraceError(
+                    "transforms.field_name_twice",
+                    f"the key of records of {shape.topic} would have two fields {self._field}",
+                    "Choose another key.field.name.",
+                )
+            identifier = self._identifier(shape.topic)
+            members[self._field] = Constant(Schema(Type.STRING), identifier)
+        made = with_fields(key, members)
+        name = self._names.schema(f"{topic}.Key")
+        return replace(made, schema=replace(made.schema, name=name))
+
+    def _identifier(self, topic: str) -> str:
+        if self._key_pattern is None or self._key_pattern.fullmatch(topic) is None:
+            return topic
+        return self._key_pattern.sub(self._identified, topic, count=1)
+
+    def _value(self, shape: Shape, topic: str) -> Node | None:
+        envelope = envelope_of(shape)
+        if envelope is None:
+            return shape.value
+        members = fields(envelope)
+        for image in ("before", "after"):
+            node = members.get(image)
+            if node is not None and node.schema.type is Type.STRUCT:
+                name = self._names.schema(f"{topic}.Value")
+                members[image] = with_schema(node, replace(node.schema, name=name))
+        made = with_fields(envelope, members)
+        name = self._names.schema(f"{topic}.Envelope")
+        return replace(made, schema=replace(made.schema, name=name))
+
+
+def _replacement(name: str, text: str, pattern: re.Pattern[str]) -> Callable[[re.Match[str]], str]:
+    try:
+        return compile_java_replacement(text, pattern)
+    except ValueError as error:
+        raise HeadraceError(
+            "transforms.bad_replacement",
+            f"{name} = {text!r}: {error}",
+            "Name groups that the expression has.",
+        ) from None
+
+
+_MEANING = (
+    "Sends the events of several tables to one topic, with a field in the key that says which "
+    "table an event is of."
+)
+_EXAMPLE = Example(
+    {"before": None, "after": {"id": 1}, "op": "c"},
+    {"topic.regex": "shop\\.shard_\\d\\.(.*)", "topic.replacement": "shop.$1"},
+    key={"id": 1},
+    topic="shop.shard_1.orders",
+    names={
+        "key": "shop.shard_1.orders.Key",
+        "value": "shop.shard_1.orders.Envelope",
+        "value.after": "shop.shard_1.orders.Value",
+    },
+)
+BY_LOGICAL_TABLE = Declaration(
+    "ByLogicalTableRouter",
+    _MEANING,
+    ByLogicalTableRouterOptions,
+    LogicalRouter,
+    example=_EXAMPLE,
+)
+TO_LOGICAL_TOPIC = Declaration(
+    "ToLogicalTopicRouter",
+    _MEANING,
+    ToLogicalTopicRouterOptions,
+    LogicalRouter,
+    example=_EXAMPLE,
+)

@@ -1,0 +1,182 @@
+"""ExtractChangedRecordState: the names of changed and unchanged columns in headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import TEXT
+from headrace.config.property import Group, Property
+from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.evaluation.values import connect_values, nulls, tombstones, values
+from headrace.connect.records import Column, Header, Node, Records, Shape
+from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.connect.trees import as_struct, fields, member
+from headrace.errors import HeadraceError
+from headrace.transforms.debezium.envelopes import envelope_of
+from headrace.transforms.example import Example
+from headrace.transforms.transform import Declaration, Ordering, PerShape
+
+_OPTIONAL_TEXT = Schema(Type.STRING, optional=True)
+
+
+class ExtractChangedRecordStateOptions(Configuration):
+    """Options of ExtractChangedRecordState."""
+
+    header_changed_name = Property(
+        "header.changed.name",
+        TEXT,
+        "",
+        Group.CONVERTERS,
+        "The header with the names of changed columns; none: there is no such header.",
+    )
+    header_unchanged_name = Property(
+        "header.unchanged.name",
+        TEXT,
+        "",
+        Group.CONVERTERS,
+        "The header with the names of unchanged columns; none: there is no such header.",
+    )
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A shape with the headers, the columns behind them, and the nodes that are compared."""
+
+    shape: Shape
+    lists: tuple[tuple[Column, bool], ...]
+    """Each with whether it has the changed columns."""
+    before: Node
+    after: Node
+    columns: tuple[tuple[str, Node, Node], ...]
+    """By name, before and after."""
+
+
+class ExtractChangedRecordState:
+    """See DECLARATION. Records whose value is no envelope pass as they are; the lists of a change
+    that has only one row are empty."""
+
+    ordering = Ordering.KEEPS_KEY
+
+    def __init__(self, options: ExtractChangedRecordStateOptions) -> None:
+        named = ((options.header_changed_name, True), (options.header_unchanged_name, False))
+        self._headers = tuple((name, changed) for name, changed in named if name)
+        self._compared = PerShape(self._compare)
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """See Transform. Raises HeadraceError("transforms.row_is_no_struct")."""
+        if not self._headers or envelope_of(records.shape) is None:
+            yield records
+            return
+        absent = tombstones(records)
+        if absent.any():
+            yield records.with_rows(absent)
+            records = records.with_rows(~absent)
+            if not len(records):
+                return
+        compared = self._compared(records.shape)
+        is_compared = ~nulls(records, compared.before) & ~nulls(records, compared.after)
+        both = records.with_rows(is_compared)
+        names = [name for name, _, _ in compared.columns]
+        changed = np.zeros((len(records), len(names)), np.bool_)
+        if len(both):
+            if not compared.columns and as_struct(compared.after) is None:
+                raise HeadraceError(
+                    "transforms.row_is_no_struct",
+                    f"before and after of {records.shape.topic} are of type "
+                    f"{compared.after.schema.type.value}",
+                    "Rows are structs; give the transform a predicate.",
+                )
+            for place, (_, before, after) in enumerate(compared.columns):
+                changed[is_compared, place] = _differ(both, before, after)
+        for column, has_changed in compared.lists:
+            chosen = is_compared[:, None] & (changed == has_changed)
+            lists = _lists(names, chosen)
+            records = with_values(records, column, lists)
+        yield records.with_shape(compared.shape)
+
+    def _compare(self, shape: Shape) -> _Compared:
+        envelope = envelope_of(shape)
+        assert envelope is not None
+        images = fields(envelope)
+        before, after = images["before"], images["after"]
+        rows = as_struct(before), as_struct(after)
+        columns: tuple[tuple[str, Node, Node], ...] = ()
+        if rows[0] is not None and rows[1] is not None:
+            of_before = fields(rows[0])
+            columns = tuple(
+                (name, member(rows[0], name), member(rows[1], name))
+                for name in fields(rows[1])
+                if name in of_before
+            )
+        lists = []
+        headers = list(shape.headers)
+        for name, has_changed in self._headers:
+            schema = Schema(Type.ARRAY, optional=True, name=name, values=_OPTIONAL_TEXT)
+            column = column_of(schema)
+            headers.append(Header(name, column))
+            lists.append((column, has_changed))
+        made = replace(shape, headers=tuple(headers))
+        return _Compared(made, tuple(lists), before, after, columns)
+
+
+_COMPARED_BY_ARROW = frozenset(
+    {Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN, Type.STRING, Type.BYTES}
+)
+_BITS = {Type.FLOAT32: np.int32, Type.FLOAT64: np.int64}
+
+
+def _differ(records: Records, before: Node, after: Node) -> np.ndarray:
+    """Where two nodes have different values (bool), as Java's `equals` says: nulls are equal, and
+    so are NaNs; 0.0 and -0.0 differ."""
+    kinds = {before.schema.type, after.schema.type}
+    if DECIMAL in (before.schema.name, after.schema.name):
+        kinds = {Type.ANY}
+    if kinds <= _COMPARED_BY_ARROW:
+        one, other = values(records, before), values(records, after)
+        unequal = pc.fill_null(pc.not_equal(one, other), fill_value=False)
+        return np.asarray(pc.or_(unequal, pc.xor(pc.is_null(one), pc.is_null(other))))
+    if len(kinds) == 1 and kinds <= _BITS.keys():
+        bits = _BITS[before.schema.type]
+        one, other = values(records, before), values(records, after)
+        unequal = _numbers(one).view(bits) != _numbers(other).view(bits)
+        return np.asarray(unequal | (np.asarray(one.is_null()) != np.asarray(other.is_null())))
+    pairs = zip(connect_values(records, before), connect_values(records, after), strict=True)
+    return np.array([not _are_equal(one, other) for one, other in pairs])
+
+
+def _numbers(array: pa.Array) -> np.ndarray:
+    return np.ascontiguousarray(pc.fill_null(array, 0.0).to_numpy(zero_copy_only=False))
+
+
+def _are_equal(one: object, other: object) -> bool:
+    """Whether values with parts are equal; NaNs are."""
+    return one == other or repr(one) == repr(other)
+
+
+def _lists(names: list[str], chosen: np.ndarray) -> list[list[str]]:
+    """The chosen names of each record, made once per combination."""
+    kinds, index = np.unique(np.packbits(chosen, axis=1), axis=0, return_inverse=True)
+    bits = np.unpackbits(kinds, axis=1, count=len(names)).astype(np.bool_)
+    lists = [[name for name, bit in zip(names, row, strict=True) if bit] for row in bits.tolist()]
+    return [lists[each] for each in index.ravel().tolist()]
+
+
+DECLARATION = Declaration(
+    "ExtractChangedRecordState",
+    "Names the columns that an update changed, and those that it did not, in headers.",
+    ExtractChangedRecordStateOptions,
+    ExtractChangedRecordState,
+    example=Example(
+        {"before": {"id": 1, "n": 5}, "after": {"id": 1, "n": 7}, "op": "u"},
+        {"header.changed.name": "changed", "header.unchanged.name": "unchanged"},
+        key={"id": 1},
+        topic="s.orders",
+        names={"value": "s.orders.Envelope"},
+    ),
+)

@@ -1,0 +1,200 @@
+"""Hashes of Connect values as Java has them, for whole columns: `hashCode`, and Infinispan's
+MurmurHash3 (x64, 32 bits of it, seed 9001), which Debezium uses.
+
+Hashes are uint32 arrays, one per value; where the value is null the hash means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.evaluation.values import connect_values, values
+from headrace.connect.records import Node, Records
+from headrace.connect.schema import DECIMAL, Schema, Type
+
+_ONE_BYTE_MORE = 31
+_TRUE, _FALSE = 1231, 1237
+_BITS_32 = (1 << 32) - 1
+_SEED = 9001
+_FIRST = (0x9368E53C2F6AF274, 0x586DCD208F7CD3FD)
+_FACTORS = (0x87C37B91114253D5, 0x4CF5AD432745937F)
+_BLOCK = 16  # bytes
+
+
+def java_hashes(records: Records, node: Node) -> np.ndarray:
+    """`hashCode` of the node's values. What has one per object in Java (structs) is hashed by its
+    parts, as a list of them; bytes are hashed as a ByteBuffer."""
+    schema = node.schema
+    match schema.type:
+        case Type.BYTES if schema.name == DECIMAL:
+            pass
+        case Type.INT8 | Type.INT16 | Type.INT32:
+            return _integers(records, node).astype(np.int64).astype(np.uint32)
+        case Type.INT64:
+            return _folded(_integers(records, node).view(np.uint64))
+        case Type.BOOLEAN:
+            flags = pc.fill_null(values(records, node), fill_value=False)
+            return np.where(flags.to_numpy(zero_copy_only=False), _TRUE, _FALSE).astype(np.uint32)
+        case Type.FLOAT32:
+            return _integers(records, node).view(np.uint32)
+        case Type.FLOAT64:
+            return _folded(_integers(records, node).view(np.uint64))
+        case Type.STRING:
+            return _text_hashes(values(records, node))
+    objects = connect_values(records, node)
+    hashes = [0 if each is None else _hash(schema, each) for each in objects]
+    return np.array(hashes, np.int64).astype(np.uint32)
+
+
+def murmur_hashes(records: Records, node: Node) -> np.ndarray:
+    """MurmurHash3 of the UTF-8 of texts, and of the four bytes of other values' `hashCode`."""
+    if node.schema.type is Type.STRING:
+        encoded = pc.fill_null(values(records, node), "").cast(pa.large_binary())
+        _, offsets, data = encoded.buffers()
+        ends = np.frombuffer(offsets, np.int64)[encoded.offset :][: len(encoded) + 1]
+        held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+        return _murmur(held, ends)
+    hashes = np.ascontiguousarray(java_hashes(records, node), "<u4")
+    return _murmur(hashes.view(np.uint8), np.arange(len(hashes) + 1, dtype=np.int64) * 4)
+
+
+def _integers(records: Records, node: Node) -> np.ndarray:
+    """Numbers; 0 where there is none."""
+    array = values(records, node)
+    zero = pa.scalar(0, array.type)
+    return np.ascontiguousarray(pc.fill_null(array, zero).to_numpy(zero_copy_only=False))
+
+
+def _folded(longs: np.ndarray) -> np.ndarray:
+    return np.asarray((longs ^ (longs >> np.uint64(32))).astype(np.uint32))
+
+
+def _text_hashes(texts: pa.Array) -> np.ndarray:
+    """`String.hashCode`: UTF-16 units as the coefficients of powers of 31."""
+    filled = pc.fill_null(texts, "")
+    _, offsets, data = filled.buffers()
+    ends = np.frombuffer(offsets, np.int64)[filled.offset :][: len(filled) + 1]
+    if data is None or ends[-1] == ends[0]:
+        return np.zeros(len(filled), np.uint32)
+    encoded = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    ends = ends - ends[0]
+    units = encoded
+    if (encoded > 0x7F).any():
+        # A unit per byte that begins a character, and one more for those beyond the basic plane.
+        of_byte = ((encoded & 0xC0) != 0x80).astype(np.int64) + (encoded >= 0xF0)
+        ends = np.concatenate([[0], np.cumsum(of_byte)])[ends]
+        units = np.frombuffer(encoded.tobytes().decode().encode("utf-16-le"), "<u2")
+    lengths = np.diff(ends)
+    powers = np.ones(int(lengths.max()), np.uint32)
+    np.multiply.accumulate(np.full(len(powers) - 1, _ONE_BYTE_MORE, np.uint32), out=powers[1:])
+    last = np.repeat(ends[1:] - 1, lengths)
+    terms = units.astype(np.uint32) * powers[last - np.arange(len(units))]
+    sums = np.concatenate([np.zeros(1, np.uint32), np.cumsum(terms, dtype=np.uint32)])
+    return np.asarray(sums[ends[1:]] - sums[ends[:-1]])
+
+
+def _hash(schema: Schema, value: object) -> int:
+    """One value's `hashCode`, unsigned."""
+    match value:
+        case None:
+            return 0
+        case bool():
+            return _TRUE if value else _FALSE
+        case Decimal():
+            return _decimal_hash(value)
+        case int() if schema.type is Type.INT64:
+            return (value ^ (value >> 32)) & _BITS_32
+        case int():
+            return value & _BITS_32
+        case float() if schema.type is Type.FLOAT32:
+            return int(np.float32(value).view(np.uint32))
+        case float():
+            return int(_folded(np.array([value]).view(np.uint64))[0])
+        case str():
+            return int(_text_hashes(pa.array([value], pa.large_string()))[0])
+        case bytes():
+            return _sequence_hash([each - 256 if each > 127 else each for each in reversed(value)])
+        case list() if schema.values is not None:
+            return _sequence_hash([_hash(schema.values, each) for each in value])
+        case Mapping() if schema.keys is not None and schema.values is not None:
+            keys, inner = schema.keys, schema.values
+            pairs = (_hash(keys, key) ^ _hash(inner, each) for key, each in value.items())
+            return sum(pairs) & _BITS_32
+        case Mapping():
+            each = [_hash(field.schema, value.get(field.name)) for field in schema.fields]
+            return _sequence_hash(each)
+    return _hash(Schema(Type.STRING), str(value))
+
+
+def _sequence_hash(parts: list[int]) -> int:
+    made = 1
+    for part in parts:
+        made = (_ONE_BYTE_MORE * made + part) & _BITS_32
+    return made
+
+
+def _decimal_hash(value: Decimal) -> int:
+    """`BigDecimal.hashCode`, of the unscaled number's 32-bit digits and the scale."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    number = int("".join(map(str, digits)) or "0")
+    made = 0
+    for shift in range((number.bit_length() + 31) // 32 * 32 - 32, -1, -32):
+        made = (_ONE_BYTE_MORE * made + (number >> shift & _BITS_32)) & _BITS_32
+    return (_ONE_BYTE_MORE * (-made if sign else made) - exponent) & _BITS_32
+
+
+def _murmur(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The hashes of byte strings that end at `ends[1:]`; all of them at once, block by block."""
+    begins, lengths = ends[:-1], np.diff(ends)
+    padded = np.concatenate([data, np.zeros(_BLOCK, np.uint8)])
+    count = len(lengths)
+    state = np.empty((4, count), np.uint64)
+    state[0], state[1] = _FIRST[0] ^ _SEED, _FIRST[1] ^ _SEED
+    state[2], state[3] = _FACTORS
+    whole = lengths // _BLOCK
+    for block in range(int(whole.max()) if count else 0):
+        rows = np.flatnonzero(whole > block)
+        at = (begins[rows] + _BLOCK * block)[:, None] + np.arange(_BLOCK)
+        _mix(state, rows, padded[at].view("<u8"))
+    rows = np.flatnonzero(lengths % _BLOCK)
+    at = (begins[rows] + _BLOCK * whole[rows])[:, None] + np.arange(_BLOCK)
+    in_tail = np.arange(_BLOCK) < (lengths[rows] % _BLOCK)[:, None]
+    # Java's bytes have a sign, which is part of the last words.
+    signed = np.where(in_tail, padded[at].view(np.int8), 0).astype(np.int64).view(np.uint64)
+    shifted = signed << (np.arange(_BLOCK, dtype=np.uint64) % 8 * 8)
+    words = np.bitwise_xor.reduce(shifted.reshape(-1, 2, 8), axis=2)
+    _mix(state, rows, words)
+    one, other = state[0], state[1] ^ lengths.astype(np.uint64)
+    one = one + other
+    other = other + one
+    return np.asarray(((_final(one) + _final(other)) >> np.uint64(32)).astype(np.uint32))
+
+
+def _mix(state: np.ndarray, rows: np.ndarray, words: np.ndarray) -> None:
+    """Two words into the state of each of the rows."""
+    one, other, factor, other_factor = state[:, rows]
+    first = _rotated(words[:, 0] * factor, 23) * other_factor
+    one = (one ^ first) + other
+    other = _rotated(other, 41)
+    second = _rotated(words[:, 1] * other_factor, 23) * factor
+    other = (other ^ second) + one
+    state[0, rows] = one * np.uint64(3) + np.uint64(0x52DCE729)
+    state[1, rows] = other * np.uint64(3) + np.uint64(0x38495AB5)
+    state[2, rows] = factor * np.uint64(5) + np.uint64(0x7B7D159C)
+    state[3, rows] = other_factor * np.uint64(5) + np.uint64(0x6BCE6396)
+
+
+def _rotated(words: np.ndarray, bits: int) -> np.ndarray:
+    return np.asarray((words << np.uint64(bits)) | (words >> np.uint64(64 - bits)))
+
+
+def _final(words: np.ndarray) -> np.ndarray:
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        words = (words ^ (words >> np.uint64(33))) * np.uint64(factor)
+    return np.asarray(words ^ (words >> np.uint64(33)))

@@ -1,0 +1,100 @@
+"""Payloads of an outbox that are texts of JSON, as structs and lists of Connect."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headrace.connect.schema import Field, Schema, Type
+
+_TEXT = Schema(Type.STRING, optional=True)
+_BOOLEAN = Schema(Type.BOOLEAN, optional=True)
+_NUMBER = Schema(Type.FLOAT64, optional=True)
+_BYTES = Schema(Type.BYTES, optional=True)
+
+
+def expanded(text: str, *, keeps_nulls: bool) -> tuple[Schema, object]:
+    """The schema and the value of a JSON object or array.
+
+    Members that are null are left out, or are optional bytes (`keeps_nulls`); empty arrays are left
+    out. Raises ValueError for other texts and for arrays of several types.
+    """
+    if not text.startswith(("{", "[")):
+        raise ValueError("it is no object and no array")
+    parsed = json.loads(text)
+    schema = _schema("payload", parsed, keeps_nulls=keeps_nulls)
+    if schema is None:
+        raise ValueError("it is an empty array")
+    return schema, _value(schema, parsed)
+
+
+def _schema(key: str | None, value: object, *, keeps_nulls: bool) -> Schema | None:
+    """The schema of a value, whose structs are named after `key`; None: it is left out."""
+    match value:
+        case str():
+            return _TEXT
+        case bool():
+            return _BOOLEAN
+        case int() if -(1 << 31) <= value < 1 << 31:
+            return Schema(Type.INT32, optional=True)
+        case int() if -(1 << 63) <= value < 1 << 63:
+            return Schema(Type.INT64, optional=True)
+        case int() | float():
+            return _NUMBER
+        case list():
+            items = _items(key, value, keeps_nulls=keeps_nulls) if value else None
+            return None if items is None else Schema(Type.ARRAY, optional=True, values=items)
+        case Mapping():
+            described = []
+            for name, item in value.items():
+                path = f"{key}.{name}" if key else name
+                inner = _schema(path, item, keeps_nulls=keeps_nulls)
+                if inner is not None:
+                    described.append(Field(name, inner))
+            return Schema(Type.STRUCT, optional=True, name=key, fields=tuple(described))
+    return _BYTES if keeps_nulls else None
+
+
+def _items(key: str | None, values: list[object], *, keeps_nulls: bool) -> Schema:
+    """What all items of an array are; objects have the members of all of them."""
+    present = [value for value in values if value is not None]
+    objects = [value for value in present if isinstance(value, Mapping)]
+    name = key if objects else None
+    schemas = [_schema(name, value, keeps_nulls=keeps_nulls) for value in present]
+    kinds = {None if schema is None else schema.type for schema in schemas}
+    first = schemas[0] if schemas else None
+    if first is None or len(kinds) != 1:
+        raise ValueError("an array has items of several types, or of none that is known")
+    if not objects:
+        return first
+    members: dict[str, Field] = {}
+    for schema in schemas:
+        assert schema is not None
+        for field in schema.fields:
+            former = members.get(field.name)
+            if former is None or (former.schema == _BYTES and field.schema != _BYTES):
+                members[field.name] = field
+    return replace(first, fields=tuple(members.values()))
+
+
+def _value(schema: Schema, value: object) -> object:
+    """The value as one of the schema. Raises ValueError when it is none."""
+    if value is None:
+        return None
+    match schema.type:
+        case Type.STRUCT if isinstance(value, Mapping):
+            return {f.name: _value(f.schema, value.get(f.name)) for f in schema.fields}
+        case Type.ARRAY if isinstance(value, list):
+            assert schema.values is not None
+            return [_value(schema.values, item) for item in value]
+        case Type.FLOAT64 if isinstance(value, int | float) and not isinstance(value, bool):
+            number = float(value)
+            if not math.isfinite(number):
+                raise ValueError("a number is too large")
+            return number
+    kinds = {Type.STRING: str, Type.BOOLEAN: bool, Type.INT32: int, Type.INT64: int}
+    if type(value) is not kinds.get(schema.type):
+        raise ValueError("members of one name have several types")
+    return value

@@ -1,0 +1,1 @@
+"""Transforms with an expression: Filter and ContentBasedRouter."""

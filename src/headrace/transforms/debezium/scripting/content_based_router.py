@@ -1,0 +1,65 @@
+"""ContentBasedRouter: records sent to the topics that an expression names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from headrace.config.kinds import TEXT
+from headrace.config.property import REQUIRED, Group, Property
+from headrace.connect.records import Records
+from headrace.transforms.debezium.scripting.scripted import Scripted, ScriptedOptions
+from headrace.transforms.example import Example
+from headrace.transforms.routing import Routes
+from headrace.transforms.transform import Declaration, Ordering
+
+
+class ContentBasedRouterOptions(ScriptedOptions):
+    """Options of ContentBasedRouter."""
+
+    topic_expression = Property(
+        "topic.expression",
+        TEXT,
+        REQUIRED,
+        Group.CONVERTERS,
+        "The topic of each record; null or blank: it stays.",
+    )
+
+
+class ContentBasedRouter:
+    """See DECLARATION."""
+
+    ordering = Ordering.PER_TABLE
+
+    def __init__(self, options: ContentBasedRouterOptions) -> None:
+        self._scripted = Scripted(options, options.topic_expression)
+        self._routes = Routes()
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """See Transform."""
+        if not self._scripted.sees(records):
+            return [records]
+        return self._routed(records)
+
+    def _routed(self, records: Records) -> Iterator[Records]:
+        passing, others = self._scripted.split(records)
+        yield passing
+        if len(others):
+            yield from self._routes.split(others, self._scripted.expression.texts(others))
+
+
+DECLARATION = Declaration(
+    "ContentBasedRouter",
+    "Sends records to the topics that an expression names. A record for which it is neither a text "
+    "nor null is an error.",
+    ContentBasedRouterOptions,
+    ContentBasedRouter,
+    example=Example(
+        {"after": {"id": 1, "state": "paid"}, "op": "u"},
+        {
+            "language": "jsr223.groovy",
+            "topic.expression": "value.after?.state == 'paid' ? topic + '.paid' : null",
+        },
+        key={"id": 1},
+        topic="s.orders",
+    ),
+)

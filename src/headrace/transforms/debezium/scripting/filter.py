@@ -1,0 +1,56 @@
+"""Filter: records that a condition keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.config.kinds import TEXT
+from headrace.config.property import REQUIRED, Group, Property
+from headrace.connect.records import Records
+from headrace.transforms.debezium.scripting.scripted import Scripted, ScriptedOptions
+from headrace.transforms.example import Example
+from headrace.transforms.transform import Declaration, Ordering
+
+
+class FilterOptions(ScriptedOptions):
+    """Options of Filter."""
+
+    condition = Property(
+        "condition", TEXT, REQUIRED, Group.CONVERTERS, "True for the records that stay."
+    )
+
+
+class Filter:
+    """See DECLARATION."""
+
+    ordering = Ordering.KEEPS_KEY
+
+    def __init__(self, options: FilterOptions) -> None:
+        self._scripted = Scripted(options, options.condition)
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """See Transform."""
+        if not self._scripted.sees(records):
+            return [records]
+        passing, others = self._scripted.split(records)
+        if not len(others):
+            return [passing]
+        return [passing, others.with_rows(self._scripted.expression.booleans(others))]
+
+
+DECLARATION = Declaration(
+    "Filter",
+    "Keeps the records for which a condition is true. A record for which it is neither true nor "
+    "false is an error; in SQL, null is as false.",
+    FilterOptions,
+    Filter,
+    example=Example(
+        {"after": {"id": 1, "state": "open"}, "op": "u"},
+        {
+            "language": "jsr223.groovy",
+            "condition": "value.op != 'd' && value.after?.state == 'paid'",
+        },
+        key={"id": 1},
+        topic="s.orders",
+    ),
+)

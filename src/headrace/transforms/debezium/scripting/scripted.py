@@ -1,0 +1,75 @@
+"""What transforms with an expression have in common: which records it sees."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import REGEX, choice, one_of
+from headrace.config.property import REQUIRED, Group, Property
+from headrace.config.regex import compile_java_regex
+from headrace.connect.evaluation.values import tombstones
+from headrace.connect.records import Records
+from headrace.transforms.expressions.languages import LANGUAGES, expression
+
+
+class NullHandling(StrEnum):
+    """What becomes of tombstones."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    EVALUATE = "evaluate"
+
+
+class ScriptedOptions(Configuration):
+    """Options that both have."""
+
+    language = Property(
+        "language",
+        one_of(*LANGUAGES),
+        REQUIRED,
+        Group.CONVERTERS,
+        "The language of the expression, of which a part is read and nothing is run.",
+    )
+    topic_regex = Property(
+        "topic.regex",
+        REGEX,
+        "",
+        Group.CONVERTERS,
+        "Records of other topics pass as they are; the whole topic must match.",
+    )
+    null_handling_mode = Property(
+        "null.handling.mode",
+        choice(NullHandling),
+        "keep",
+        Group.CONVERTERS,
+        "Whether tombstones pass, are left out, or are given to the expression.",
+    )
+
+
+class Scripted:
+    """An expression over some of the records."""
+
+    def __init__(self, options: ScriptedOptions, text: str) -> None:
+        """Raises HeadraceError("transforms.expression_not_understood")."""
+        self.expression = expression(options.language, text)
+        self._pattern = (
+            compile_java_regex(options.topic_regex, case_matters=True)
+            if options.topic_regex
+            else None
+        )
+        self._nulls = options.null_handling_mode
+
+    def sees(self, records: Records) -> bool:
+        """Whether records of this topic are its own."""
+        return self._pattern is None or self._pattern.fullmatch(records.shape.topic) is not None
+
+    def split(self, records: Records) -> tuple[Records, Records]:
+        """The records that pass as they are, and those for the expression."""
+        absent = tombstones(records)
+        if self._nulls is NullHandling.EVALUATE or not absent.any():
+            return records.with_rows(np.zeros(len(records), np.bool_)), records
+        passing = absent if self._nulls is NullHandling.KEEP else np.zeros_like(absent)
+        return records.with_rows(passing), records.with_rows(~absent)

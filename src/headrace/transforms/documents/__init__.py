@@ -1,0 +1,1 @@
+"""Transforms of change events whose rows are documents, a module each."""

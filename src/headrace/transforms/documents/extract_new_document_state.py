@@ -1,0 +1,366 @@
+"""ExtractNewDocumentState: the document, as a struct, in place of the envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headrace.connect.evaluation.values import connect_values, tombstones
+from headrace.connect.records import ColumnIdentity, Constant, Node, Records, Shape, Struct
+from headrace.connect.schema import Schema, Type
+from headrace.connect.trees import as_struct, fields, member
+from headrace.documents.bson import Kind
+from headrace.documents.splitting import Structure
+from headrace.errors import HeadraceError
+from headrace.transforms.debezium.added_fields import AddedField, added_fields
+from headrace.transforms.debezium.deletes import DeleteMode
+from headrace.transforms.documents.cells import present
+from headrace.transforms.documents.envelope import DocumentEnvelope, with_headers
+from headrace.transforms.documents.options import (
+    ExtractNewDocumentStateOptions,
+    UnsetHandling,
+    former_document_options,
+)
+from headrace.transforms.documents.patches import described
+from headrace.transforms.documents.released import not_converted
+from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
+from headrace.transforms.documents.struct_form import TEXT, Leaves, StructForm
+from headrace.transforms.example import Example
+from headrace.transforms.kafka.flatten import flattened
+from headrace.transforms.kafka.schemas import rebuilt
+from headrace.transforms.transform import Declaration, Ordering
+
+_ID, _DELETED = "_id", "__deleted"
+_BOOLEAN = Schema(Type.BOOLEAN, optional=True)
+_NOTHING = Structure(Kind.DOCUMENT)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A shape, and the columns of the key's leaves and of the document's. Those of an `_id` that
+    comes from the key are a third group."""
+
+    shape: Shape
+    key: tuple[ColumnIdentity, ...]
+    document: tuple[ColumnIdentity, ...] = ()
+    identifier: tuple[ColumnIdentity, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What a record becomes: of an update by parts or not, deleted or not, and the fields that the
+    update removed."""
+
+    is_partial: bool = False
+    is_deleted: bool = False
+    removed: tuple[str, ...] = ()
+
+
+class ExtractNewDocumentState:
+    """See DECLARATION. Records whose key or value is none of a document pass as they are."""
+
+    ordering = Ordering.KEEPS_KEY
+
+    def __init__(self, options: ExtractNewDocumentStateOptions) -> None:
+        self._options = options
+        self._mode = options.delete_tombstone_handling_mode
+        self._form = StructForm(
+            options.array_encoding,
+            options.field_name_adjustment_mode,
+            as_released=options.headrace_compatibility == "debezium-3.6",
+        )
+        self._shows_unset = (
+            options.unset_handling is UnsetHandling.NULL and not self._form.as_released
+        )
+        self._fields = added_fields(options.add_fields, options.add_fields_prefix)
+        self._headers = added_fields(options.add_headers, options.add_headers_prefix)
+        self._made: PerStructure[_Made] = PerStructure()
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """See Transform."""
+        identifier = _identifier(records.shape)
+        if identifier is None:
+            yield records
+            return
+        absent = tombstones(records)
+        if absent.any():
+            if self._mode is DeleteMode.REWRITE_WITH_TOMBSTONE:
+                kept = records.with_rows(absent)
+                for key in structured(kept, identifier, self._form):
+                    yield self._tombstone(key)
+            records = records.with_rows(~absent)
+            if not len(records):
+                return
+        envelope = DocumentEnvelope.of(records.shape, as_released=self._form.as_released)
+        if envelope is None:
+            yield records
+            return
+        for key in structured(records, identifier, self._form):
+            yield from self._events(key, envelope)
+
+    def _events(self, key: StructuredRecords, envelope: DocumentEnvelope) -> Iterator[Records]:
+        """What becomes of events whose keys have one structure."""
+        records = key.records
+        has_document = present(records, envelope.after)
+        has_update = ~has_document & present(records, envelope.update)
+        full, partial = records.with_rows(has_document), records.with_rows(has_update)
+        if len(full):
+            for case, part in self._by_removed(full, envelope, is_partial=False):
+                for document in structured(part, envelope.after, self._form):
+                    yield self._row(key, document.records, case, document)
+        if len(partial):
+            for case, part in self._by_removed(partial, envelope, is_partial=True):
+                yield from self._images(key, part, envelope.updated, case)
+        has_patch = ~has_document & ~has_update & present(records, envelope.patch)
+        patched = records.with_rows(has_patch)
+        if len(patched):
+            patched, described_envelope = described(patched, envelope)
+            for case, part in self._by_removed(patched, described_envelope, is_partial=True):
+                yield from self._images(key, part, described_envelope.updated, case)
+        gone = records.with_rows(~has_document & ~has_update & ~has_patch)
+        if not len(gone) or self._mode is DeleteMode.DROP:
+            return
+        if not self._mode.rewrites:
+            yield self._null(key, gone)
+            return
+        yield from self._images(key, gone, envelope.before, _Case(is_deleted=True))
+
+    def _images(
+        self, key: StructuredRecords, records: Records, node: Node | None, case: _Case
+    ) -> Iterator[Records]:
+        """Records with a document at `node`, or with none."""
+        has_document = present(records, node)
+        with_document = records.with_rows(has_document)
+        if node is not None and len(with_document):
+            for document in structured(with_document, node, self._form):
+                yield self._row(key, document.records, case, document)
+        without = records.with_rows(~has_document)
+        if len(without):
+            yield self._row(key, without, case, None)
+
+    def _by_removed(
+        self, records: Records, envelope: DocumentEnvelope, *, is_partial: bool
+    ) -> Iterator[tuple[_Case, Records]]:
+        """The records by the fields that updates removed, as far as it matters."""
+        has_removed = present(records, envelope.removed)
+        if envelope.removed is None or not (is_partial or self._shows_unset):
+            has_removed = np.zeros(len(records), np.bool_)
+        plain = records.with_rows(~has_removed)
+        if len(plain):
+            yield _Case(is_partial), plain
+        changed = records.with_rows(has_removed)
+        if envelope.removed is None or not len(changed):
+            return
+        lists = [_names(each) for each in connect_values(changed, envelope.removed)]
+        for names in dict.fromkeys(lists):
+            mask = np.array([each == names for each in lists])
+            yield _Case(is_partial, removed=names), changed.with_rows(mask)
+
+    def _row(
+        self,
+        key: StructuredRecords,
+        records: Records,
+        case: _Case,
+        document: StructuredRecords | None,
+    ) -> Records:
+        """Records with documents of one structure as structs; None: there is no document."""
+        shape = key.records.shape
+        self._check_structs(records, (*self._fields, *self._headers))
+        marks = (key.key, None if document is None else document.key, case)
+        made = self._made(shape, marks, lambda: self._row_shape(shape, key, case, document))
+        records = key.with_columns(records, made.key)
+        if made.identifier:
+            records = key.with_columns(records, made.identifier)
+        if document is not None:
+            records = document.with_columns(records, made.document)
+        return records.with_shape(made.shape)
+
+    def _row_shape(
+        self,
+        shape: Shape,
+        key: StructuredRecords,
+        case: _Case,
+        document: StructuredRecords | None,
+    ) -> _Made:
+        envelope = DocumentEnvelope.of(shape, as_released=self._form.as_released)
+        assert envelope is not None
+        name = self._form.schema_name((envelope.struct.schema.name or "").removesuffix(".Envelope"))
+        leaves, of_key = Leaves(self._form), Leaves(self._form)
+        structure = _NOTHING if document is None else document.structure
+        members = leaves.members(structure, name)
+        if case.is_partial:
+            members = {each: node for each, node in members.items() if each not in case.removed}
+        if self._shows_unset:
+            members = with_nulls(members, case.removed, paths=not case.is_partial)
+        rewrites = self._mode.rewrites
+        needs_id = case.is_partial or (
+            rewrites and self._options.delete_tombstone_handling_mode_rewrite_with_id
+        )
+        own_id = None
+        if needs_id and _ID not in members:
+            own_id = of_key.node(key.structure, f"{name}.{self._form.field(_ID)}")
+        deleted = Constant(_BOOLEAN, case.is_deleted)
+        if case.is_partial and own_id is not None:
+            members[_ID] = own_id
+        if rewrites:
+            members[_DELETED] = deleted
+        if own_id is not None:
+            members.setdefault(_ID, own_id)
+        if self._options.flatten_struct and case.is_partial:
+            members = self._undotted(members)
+        row = leaves.struct(name, members, optional=False)
+        row = self._with_added(row, envelope, name)
+        if self._options.flatten_struct:
+            delimiter = self._options.flatten_struct_delimiter
+            row = rebuilt(row, list(flattened(row, delimiter, is_optional=False)))
+        key_node, key_columns = self._key(key)
+        headers = with_headers(shape, self._header_nodes(envelope))
+        return _Made(
+            replace(shape, key=key_node, value=row, headers=headers, null_has_schema=False),
+            key_columns,
+            tuple(leaves.columns),
+            tuple(of_key.columns),
+        )
+
+    def _undotted(self, members: Mapping[str, Node]) -> dict[str, Node]:
+        """Dots in the names of what an update changed become the delimiter."""
+        delimiter = self._options.flatten_struct_delimiter
+        renamed = {name.replace(".", delimiter): node for name, node in members.items()}
+        if len(renamed) < len(members):
+            raise _twice("a flattened document")
+        return renamed
+
+    def _with_added(self, row: Struct, envelope: DocumentEnvelope, name: str) -> Struct:
+        members = fields(row)
+        for entry in self._fields:
+            node = entry.node(envelope.struct)
+            if node is None:
+                if self._form.as_released:
+                    raise HeadraceError(
+                        "transforms.no_such_field",
+                        f"{envelope.struct.schema.name} has no field {entry.field}",
+                        "Name op, a time, or a field of source or transaction.",
+                    )
+                node = Constant(TEXT, None)
+            if entry.name in members:
+                raise _twice(name, entry.name)
+            members[entry.name] = node
+        return Leaves(StructForm()).struct(name, members, optional=False)
+
+    def _check_structs(self, records: Records, entries: Iterable[AddedField]) -> None:
+        """Refuses whole structs as Debezium 3.6 does: where they are not null."""
+        envelope = DocumentEnvelope.of(records.shape) if self._form.as_released else None
+        for entry in entries if envelope is not None else ():
+            node = None if envelope is None else entry.node(envelope.struct)
+            if (
+                node is not None
+                and node.schema.type is Type.STRUCT
+                and present(records, node).any()
+            ):
+                raise not_converted(f"{entry.field} of {records.shape.topic}, a whole struct,")
+
+    def _header_nodes(self, envelope: DocumentEnvelope) -> Iterator[tuple[str, Node]]:
+        for entry in self._headers:
+            node = entry.node(envelope.struct)
+            if node is not None:
+                yield entry.name, node
+
+    def _key(self, key: StructuredRecords) -> tuple[Struct, tuple[ColumnIdentity, ...]]:
+        """The key's struct, and its columns."""
+        leaves = Leaves(self._form)
+        node = leaves.node(key.structure, "null.id")
+        members = {} if node is None else {"id": node}
+        return leaves.struct(None, members, optional=False), tuple(leaves.columns)
+
+    def _null(self, key: StructuredRecords, records: Records) -> Records:
+        """Deletes without a value."""
+        shape = records.shape
+        self._check_structs(records, self._headers)
+
+        def make() -> _Made:
+            envelope = DocumentEnvelope.of(shape, as_released=self._form.as_released)
+            assert envelope is not None
+            node, columns = self._key(key)
+            headers = with_headers(shape, self._header_nodes(envelope))
+            made = replace(shape, key=node, value=None, headers=headers, null_has_schema=False)
+            return _Made(made, columns)
+
+        made = self._made(shape, (key.key, "null"), make)
+        return key.with_columns(records, made.key).with_shape(made.shape)
+
+    def _tombstone(self, key: StructuredRecords) -> Records:
+        shape = key.records.shape
+
+        def make() -> _Made:
+            node, columns = self._key(key)
+            operation = Constant(Schema(Type.STRING), "d")
+            added = [(entry.name, operation) for entry in self._headers if _is_operation(entry)]
+            made = replace(shape, key=node, headers=with_headers(shape, added))
+            return _Made(made, columns)
+
+        made = self._made(shape, (key.key, "tombstone"), make)
+        return key.with_columns(key.records, made.key).with_shape(made.shape)
+
+
+def with_nulls(members: dict[str, Node], removed: Iterable[str], *, paths: bool) -> dict[str, Node]:
+    """The members, and null for each removed field that is not among them. `paths`: a dotted one
+    is put into the struct that its path leads to, if that is there."""
+    made = dict(members)
+    for name in removed:
+        first, dot, rest = name.partition(".")
+        if not dot or not paths:
+            made.setdefault(name, Constant(TEXT, None))
+            continue
+        parent = made.get(first)
+        if isinstance(parent, Struct):
+            inner = with_nulls(fields(parent), [rest], paths=True)
+            made[first] = Leaves(StructForm()).struct(parent.schema.name, inner)
+    return made
+
+
+def _identifier(shape: Shape) -> Node | None:
+    """The text of `_id` in the key of a document's event."""
+    key = as_struct(shape.key)
+    if key is None or not (key.schema.name or "").endswith(".Key"):
+        return None
+    names = [each.name for each in key.schema.fields]
+    return member(key, "id") if "id" in names else None
+
+
+def _names(removed: object) -> tuple[str, ...]:
+    return tuple(map(str, removed)) if isinstance(removed, list) else ()
+
+
+def _is_operation(entry: AddedField) -> bool:
+    return not entry.struct and entry.field == "op"
+
+
+def _twice(where: str, name: str | None = None) -> HeadraceError:
+    what = f"two fields {name}" if name else "two fields of one name"
+    return HeadraceError(
+        "transforms.field_name_twice",
+        f"a record of {where} would have {what}",
+        "Give added fields another name or a prefix, and choose another delimiter.",
+    )
+
+
+DECLARATION = Declaration(
+    "ExtractNewDocumentState",
+    "Puts the document of a change event, as a struct, in place of its envelope: the document "
+    "after the change or what the update changed, and of a delete what its mode says.",
+    ExtractNewDocumentStateOptions,
+    ExtractNewDocumentState,
+    former_document_options,
+    Example(
+        {"after": '{"_id": 1, "name": {"first": "Ana"}, "n": {"$numberLong": "5"}}', "op": "c"},
+        {"flatten.struct": "true", "add.fields": "op"},
+        key={"id": "1"},
+        topic="shop.inventory.customers",
+        names={
+            "key": "shop.inventory.customers.Key",
+            "value": "shop.inventory.customers.Envelope",
+        },
+    ),
+)

@@ -1,0 +1,130 @@
+"""Options of ExtractNewDocumentState."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, choice, one_of
+from headrace.config.property import Group, Property
+from headrace.debezium.naming.names import NameAdjustmentMode
+from headrace.transforms.debezium.deletes import MODE, DeleteMode, former_options
+from headrace.transforms.documents.struct_form import ArrayEncoding
+from headrace.transforms.transform import Replacement
+
+ADJUSTMENT = "field.name.adjustment.mode"
+
+
+class UnsetHandling(StrEnum):
+    """What becomes of fields that an update removed."""
+
+    NULL = "null"
+    """They are null."""
+    OMIT = "omit"
+    """The record does not have them."""
+
+
+class ExtractNewDocumentStateOptions(Configuration):
+    """Options of ExtractNewDocumentState."""
+
+    array_encoding = Property(
+        "array.encoding",
+        choice(ArrayEncoding),
+        "array",
+        Group.CONVERTERS,
+        "Arrays as arrays, whose elements have one type, or as structs with the fields _0, _1, …",
+    )
+    flatten_struct = Property(
+        "flatten.struct",
+        BOOLEAN,
+        "false",
+        Group.CONVERTERS,
+        "Whether fields of inner documents become fields of the record.",
+    )
+    flatten_struct_delimiter = Property(
+        "flatten.struct.delimiter",
+        EXACT_TEXT,
+        "_",
+        Group.CONVERTERS,
+        "Stands between the names of a path of a flattened field.",
+    )
+    delete_tombstone_handling_mode = Property(
+        MODE,
+        choice(DeleteMode),
+        "tombstone",
+        Group.CONVERTERS,
+        "What becomes of deletes and of the tombstones behind them.",
+    )
+    delete_tombstone_handling_mode_rewrite_with_id = Property(
+        f"{MODE}.rewrite-with-id",
+        BOOLEAN,
+        "false",
+        Group.CONVERTERS,
+        "Whether a rewritten record without `_id` gets it from the key.",
+    )
+    add_fields = Property(
+        "add.fields",
+        COMMA_LIST,
+        "",
+        Group.CONVERTERS,
+        "Fields of the envelope that the record gets, `[struct.]field[:name]` each.",
+    )
+    add_fields_prefix = Property(
+        "add.fields.prefix",
+        EXACT_TEXT,
+        "__",
+        Group.CONVERTERS,
+        "Goes before the names of added fields.",
+    )
+    add_headers = Property(
+        "add.headers",
+        COMMA_LIST,
+        "",
+        Group.CONVERTERS,
+        "Fields of the envelope that become headers, `[struct.]field[:name]` each.",
+    )
+    add_headers_prefix = Property(
+        "add.headers.prefix",
+        EXACT_TEXT,
+        "__",
+        Group.CONVERTERS,
+        "Goes before the names of headers.",
+    )
+    field_name_adjustment_mode = Property(
+        ADJUSTMENT,
+        choice(NameAdjustmentMode),
+        "none",
+        Group.CONVERTERS,
+        "Adjusts names to Avro: other characters become `_`, or `_uXXXX` (avro_unicode).",
+    )
+    unset_handling = Property(
+        "unset.handling",
+        choice(UnsetHandling),
+        "null",
+        Group.CONVERTERS,
+        "What becomes of fields that an update removed: null, or left out (omit) as in "
+        "Debezium 3.6.",
+    )
+    route_by_field = Property(
+        "route.by.field",
+        TEXT,
+        "",
+        Group.CONVERTERS,
+        "Without effect, as in Debezium; ByLogicalTableRouter and others route.",
+    )
+    headrace_compatibility = Property(
+        "headrace.compatibility",
+        one_of("none", "debezium-3.6"),
+        "none",
+        Group.CONVERTERS,
+        "Whose quirks to reproduce; left out: the connector's `headrace.compatibility`.",
+    )
+
+
+def former_document_options(options: Mapping[str, str]) -> Iterator[Replacement]:
+    """What stands for the options of Debezium before 2.5, as far as they are given."""
+    yield from former_options(options)
+    if "sanitize.field.names" in options:
+        adjusts = options["sanitize.field.names"].strip().lower() == "true"
+        yield Replacement("sanitize.field.names", {ADJUSTMENT: "avro"} if adjusts else {})

@@ -1,0 +1,88 @@
+"""What Debezium 3.6 refuses of documents, for `headrace.compatibility=debezium-3.6`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.debezium.naming.names import NameAdjustmentMode
+from headrace.documents.bson import Kind
+from headrace.documents.splitting import Structure
+from headrace.documents.values import elements_of
+from headrace.errors import HeadraceError
+
+_CONTAINERS = (Kind.DOCUMENT, Kind.ARRAY)
+_NO_FIELD = (Kind.CODE_WITH_SCOPE, Kind.MIN_KEY, Kind.MAX_KEY, Kind.SYMBOL)
+_NO_ELEMENT = (*_NO_FIELD, Kind.REGEX, Kind.UNDEFINED)
+
+
+def not_converted(what: str) -> HeadraceError:
+    """The error of a value that Debezium 3.6 does not convert."""
+    return HeadraceError(
+        "transforms.value_not_convertible",
+        f"{what} is not converted by Debezium 3.6",
+        "Leave out headrace.compatibility=debezium-3.6.",
+    )
+
+
+def check_field(structure: Structure, name: str, *, in_array: bool) -> None:
+    """Refuses a field of a type that is not converted. Raises HeadraceError."""
+    if structure.kind in (_NO_ELEMENT if in_array else _NO_FIELD):
+        raise not_converted(f"{name} of type {structure.kind.name}")
+
+
+def check_elements(structures: Sequence[Structure], name: str, *, is_outermost: bool) -> None:
+    """Refuses elements of an array that stays one. Raises HeadraceError."""
+    for each in structures:
+        check_field(each, name, in_array=True)
+        inner = [member for _, member in each.members]
+        check_elements(inner, name, is_outermost=False)
+    if not is_outermost or not structures:
+        return
+    if all(each.kind is Kind.DOCUMENT and not each.members for each in structures):
+        raise not_converted(f"the array {name} of empty documents")
+    inner = [element for each in structures for element in each.elements]
+    are_arrays = any(each.kind is Kind.ARRAY for each in structures)
+    if are_arrays and (not inner or any(each.kind is Kind.ARRAY for each in inner)):
+        raise not_converted(f"the array {name} of empty arrays or of arrays of arrays")
+
+
+def check_numbered(structure: Structure, name: str, adjustment: NameAdjustmentMode) -> None:
+    """Refuses an array that becomes a struct. Raises HeadraceError."""
+    parent, _, own = name.rpartition(".")
+    if adjustment is NameAdjustmentMode.AVRO_UNICODE and structure.elements:
+        raise not_converted(f"the array {name}, whose fields have an underscore,")
+    if parent.endswith(own):
+        raise not_converted(f"the array {name}, named as the end of {parent},")
+    has_parts = {each.kind in _CONTAINERS for each in structure.elements}
+    kinds = {each.kind for each in structure.elements}
+    if len(has_parts) > 1 or kinds == set(_CONTAINERS):
+        raise not_converted(f"the array {name} of elements with and without parts")
+    for each in structure.elements:
+        if each.kind is Kind.DOCUMENT and not each.members:
+            raise not_converted(f"the array {name} of empty documents")
+        if each.kind is Kind.ARRAY and (
+            not each.elements or any(inner.kind in _CONTAINERS for inner in each.elements)
+        ):
+            raise not_converted(f"the array {name} of arrays that are empty or have parts")
+
+
+def has_arrays_of_arrays(structure: Structure) -> bool:
+    """Whether an array has an array as an element."""
+    if structure.kind is Kind.ARRAY and any(e.kind is Kind.ARRAY for e in structure.elements):
+        return True
+    inner = (*structure.elements, *(each for _, each in structure.members))
+    return any(map(has_arrays_of_arrays, inner))
+
+
+def check_equal_arrays(kind: int, value: bytes) -> None:
+    """Refuses an array with two equal arrays in it, which becomes a struct. Raises
+    HeadraceError."""
+    if kind not in _CONTAINERS:
+        return
+    arrays = set()
+    for element, _, inner in elements_of(value):
+        check_equal_arrays(element, inner)
+        if kind == Kind.ARRAY and element == Kind.ARRAY:
+            if inner in arrays:
+                raise not_converted("an array of equal arrays")
+            arrays.add(inner)

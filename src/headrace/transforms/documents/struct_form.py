@@ -1,0 +1,356 @@
+"""Documents as Connect structs: the schemas of structures, and the nodes of their leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.evaluation.columns import form_of
+from headrace.connect.records import Column, ColumnIdentity, Constant, Node, Struct
+from headrace.connect.schema import Field, Schema, Type
+from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
+from headrace.documents.bson import Kind
+from headrace.documents.cells import decoder
+from headrace.documents.splitting import SplitForm, Structure
+from headrace.documents.values import (
+    SCALARS,
+    elements_of,
+    pointer_parts,
+    regex_parts,
+    scoped_code,
+)
+from headrace.errors import HeadraceError
+from headrace.transforms.documents.released import check_elements, check_field, check_numbered
+
+TEXT = Schema(Type.STRING, optional=True)
+_TIMESTAMP = Schema(
+    Type.INT64, optional=True, name="org.apache.kafka.connect.data.Timestamp", version=1
+)
+_REGEX = Schema(
+    Type.STRUCT,
+    optional=True,
+    name="io.debezium.mongodb.regex",
+    fields=(Field("regex", TEXT), Field("options", TEXT)),
+)
+_SCALARS = {
+    Kind.DOUBLE: Schema(Type.FLOAT64, optional=True),
+    Kind.BINARY: Schema(Type.BYTES, optional=True),
+    Kind.BOOLEAN: Schema(Type.BOOLEAN, optional=True),
+    Kind.DATE: _TIMESTAMP,
+    Kind.TIMESTAMP: _TIMESTAMP,
+    Kind.INT32: Schema(Type.INT32, optional=True),
+    Kind.INT64: Schema(Type.INT64, optional=True),
+}
+"""Those that are no texts."""
+_CONSTANTS = {Kind.NULL: None, Kind.MIN_KEY: "MinKey", Kind.MAX_KEY: "MaxKey"}
+_CONTAINERS = (Kind.DOCUMENT, Kind.ARRAY)
+
+
+class ArrayEncoding(StrEnum):
+    """What becomes of arrays."""
+
+    ARRAY = "array"
+    """Arrays, whose elements have one schema."""
+    DOCUMENT = "document"
+    """Structs with the fields `_0`, `_1`, …"""
+
+
+@dataclass(frozen=True)
+class StructForm:
+    """How documents become structs. `as_released`: as Debezium 3.6 does, its refusals included."""
+
+    arrays: ArrayEncoding = ArrayEncoding.ARRAY
+    adjustment: NameAdjustmentMode = NameAdjustmentMode.NONE
+    as_released: bool = False
+
+    def split_form(self, *, small_longs: bool) -> SplitForm:
+        """How values are split for it."""
+        return SplitForm(small_longs, numbered=self.arrays is ArrayEncoding.DOCUMENT)
+
+    def field(self, name: str) -> str:
+        """A field's name, adjusted."""
+        return NameAdjustment(fields=self.adjustment).field(name)
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether names are adjusted; then empty arrays are null."""
+        return self.adjustment is not NameAdjustmentMode.NONE
+
+    def schema_name(self, name: str) -> str:
+        """A schema's name, each of its parts adjusted like a field."""
+        return ".".join(map(self.field, name.split(".")))
+
+
+def differing(what: str) -> HeadraceError:
+    """The error of an array whose elements have no schema in common."""
+    return HeadraceError(
+        "transforms.array_of_several_types",
+        f"the array {what} has elements of different types",
+        "Set array.encoding=document, or write elements of one type.",
+    )
+
+
+def empty_name(parent: str) -> HeadraceError:
+    """The error of a field without a name."""
+    return HeadraceError(
+        "transforms.field_without_name",
+        f"a document of {parent} has a field with an empty name, which no struct has",
+        "Rename the field with field.renames, or leave it out with field.exclude.list.",
+    )
+
+
+@dataclass
+class Leaves:
+    """The nodes of a value's leaves, in their order, while its structure is walked."""
+
+    form: StructForm
+    columns: list[ColumnIdentity] = field(default_factory=list)
+
+    def members(
+        self, structure: Structure, parent: str, *, in_array: bool = False
+    ) -> dict[str, Node]:
+        """The members of a document by their own names; undefined ones have no node."""
+        made = {}
+        for name, inner in structure.members:
+            if not name:
+                raise empty_name(parent)
+            node = self.node(inner, f"{parent}.{self.form.field(name)}", in_array=in_array)
+            if node is not None:
+                made[name] = node
+        return made
+
+    def node(self, structure: Structure, name: str, *, in_array: bool = False) -> Node | None:
+        """The node of a value; `name` is that of its schema if it has one. None: undefined.
+
+        `in_array`: it is within an array whose elements are fields, where empty documents have
+        names."""
+        kind = structure.kind
+        if self.form.as_released:
+            check_field(structure, name, in_array=in_array)
+        if kind is Kind.UNDEFINED:
+            return None
+        if kind in _CONSTANTS:
+            return Constant(TEXT, _CONSTANTS[kind])
+        if kind is Kind.REGEX:
+            return Struct(_REGEX, (self._text(), self._text()))
+        if kind is Kind.DB_POINTER:
+            reference, identifier = self._text(), self._text()
+            return self.struct(name, {"$ref": reference, "$id": identifier})
+        if kind is Kind.CODE_WITH_SCOPE:
+            code = self._text()
+            scope = self.struct(f"{name}.scope", self.members(structure, f"{name}.scope"))
+            return self.struct(name, {"code": code, "scope": scope})
+        if kind is Kind.DOCUMENT:
+            members = self.members(structure, name, in_array=in_array)
+            is_named = bool(structure.members) or in_array
+            return self.struct(name if is_named else None, members)
+        if kind is Kind.ARRAY:
+            return self._array(structure, name)
+        return self._column(_SCALARS.get(kind, TEXT))
+
+    def struct(
+        self, name: str | None, members: dict[str, Node], *, optional: bool = True
+    ) -> Struct:
+        """A struct with these members, their names adjusted.
+
+        Raises HeadraceError("transforms.field_name_twice")."""
+        adjusted = {self.form.field(each): node for each, node in members.items()}
+        if len(adjusted) < len(members):
+            raise HeadraceError(
+                "transforms.field_name_twice",
+                f"two fields of {name or 'a document'} have one name after the adjustment",
+                "Set field.name.adjustment.mode=avro_unicode, which keeps names distinct.",
+            )
+        fields = tuple(Field(each, node.schema) for each, node in adjusted.items())
+        schema = Schema(Type.STRUCT, optional=optional, name=name, fields=fields)
+        return Struct(schema, tuple(adjusted.values()))
+
+    def _array(self, structure: Structure, name: str) -> Node:
+        elements = structure.elements
+        if self.form.arrays is ArrayEncoding.DOCUMENT:
+            if self.form.as_released:
+                check_numbered(structure, name, self.form.adjustment)
+            if not elements and self.form.adjusts:
+                return Constant(Schema(Type.STRUCT, optional=True, name=name), None)
+            members: dict[str, Node] = {}
+            for index, element in enumerate(elements):
+                node = self.node(element, f"{name}._{index}", in_array=True)
+                if node is not None:
+                    members[f"_{index}"] = node
+            # These names are ours, and fit for Avro.
+            fields = tuple(Field(each, node.schema) for each, node in members.items())
+            schema = Schema(Type.STRUCT, optional=True, name=name, fields=fields)
+            return Struct(schema, tuple(members.values()))
+        merging = Merging(self.form)
+        schema = merging.array(elements, name, is_outermost=True)
+        if all(each.kind is Kind.STRING for each in elements) and elements:
+            return self._column(schema, Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS))
+        node = self._column(schema, Encoding.PYTHON, merging.decoded)
+        if elements:
+            return node
+        return Constant(schema, None if self.form.adjusts else [])
+
+    def _text(self) -> Column:
+        return self._column(TEXT)
+
+    def _column(
+        self,
+        schema: Schema,
+        encoding: Encoding | None = None,
+        decode: Callable[[bytes], object] | None = None,
+    ) -> Column:
+        parameter = 0
+        if encoding is None or decode is None:
+            encoding, parameter, decode = form_of(schema)
+        column = Column(schema, ColumnIdentity(), encoding, parameter, decode)
+        self.columns.append(column.identity)
+        return column
+
+
+@dataclass(frozen=True)
+class Merging:
+    """One schema for all elements of an array, and their values."""
+
+    form: StructForm
+
+    def array(
+        self, elements: Sequence[Structure], name: str, *, is_outermost: bool = False
+    ) -> Schema:
+        """The schema of an array of these elements. Raises HeadraceError for elements that have
+        none in common."""
+        if not elements:
+            return Schema(Type.ARRAY, optional=True, values=TEXT)
+        values = self.element(elements, name, is_outermost=is_outermost)
+        return Schema(Type.ARRAY, optional=True, values=values)
+
+    def element(
+        self, structures: Sequence[Structure], name: str | None, *, is_outermost: bool = False
+    ) -> Schema:
+        """The schema that values of all these structures have."""
+        if self.form.as_released:
+            check_elements(structures, name or "of arrays", is_outermost=is_outermost)
+        known = [each for each in structures if each.kind not in (Kind.NULL, Kind.UNDEFINED)]
+        if not self.form.as_released and known:
+            structures = known
+        kinds = {each.kind for each in structures}
+        if kinds == {Kind.DOCUMENT}:
+            return self._document(structures, name)
+        if kinds == {Kind.ARRAY}:
+            inner = [each for array in structures for each in array.elements]
+            if not inner:
+                return Schema(Type.ARRAY, optional=True, values=TEXT)
+            # Documents in arrays of arrays have no names.
+            return (
+                self.array(inner, "") if name is None or is_outermost else self.array(inner, name)
+            )
+        schemas = {self._scalar(each, name) for each in structures}
+        if len(schemas) > 1:
+            raise differing(name or "of arrays")
+        return schemas.pop()
+
+    def _document(self, structures: Sequence[Structure], name: str | None) -> Schema:
+        members: dict[str, list[Structure]] = {}
+        for each in structures:
+            for field_name, inner in each.members:
+                if not field_name:
+                    raise empty_name(name or "an array")
+                if inner.kind is not Kind.UNDEFINED:
+                    members.setdefault(field_name, []).append(inner)
+        fields = []
+        for field_name, inner_structures in members.items():
+            adjusted = self.form.field(field_name)
+            inner_name = f"{name}.{adjusted}" if name else None
+            fields.append(Field(adjusted, self._field(inner_structures, inner_name)))
+        return Schema(
+            Type.STRUCT,
+            optional=True,
+            name=(name or None) if fields else None,
+            fields=tuple(fields),
+        )
+
+    def _field(self, structures: Sequence[Structure], name: str | None) -> Schema:
+        """The schema of a field of several documents."""
+        parts = [each for each in structures if each.kind in _CONTAINERS]
+        if parts and self.form.as_released:
+            last = self.one(parts[-1], name)
+            if any(not _is_part(self.one(each, name), last) for each in parts):
+                raise differing(name or "of arrays")
+            return last
+        known = [each for each in structures if each.kind is not Kind.NULL] or structures
+        if {each.kind for each in known} == {Kind.ARRAY}:
+            inner = [each for array in known for each in array.elements]
+            return self.array(inner, name or "", is_outermost=True)
+        return self.element(structures, name)
+
+    def one(self, structure: Structure, name: str | None) -> Schema:
+        """The schema of one value."""
+        if structure.kind is Kind.ARRAY:
+            return self.array(structure.elements, name or "", is_outermost=True)
+        return self.element([structure], name)
+
+    def _scalar(self, structure: Structure, name: str | None) -> Schema:
+        kind = structure.kind
+        if kind in _CONTAINERS:
+            raise differing(name or "of arrays")
+        if kind is Kind.REGEX:
+            return _REGEX
+        if kind is Kind.DB_POINTER:
+            names = map(self.form.field, ("$ref", "$id"))
+            fields = tuple(Field(each, TEXT) for each in names)
+            return Schema(Type.STRUCT, optional=True, name=name or None, fields=fields)
+        if kind is Kind.CODE_WITH_SCOPE:
+            scope = self._document([structure], f"{name}.scope" if name else None)
+            fields = (Field("code", TEXT), Field("scope", scope))
+            return Schema(Type.STRUCT, optional=True, name=name or None, fields=fields)
+        return _SCALARS.get(kind, TEXT)
+
+    def decoded(self, cell: bytes) -> object:
+        """The values of an array's cell: its type byte and its bytes."""
+        return self._array_values(cell[1:], is_outermost=True)
+
+    def _array_values(self, array: bytes, *, is_outermost: bool = False) -> list[object]:
+        elements: Iterator[tuple[int, str, bytes]] = elements_of(array)
+        if self.form.as_released and is_outermost:
+            # It has no empty arrays within arrays.
+            elements = (
+                each for each in elements if each[0] != Kind.ARRAY or any(elements_of(each[2]))
+            )
+        return [self._value(kind, value, is_element=True) for kind, _, value in elements]
+
+    def _value(self, kind: int, value: bytes, *, is_element: bool = False) -> object:
+        match kind:
+            case Kind.DOCUMENT:
+                return self._members(value)
+            case Kind.ARRAY:
+                values = self._array_values(value, is_outermost=not is_element)
+                return None if not values and self.form.adjusts and not is_element else values
+            case Kind.REGEX:
+                return dict(zip(("regex", "options"), regex_parts(value), strict=True))
+            case Kind.DB_POINTER:
+                names = map(self.form.field, ("$ref", "$id"))
+                return dict(zip(names, pointer_parts(value), strict=True))
+            case Kind.CODE_WITH_SCOPE:
+                code, scope = scoped_code(value)
+                return {"code": code, "scope": self._members(scope)}
+        return None if kind == Kind.UNDEFINED else SCALARS[kind](value)
+
+    def _members(self, document: bytes) -> dict[str, object]:
+        return {
+            self.form.field(name): self._value(kind, value)
+            for kind, name, value in elements_of(document)
+            if kind != Kind.UNDEFINED
+        }
+
+
+def _is_part(schema: Schema, whole: Schema) -> bool:
+    """Whether values of `schema` fit the schema `whole`."""
+    if schema.type is not Type.STRUCT or whole.type is not Type.STRUCT:
+        return schema == whole or (
+            schema.type is Type.ARRAY and whole.type is Type.ARRAY and schema.values == TEXT
+        )
+    fields = {each.name: each.schema for each in whole.fields}
+    return all(
+        each.name in fields and _is_part(each.schema, fields[each.name]) for each in schema.fields
+    )

@@ -1,0 +1,62 @@
+"""A small example of a transform: a record and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_SCALARS = {bool: "boolean", int: "int64", float: "double", str: "string", type(None): "string"}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A record and a transform's options.
+
+    `key` and `value` are as JSON knows them; their schemas are inferred: integers are int64, and
+    every field is optional. `names` are those of schemas, by their paths: `value` and
+    `value.after`. `headers` are texts by name.
+    """
+
+    value: object
+    options: Mapping[str, str] = field(default_factory=dict)
+    key: object = None
+    topic: str = "orders"
+    headers: Mapping[str, object] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    partition: int | None = None
+    timestamp: int | None = None
+
+    def record(self) -> dict[str, Any]:
+        """The record in Kafka Connect's JSON form."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "timestamp": self.timestamp,
+            "key": self._part("key", self.key),
+            "value": self._part("value", self.value),
+            "headers": [
+                {"name": name, "schema": self._schema(name, text), "payload": text}
+                for name, text in self.headers.items()
+            ],
+        }
+
+    def _part(self, path: str, value: object) -> dict[str, Any] | None:
+        if value is None:
+            return None
+        schema = self._schema(path, value) | {"optional": False}
+        return {"schema": schema, "payload": value}
+
+    def _schema(self, path: str, value: object) -> dict[str, Any]:
+        named = {"name": self.names[path]} if path in self.names else {}
+        if isinstance(value, Mapping):
+            fields = [
+                self._schema(f"{path}.{name}", item) | {"field": name}
+                for name, item in value.items()
+            ]
+            made: dict[str, Any] = {"type": "struct", "optional": True, "fields": fields}
+            return made | named
+        if isinstance(value, list):
+            items = self._schema(f"{path}[]", value[0] if value else "")
+            return {"type": "array", "optional": True, "items": items}
+        return {"type": _SCALARS[type(value)], "optional": True} | named

@@ -1,0 +1,1 @@
+"""Expressions over records: one tree for several languages, one evaluator over columns."""

@@ -1,0 +1,243 @@
+"""Comparisons of columns by the rules of a language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.evaluation.values import connect_values
+from headrace.connect.records import Node, Records
+from headrace.transforms.expressions.operands import (
+    FLOATING,
+    INTEGRAL,
+    NUMERIC,
+    Operand,
+    SchemaObject,
+    Thing,
+    booleans,
+    each_distinct,
+    no,
+    same_scale,
+    true,
+    valid,
+)
+from headrace.transforms.expressions.tree import Kind, Operator, Rules
+
+_Compare = Callable[..., Any]
+_ARROW: dict[Operator, _Compare] = {
+    Operator.EQUAL: pc.equal,
+    Operator.NOT_EQUAL: pc.not_equal,
+    Operator.LESS: pc.less,
+    Operator.LESS_OR_EQUAL: pc.less_equal,
+    Operator.GREATER: pc.greater,
+    Operator.GREATER_OR_EQUAL: pc.greater_equal,
+}
+_NUMPY: dict[Operator, _Compare] = {
+    Operator.EQUAL: np.equal,
+    Operator.NOT_EQUAL: np.not_equal,
+    Operator.LESS: np.less,
+    Operator.LESS_OR_EQUAL: np.less_equal,
+    Operator.GREATER: np.greater,
+    Operator.GREATER_OR_EQUAL: np.greater_equal,
+}
+_EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL)
+_WITH_EQUAL = (Operator.EQUAL, Operator.LESS_OR_EQUAL, Operator.GREATER_OR_EQUAL)
+_NO_CHARACTER = -1
+_FIRST_OF_FOUR_BYTES = 0xF0  # of a character beyond the basic plane in UTF-8
+
+
+def compare(
+    records: Records, operator: Operator, left: Operand, right: Operand, rules: Rules
+) -> Operand:
+    """Booleans; null only by the rules of SQL. Values without an order fail."""
+    null_left, null_right = left.null, right.null
+    both = ~null_left & ~null_right
+    result, done = no(left.count), no(left.count)
+    for kind, array in left.scalars.items():
+        for other_kind, other in right.scalars.items():
+            where = valid(array) & valid(other)
+            if not where.any():
+                continue
+            outcome = _scalars(operator, (kind, array), (other_kind, other), rules)
+            if outcome is not None:
+                holds, ordered = outcome
+                result |= holds & where & ordered
+                done |= where & ordered
+    if operator in _EQUALITY:
+        equal = _things(records, left, right) if left.things and right.things else no(left.count)
+        result |= (both & ~done & ~equal) if operator is Operator.NOT_EQUAL else equal
+        unordered = no(left.count)
+    else:
+        unordered = both & ~done
+    made = _with_nulls(operator, result, null_left, null_right, rules)
+    if rules is Rules.PYTHON and operator not in _EQUALITY:
+        unordered |= ~both
+    failed = left.failed | right.failed
+    made = made.failing_as(left, right)
+    return made.failing(unordered & ~failed, f"{operator.value} compares values without an order")
+
+
+def _with_nulls(
+    operator: Operator,
+    result: np.ndarray,
+    null_left: np.ndarray,
+    null_right: np.ndarray,
+    rules: Rules,
+) -> Operand:
+    if rules is Rules.SQL:
+        return booleans(result, null_left | null_right)
+    if operator in _WITH_EQUAL:
+        result = result | (null_left & null_right)
+    if operator is Operator.NOT_EQUAL:
+        result = result | (null_left ^ null_right)
+    elif rules is Rules.GROOVY and operator in (Operator.LESS, Operator.LESS_OR_EQUAL):
+        result = result | (null_left & ~null_right)
+    elif rules is Rules.GROOVY and operator in (Operator.GREATER, Operator.GREATER_OR_EQUAL):
+        result = result | (null_right & ~null_left)
+    return booleans(result)
+
+
+def contained(records: Records, item: Operand, option: Operand, rules: Rules) -> Operand:
+    """Whether values are equal to those of a list: in Groovy with Java's `equals`, where an int is
+    never a long."""
+    if rules is not Rules.GROOVY:
+        return compare(records, Operator.EQUAL, item, option, rules)
+    result = item.null & option.null
+    for kind, array in item.scalars.items():
+        other = option.scalars.get(kind)
+        if other is None or (kind is Kind.DECIMAL and array.type != other.type):
+            continue
+        outcome = _scalars(Operator.EQUAL, (kind, array), (kind, other), rules)
+        if outcome is not None:
+            result |= outcome[0] & valid(array) & valid(other)
+    if item.things and option.things:
+        result |= _things(records, item, option)
+    return booleans(result).failing_as(item, option)
+
+
+def _scalars(
+    operator: Operator, left: tuple[Kind, pa.Array], right: tuple[Kind, pa.Array], rules: Rules
+) -> tuple[np.ndarray, np.ndarray | bool] | None:
+    """What holds, and where the values have an order; None where they never do."""
+    (kind, one), (other_kind, other) = left, right
+    if rules is Rules.PYTHON:
+        kind, one = _as_number(kind, one)
+        other_kind, other = _as_number(other_kind, other)
+    if kind in NUMERIC and other_kind in NUMERIC:
+        return _numbers(operator, (kind, one), (other_kind, other), rules), True
+    if kind is other_kind is Kind.TEXT:
+        if rules is Rules.GROOVY and operator not in _EQUALITY:
+            one, other = _in_java_order(one, other)
+        return true(_ARROW[operator](one, other)), True
+    if kind is other_kind is Kind.BOOLEAN:
+        return true(_ARROW[operator](one.cast(pa.uint8()), other.cast(pa.uint8()))), True
+    if kind is other_kind is Kind.BYTES and operator in _EQUALITY:
+        return true(_ARROW[operator](one, other)), True
+    if rules is Rules.GROOVY and kind in NUMERIC and other_kind is Kind.TEXT:
+        codes = each_distinct(other, _character, pa.int64())
+        return _numbers(operator, (kind, one), (Kind.LONG, codes), rules), _is_code(codes)
+    if rules is Rules.GROOVY and kind is Kind.TEXT and other_kind in NUMERIC:
+        codes = each_distinct(one, _character, pa.int64())
+        return _numbers(operator, (Kind.LONG, codes), (other_kind, other), rules), _is_code(codes)
+    return None
+
+
+def _as_number(kind: Kind, array: pa.Array) -> tuple[Kind, pa.Array]:
+    return (Kind.LONG, array.cast(pa.int64())) if kind is Kind.BOOLEAN else (kind, array)
+
+
+def _character(text: str) -> int:
+    """The number of a text that is one char of Java."""
+    return ord(text) if len(text) == 1 and ord(text) < 1 << 16 else _NO_CHARACTER
+
+
+def _is_code(codes: pa.Array) -> np.ndarray:
+    return true(pc.not_equal(codes, _NO_CHARACTER))
+
+
+def _numbers(
+    operator: Operator, left: tuple[Kind, pa.Array], right: tuple[Kind, pa.Array], rules: Rules
+) -> np.ndarray:
+    (kind, one), (other_kind, other) = left, right
+    if kind in INTEGRAL and other_kind in INTEGRAL:
+        return true(_ARROW[operator](one.cast(pa.int64()), other.cast(pa.int64())))
+    if kind in FLOATING or other_kind in FLOATING:
+        doubles, others = as_doubles(kind, one), as_doubles(other_kind, other)
+        if rules is Rules.PYTHON:
+            return np.asarray(_NUMPY[operator](doubles, others))
+        return np.asarray(
+            _NUMPY[operator](_total_order(doubles, rules), _total_order(others, rules))
+        )
+    if kind is not Kind.DECIMAL:
+        one = one.cast(pa.decimal256(19, 0))
+    if other_kind is not Kind.DECIMAL:
+        other = other.cast(pa.decimal256(19, 0))
+    try:
+        return true(_ARROW[operator](*same_scale(one, other)))
+    except pa.ArrowInvalid:  # more digits than Arrow has
+        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        orders = [_sign(a, b) for a, b in pairs]
+        return np.asarray(_NUMPY[operator](np.array(orders), 0))
+
+
+def _sign(one: Decimal | None, other: Decimal | None) -> int:
+    return 0 if one is None or other is None else (one > other) - (one < other)
+
+
+def as_doubles(kind: Kind, array: pa.Array) -> np.ndarray:
+    """Numbers as the nearest doubles; anything where they are null."""
+    if kind is Kind.DECIMAL:
+        array = array.cast(pa.large_string()).cast(pa.float64())
+    return np.asarray(array.cast(pa.float64(), safe=False).fill_null(0.0))
+
+
+def _total_order(doubles: np.ndarray, rules: Rules) -> np.ndarray:
+    """Integers in the order of Java's Double.compare: -0.0 before 0.0, NaN behind everything; in
+    SQL, both zeros are one."""
+    doubles = np.where(np.isnan(doubles), np.nan, doubles)
+    if rules is Rules.SQL:
+        doubles = doubles + 0.0
+    bits = doubles.view(np.int64)
+    return np.where(bits < 0, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF), bits)
+
+
+def _in_java_order(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Texts so that Arrow compares them as Java does, by UTF-16 units."""
+    if not (is_beyond_basic(one) or is_beyond_basic(other)):
+        return one, other
+    kind = pa.large_binary()
+    return (
+        each_distinct(one, lambda text: text.encode("utf-16-be"), kind),
+        each_distinct(other, lambda text: text.encode("utf-16-be"), kind),
+    )
+
+
+def is_beyond_basic(texts: pa.Array) -> bool:
+    """Whether texts may hold characters that are two of Java's."""
+    data = texts.buffers()[2]
+    return data is not None and bool((np.frombuffer(data, np.uint8) >= _FIRST_OF_FOUR_BYTES).any())
+
+
+def _things(records: Records, left: Operand, right: Operand) -> np.ndarray:
+    """Where two things are equal."""
+    equal = no(left.count)
+    for mask, one in left.things:
+        for other_mask, other in right.things:
+            where = mask & other_mask
+            if where.any():
+                equal |= where & _same(records, one, other)
+    return equal
+
+
+def _same(records: Records, one: Thing, other: Thing) -> np.ndarray:
+    if isinstance(one, SchemaObject) and isinstance(other, SchemaObject):
+        return np.full(len(records), one.schema == other.schema)
+    if not isinstance(one, Node) or not isinstance(other, Node) or one.schema != other.schema:
+        return np.full(len(records), one is other)
+    pairs = zip(connect_values(records, one), connect_values(records, other), strict=True)
+    return np.array([a == b for a, b in pairs], np.bool_)

@@ -1,0 +1,302 @@
+"""The evaluator: a tree over the columns of records."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.records import Records
+from headrace.transforms.expressions.comparison import as_doubles, compare, contained
+from headrace.transforms.expressions.members import called, members, variable
+from headrace.transforms.expressions.methods import METHODS
+from headrace.transforms.expressions.operands import (
+    FLOATING,
+    INTEGRAL,
+    NUMERIC,
+    Operand,
+    booleans,
+    chosen,
+    constant,
+    each_distinct,
+    no,
+    true,
+    valid,
+)
+from headrace.transforms.expressions.tree import (
+    And,
+    Calculation,
+    Call,
+    Comparison,
+    Conditional,
+    Contained,
+    IsNull,
+    Kind,
+    Literal,
+    Match,
+    Member,
+    Negative,
+    Not,
+    Or,
+    Rules,
+    Tree,
+    Variable,
+)
+
+_ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+_NUMPY = {"+": np.add, "-": np.subtract, "*": np.multiply, "%": np.fmod}
+_SHOWN = (Kind.TEXT, Kind.SHORT, Kind.INT, Kind.LONG)
+
+
+class Evaluation:
+    """Evaluates trees over some records; each tree once."""
+
+    def __init__(self, records: Records, rules: Rules) -> None:
+        self._records = records
+        self._count = len(records)
+        self._rules = rules
+        self._made: dict[int, Operand] = {}
+
+    def of(self, tree: Tree) -> Operand:
+        """The values of a tree that lives as long as this."""
+        made = self._made.get(id(tree))
+        if made is None:
+            made = self._made[id(tree)] = self._of(tree)
+        return made
+
+    def _of(self, tree: Tree) -> Operand:
+        match tree:
+            case Literal():
+                return constant(self._count, tree.kind, tree.value)
+            case Variable():
+                return variable(self._records, tree.name)
+            case Member():
+                safe = tree.safe or self._rules is Rules.SQL
+                return members(
+                    self._records,
+                    self.of(tree.of),
+                    tree.name,
+                    self._rules,
+                    safe=safe,
+                    is_property=tree.is_property,
+                )
+            case Comparison():
+                left, right = self.of(tree.left), self.of(tree.right)
+                return compare(self._records, tree.operator, left, right, self._rules)
+            case Contained():
+                return self._contained(tree)
+            case IsNull():
+                operand = self.of(tree.of)
+                return booleans(operand.null).failing_as(operand)
+            case Not():
+                operand = self.of(tree.of)
+                null = operand.null if self._rules is Rules.SQL else None
+                return booleans(~self._truth(operand), null).failing_as(operand)
+            case And() | Or():
+                return self._junction(tree)
+            case Conditional():
+                condition = self.of(tree.condition)
+                holds = self._truth(condition)
+                made = chosen(holds, self.of(tree.then), self.of(tree.otherwise))
+                return made.failing_as(condition)
+            case Calculation():
+                return self._calculated(tree)
+            case Negative():
+                return self._negated(self.of(tree.of))
+            case Call():
+                return self._called(tree)
+            case Match():
+                return self._matched(tree)
+
+    def _truth(self, operand: Operand) -> np.ndarray:
+        """Which values are true: not null, false, zero, or empty."""
+        holds = no(self._count)
+        for kind, array in operand.scalars.items():
+            if kind in (Kind.BOOLEAN, Kind.MATCHER):
+                holds |= true(array)
+            elif kind is Kind.TEXT:
+                holds |= true(pc.not_equal(array, ""))
+            elif kind in FLOATING:
+                doubles = as_doubles(kind, array)
+                zero = (doubles == 0) | (np.isnan(doubles) & (self._rules is Rules.GROOVY))
+                holds |= valid(array) & ~zero
+            elif kind in NUMERIC:
+                zero = pa.scalar(0, pa.decimal256(1, 0) if kind is Kind.DECIMAL else array.type)
+                holds |= true(pc.not_equal(array, zero.cast(array.type)))
+            else:
+                holds |= true(pc.not_equal(pc.binary_length(array), 0))
+        for mask, thing in operand.things:
+            empty = called(self._records, thing, "isEmpty", (), self._rules)
+            is_empty = empty.scalars.get(Kind.BOOLEAN)
+            holds |= mask if is_empty is None else mask & ~true(is_empty)
+        return holds
+
+    def _contained(self, tree: Contained) -> Operand:
+        item = self.of(tree.item)
+        if not tree.options:
+            return booleans(no(self._count)).failing_as(item)
+        checks = [
+            contained(self._records, item, self.of(option), self._rules) for option in tree.options
+        ]
+        made = reduce(self._either, checks)
+        return made.failing_as(*checks)
+
+    def _either(self, one: Operand, other: Operand) -> Operand:
+        holds = self._truth(one) | self._truth(other)
+        null = (one.null | other.null) & ~holds if self._rules is Rules.SQL else None
+        return booleans(holds, null)
+
+    def _junction(self, tree: And | Or) -> Operand:
+        left, right = self.of(tree.left), self.of(tree.right)
+        one, other = self._truth(left), self._truth(right)
+        decided = ~one if isinstance(tree, And) else one
+        holds = one & other if isinstance(tree, And) else one | other
+        null = None
+        if self._rules is Rules.SQL:
+            # Kleene's: null unless one side decides.
+            both = left.null | right.null
+            false = (~one & ~left.null) | (~other & ~right.null)
+            null = both & ~false if isinstance(tree, And) else both & ~holds
+            decided = decided & ~left.null
+        made = booleans(holds, null)
+        if right.failure is not None:
+            made = made.failing(right.failure.mask & ~decided, right.failure.reason)
+        return made.failing_as(left)
+
+    def _called(self, tree: Call) -> Operand:
+        operand = self.of(tree.of)
+        count = self._count
+        method = METHODS.get(tree.method)
+        made = Operand(count)
+        text = operand.scalars.get(Kind.TEXT)
+        covered = operand.failed
+        if tree.method == "itself":
+            made = Operand(count, {} if text is None else {Kind.TEXT: text})
+            covered = covered | ~made.null
+        else:
+            assert method is not None
+            kinds = [argument.kind for argument in tree.arguments]
+            if text is not None and method.of_texts is not None and set(kinds) <= {Kind.TEXT}:
+                results = method.of_texts(text, *(argument.value for argument in tree.arguments))
+                made = Operand(count, {method.kind: results})
+                covered = covered | valid(text)
+            for mask, thing in operand.things:
+                of_thing = called(self._records, thing, tree.method, tree.arguments, self._rules)
+                made = chosen(mask, of_thing, made)
+                covered = covered | mask
+        missing = ~covered
+        if tree.safe or self._rules is Rules.SQL:
+            missing = missing & ~operand.null
+        made = made.failing_as(operand)
+        return made.failing(missing, f"{tree.method} of a value that is null or has no such method")
+
+    def _matched(self, tree: Match) -> Operand:
+        operand = self.of(tree.of)
+        text = operand.scalars.get(Kind.TEXT)
+        if text is None:
+            text = pa.nulls(self._count, pa.large_string())
+        for kind, array in operand.scalars.items():
+            if kind in (Kind.SHORT, Kind.INT, Kind.LONG, Kind.BOOLEAN):
+                text = pc.coalesce(text, array.cast(pa.large_string()))
+        pattern = tree.pattern
+        test = pattern.fullmatch if tree.whole else pattern.search
+        holds = each_distinct(text, lambda each: test(each) is not None, pa.bool_())
+        other = ~operand.null & ~valid(text)
+        null = operand.null if self._rules is Rules.SQL else None
+        if tree.whole:
+            made = booleans(true(holds), null)
+        else:
+            made = Operand(self._count, {Kind.MATCHER: holds.fill_null(False)})
+        return made.failing_as(operand).failing(other, "an expression is matched with no text")
+
+    def _calculated(self, tree: Calculation) -> Operand:
+        left, right = self.of(tree.left), self.of(tree.right)
+        count, operator = self._count, tree.operator
+        made, done = Operand(count), left.failed | right.failed
+        null = left.null | right.null
+        if operator == "+":
+            joined = self._joined(left, right)
+            made, done = joined, done | ~joined.null
+        for kind, one in left.scalars.items():
+            for other_kind, other in right.scalars.items():
+                where = valid(one) & valid(other) & ~done
+                if kind in NUMERIC and other_kind in NUMERIC and where.any():
+                    result = _number(operator, (kind, one), (other_kind, other), self._rules)
+                    made = chosen(where, result, made)
+                    done = done | where
+        if self._rules is Rules.SQL:
+            done = done | null
+        made = made.failing_as(left, right)
+        return made.failing(~done, f"{operator} of values that are null or do not go together")
+
+    def _joined(self, left: Operand, right: Operand) -> Operand:
+        """Texts one behind the other; in Groovy, null and whole numbers beside a text, too."""
+        is_text = no(self._count)
+        for operand in (left, right):
+            if Kind.TEXT in operand.scalars:
+                is_text |= valid(operand.scalars[Kind.TEXT])
+        if not is_text.any():
+            return Operand(self._count)
+        texts = [self._shown(operand) for operand in (left, right)]
+        joined = pc.binary_join_element_wise(*texts, pa.scalar("", pa.large_string()))
+        return Operand(self._count, {Kind.TEXT: joined}).where(is_text)
+
+    def _shown(self, operand: Operand) -> pa.Array:
+        text = operand.scalars.get(Kind.TEXT, pa.nulls(self._count, pa.large_string()))
+        if self._rules is not Rules.GROOVY:
+            return text
+        for kind, array in operand.scalars.items():
+            if kind in _SHOWN:
+                text = pc.coalesce(text, array.cast(pa.large_string()))
+        null = pa.array(operand.null & ~operand.failed)
+        return pc.if_else(null, pa.scalar("null", pa.large_string()), text)
+
+    def _negated(self, operand: Operand) -> Operand:
+        scalars = {
+            kind: pc.negate(array) for kind, array in operand.scalars.items() if kind in NUMERIC
+        }
+        made = Operand(self._count, scalars)
+        missing = made.null & ~operand.failed
+        if self._rules is Rules.SQL:
+            missing &= ~operand.null
+        return made.failing_as(operand).failing(missing, "- of a value that is no number")
+
+
+def _number(
+    operator: str, left: tuple[Kind, pa.Array], right: tuple[Kind, pa.Array], rules: Rules
+) -> Operand:
+    """The result of two numbers in the larger of their types, as Java has it: integers wrap."""
+    (kind, one), (other_kind, other) = left, right
+    count = len(one)
+    if kind in INTEGRAL and other_kind in INTEGRAL:
+        larger = Kind.LONG if Kind.LONG in (kind, other_kind) else Kind.INT
+        arrow = pa.int64() if larger is Kind.LONG else pa.int32()
+        one, other = one.cast(arrow), other.cast(arrow)
+        if operator != "%":
+            return Operand(count, {larger: _ARITHMETIC[operator](one, other)})
+        divisor = np.asarray(other.fill_null(1))
+        zero = divisor == 0
+        rest = (np.mod if rules is Rules.PYTHON else np.fmod)(
+            np.asarray(one.fill_null(0)), np.where(zero, 1, divisor)
+        )
+        return Operand(count, {larger: pa.array(rest, arrow)}).failing(zero, "% of zero")
+    if kind in FLOATING or other_kind in FLOATING:
+        with np.errstate(all="ignore"):
+            result = _NUMPY[operator](as_doubles(kind, one), as_doubles(other_kind, other))
+        return Operand(count, {Kind.DOUBLE: pa.array(result, pa.float64())})
+    if operator in "*%":
+        return Operand(count).failing(~no(count), f"{operator} of decimals is not calculated")
+    if kind is not Kind.DECIMAL:
+        one = one.cast(pa.decimal256(19, 0))
+    if other_kind is not Kind.DECIMAL:
+        other = other.cast(pa.decimal256(19, 0))
+    scale = max(one.type.scale, other.type.scale)
+    try:
+        # One digit of room: the sum of two has at most one more.
+        room = pa.decimal256(75, scale)
+        result = _ARITHMETIC[operator](one.cast(room), other.cast(room))
+    except pa.ArrowInvalid:
+        return Operand(count).failing(~no(count), f"{operator} of decimals with too many digits")
+    return Operand(count, {Kind.DECIMAL: result})

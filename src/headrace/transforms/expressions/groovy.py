@@ -1,0 +1,316 @@
+"""Conditions in Groovy: the part of it that looks at a record and makes no objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+
+from headrace.config.regex import compile_java_regex
+from headrace.errors import HeadraceError
+from headrace.transforms.expressions.groovy_tokens import Token, integer, tokens
+from headrace.transforms.expressions.methods import METHODS, Method
+from headrace.transforms.expressions.tree import (
+    DEEPEST,
+    VARIABLES,
+    And,
+    Calculation,
+    Call,
+    Comparison,
+    Conditional,
+    Contained,
+    Kind,
+    Literal,
+    Match,
+    Member,
+    Negative,
+    Not,
+    Operator,
+    Or,
+    Tree,
+    Variable,
+    balanced,
+    not_understood,
+)
+
+_CONSTANTS = {
+    "true": Literal(True, Kind.BOOLEAN),
+    "false": Literal(False, Kind.BOOLEAN),
+    "null": Literal(None, None),
+}
+_EQUALITY = {"==": Operator.EQUAL, "!=": Operator.NOT_EQUAL}
+_ORDER = {
+    "<": Operator.LESS,
+    "<=": Operator.LESS_OR_EQUAL,
+    ">": Operator.GREATER,
+    ">=": Operator.GREATER_OR_EQUAL,
+}
+_NOT_READ = {"instanceof", "as", "new", "def", "if", "for", "while", "return", "assert", "import"}
+_GETTERS = {"get", "getString", "getBoolean", "getStruct", "getMap", "getArray", "getBytes",
+            "getInt8", "getInt16", "getInt32", "getInt64", "getFloat32", "getFloat64"}  # fmt: skip
+_JAVA_PROPERTIES = ("class", "metaClass", "properties", "values")
+
+
+def parse_groovy(text: str) -> Tree:
+    """The tree of a condition.
+
+    Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
+    """
+    return _Parser(text).whole()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(tokens(text))
+        self.at = 0
+        self.depth = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def whole(self) -> Tree:
+        if self.token.name == "return":
+            self.at += 1
+        tree = self.expression()
+        while self.taken(";"):
+            pass
+        if self.at < len(self.tokens) - 1:
+            raise self.refuse(f"{self.shown()} is not expected")
+        return tree
+
+    def refuse(self, what: str, token: Token | None = None) -> HeadraceError:
+        return not_understood(self.text, (token or self.token).offset, what)
+
+    def shown(self) -> str:
+        token = self.token
+        end = self.tokens[min(self.at + 1, len(self.tokens) - 1)].offset
+        return self.text[token.offset : end].strip() or "the end"
+
+    def taken(self, symbol: str) -> bool:
+        if self.token.symbol != symbol:
+            return False
+        self.at += 1
+        return True
+
+    def expect(self, symbol: str) -> None:
+        if not self.taken(symbol):
+            raise self.refuse(f"{symbol} is expected, not {self.shown()}")
+
+    def expression(self) -> Tree:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.refuse("it is nested too deep")
+        tree = self.disjunction()
+        if self.taken("?"):
+            then = self.expression()
+            self.expect(":")
+            tree = Conditional(tree, then, self.expression())
+        elif self.taken("?:"):
+            tree = Conditional(tree, tree, self.expression())
+        self.depth -= 1
+        return tree
+
+    def disjunction(self) -> Tree:
+        trees = [self.conjunction()]
+        while self.taken("||"):
+            trees.append(self.conjunction())
+        return balanced(trees, Or)
+
+    def conjunction(self) -> Tree:
+        trees = [self.equality()]
+        while self.taken("&&"):
+            trees.append(self.equality())
+        return balanced(trees, And)
+
+    def equality(self) -> Tree:
+        tree = self.relation()
+        while True:
+            symbol = self.token.symbol
+            if symbol in _EQUALITY:
+                self.at += 1
+                tree = Comparison(_EQUALITY[symbol], tree, self.relation())
+            elif symbol in ("==~", "=~"):
+                self.at += 1
+                tree = self.matched(tree, symbol == "==~")
+            else:
+                return tree
+
+    def matched(self, tree: Tree, whole: bool) -> Tree:
+        token = self.token
+        pattern = self.relation()
+        if not isinstance(pattern, Literal) or pattern.kind is not Kind.TEXT:
+            raise self.refuse("an expression is expected as text, as in /a.*/", token)
+        return Match(tree, self.compiled(pattern, token), whole)
+
+    def compiled(self, pattern: Literal, token: Token) -> re.Pattern[str]:
+        try:
+            return compile_java_regex(str(pattern.value), case_matters=True)
+        except ValueError as error:
+            raise self.refuse(str(error), token) from None
+
+    def relation(self) -> Tree:
+        tree = self.sum()
+        while True:
+            symbol = self.token.symbol
+            if symbol in _ORDER:
+                self.at += 1
+                tree = Comparison(_ORDER[symbol], tree, self.sum())
+            elif self.token.name == "in":
+                self.at += 1
+                tree = self.contained(tree)
+            elif symbol == "!" and self.tokens[self.at + 1].name == "in":
+                self.at += 2
+                tree = Not(self.contained(tree))
+            elif self.token.name in ("instanceof", "as"):
+                raise self.refuse(f"{self.token.name} is not read")
+            else:
+                return tree
+
+    def contained(self, item: Tree) -> Tree:
+        if self.taken("["):
+            options = []
+            while not self.taken("]"):
+                options.append(self.expression())
+                if self.token.symbol != "]":
+                    self.expect(",")
+            return Contained(item, tuple(options))
+        raise self.refuse("a list such as ['c', 'r'] is expected behind in")
+
+    def sum(self) -> Tree:
+        return self.chain(("+", "-"), self.product)
+
+    def product(self) -> Tree:
+        return self.chain(("*", "%"), self.unary)
+
+    def chain(self, symbols: tuple[str, ...], operand: Callable[[], Tree]) -> Tree:
+        tree = operand()
+        while self.token.symbol in symbols:
+            if self.token.new_line and self.token.symbol in "+-":
+                raise self.refuse("a line that begins with + or - is another statement in Groovy")
+            symbol = self.token.symbol
+            self.at += 1
+            tree = Calculation(symbol, tree, operand())
+        return tree
+
+    def unary(self) -> Tree:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.refuse("it is nested too deep")
+        if self.taken("!"):
+            tree: Tree = Not(self.unary())
+        elif self.taken("-"):
+            tree = _negative(self.unary())
+        else:
+            tree = self.postfix()
+        self.depth -= 1
+        return tree
+
+    def postfix(self) -> Tree:
+        tree = self.primary()
+        while True:
+            token = self.token
+            if token.symbol in (".", "?."):
+                self.at += 1
+                tree = self.dotted(tree, token.symbol == "?.")
+            elif token.symbol == "[" and not token.new_line:
+                self.at += 1
+                tree = self.indexed(tree)
+            else:
+                return tree
+
+    def dotted(self, of: Tree, safe: bool) -> Tree:
+        token = self.token
+        if token.literal is not None and token.literal.kind is Kind.TEXT:
+            name = str(token.literal.value)
+        elif token.name:
+            name = token.name
+        else:
+            raise self.refuse(f"a name is expected, not {self.shown()}")
+        self.at += 1
+        if self.token.symbol == "(" and not self.token.new_line:
+            return self.called(of, name, safe, token)
+        if name in _JAVA_PROPERTIES:
+            raise self.refuse(f"{name} is a property of Java's objects; write get('{name}')", token)
+        return Member(of, name, safe)
+
+    def indexed(self, of: Tree) -> Tree:
+        token = self.token
+        name = self.expression()
+        self.expect("]")
+        if not isinstance(name, Literal) or name.kind is not Kind.TEXT:
+            raise self.refuse("a field's name as text is expected, as in value['op']", token)
+        return Member(of, str(name.value))
+
+    def called(self, of: Tree, name: str, safe: bool, token: Token) -> Tree:
+        self.expect("(")
+        places, arguments = [], []
+        while not self.taken(")"):
+            places.append(self.token)
+            arguments.append(self.expression())
+            if self.token.symbol != ")":
+                self.expect(",")
+        if name == "equals" and len(arguments) == 1:
+            return Comparison(Operator.EQUAL, of, arguments[0])
+        constants = []
+        for place, argument in zip(places, arguments, strict=True):
+            if not isinstance(argument, Literal):
+                raise self.refuse(f"{name} takes constants only", place)
+            constants.append(argument)
+        if name in _GETTERS and len(constants) == 1 and constants[0].kind is Kind.TEXT:
+            return Member(of, str(constants[0].value), safe, is_property=False)
+        method = METHODS.get(name)
+        if method is None:
+            raise self.refuse(
+                f"{name} is none of {', '.join(sorted([*METHODS, 'equals', 'get']))}", token
+            )
+        self.check(name, method, constants, token)
+        if name == "matches":
+            return Match(
+                Call(of, "itself", safe=safe), self.compiled(constants[0], places[0]), True
+            )
+        return Call(of, name, tuple(constants), safe)
+
+    def check(self, name: str, method: Method, constants: list[Literal], token: Token) -> None:
+        kinds = [constant.kind for constant in constants]
+        if len(kinds) != method.arguments:
+            raise self.refuse(f"{name} takes {method.arguments} arguments, not {len(kinds)}", token)
+        if not method.any_kind and any(kind is not Kind.TEXT for kind in kinds):
+            raise self.refuse(f"{name} takes texts", token)
+
+    def primary(self) -> Tree:
+        token = self.token
+        if token.literal is not None:
+            self.at += 1
+            return token.literal
+        if self.taken("("):
+            tree = self.expression()
+            self.expect(")")
+            return tree
+        if token.name in _CONSTANTS:
+            self.at += 1
+            return _CONSTANTS[token.name]
+        if token.name in VARIABLES:
+            self.at += 1
+            if self.token.symbol == "(":
+                raise self.refuse(f"{token.name} is no method", token)
+            return Variable(token.name)
+        if token.name in _NOT_READ:
+            raise self.refuse(f"{token.name} is not read")
+        if token.name:
+            raise self.refuse(f"{token.name} is no variable; there are {', '.join(VARIABLES)}")
+        raise self.refuse(f"a value is expected, not {self.shown()}")
+
+
+def _negative(tree: Tree) -> Tree:
+    if isinstance(tree, Literal):
+        if isinstance(tree.value, Decimal):
+            number = -tree.value
+            return integer(int(number)) if number == -(2**63) else replace(tree, value=number)
+        if tree.kind is Kind.LONG and tree.value == 2**31:
+            return Literal(-(2**31), Kind.INT)
+        if isinstance(tree.value, int | float) and not isinstance(tree.value, bool):
+            return replace(tree, value=-tree.value)
+    return Negative(tree)

@@ -1,0 +1,196 @@
+"""Members and elements of structs, maps, headers and schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.evaluation.values import carries, connect_values
+from headrace.connect.records import Node, Records
+from headrace.connect.schema import Schema, Type
+from headrace.connect.trees import as_struct, entry, fields, member, with_defaults
+from headrace.transforms.expressions.operands import (
+    HeaderObject,
+    Headers,
+    Operand,
+    SchemaObject,
+    Thing,
+    booleans,
+    chosen,
+    constant,
+    kind_of,
+    no,
+    of_node,
+    of_thing,
+)
+from headrace.transforms.expressions.tree import Kind, Literal, Rules
+
+
+def variable(records: Records, name: str) -> Operand:
+    """One of the variables."""
+    shape, count = records.shape, len(records)
+    match name:
+        case "topic":
+            return constant(count, Kind.TEXT, shape.topic)
+        case "header":
+            return of_thing(count, Headers())
+        case "key" | "value":
+            node = shape.key if name == "key" else shape.value
+            made = of_node(records, node)
+            return made if name == "key" else made.where(~_tombstones(records))
+    node = shape.key if name == "keySchema" else shape.value
+    if node is None or node.schema.type is Type.ANY:
+        return Operand(count)
+    has_value = ~_tombstones(records) if name == "valueSchema" else ~no(count)
+    if not shape.null_has_schema:
+        has_value &= ~of_node(records, node).null
+    return of_thing(count, SchemaObject(node.schema), has_value)
+
+
+def _tombstones(records: Records) -> np.ndarray:
+    return np.asarray(records.table.rows["operation"][records.rows] == 0)
+
+
+def members(
+    records: Records, of: Operand, name: str, rules: Rules, *, safe: bool, is_property: bool
+) -> Operand:
+    """What a member is of each value; null values have none unless `safe`."""
+    made = Operand(of.count)
+    covered = of.failed
+    for mask, thing in of.things:
+        made = chosen(mask, _member(records, thing, name, rules, is_property), made)
+        covered = covered | mask
+    missing = ~covered
+    if safe:
+        missing = missing & ~of.null
+    made = made.failing_as(of)
+    return made.failing(missing, f"{name} of a value that is null or has no fields")
+
+
+def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property: bool) -> Operand:
+    count = len(records)
+    match thing:
+        case SchemaObject():
+            if name in ("name", "version"):
+                return schema_value(count, thing.schema, name)
+            return _missing(count, f"a schema has no {name}")
+        case Headers():
+            return _header(records, name)
+        case HeaderObject():
+            if name == "value":
+                return of_node(records, thing.header.node)
+            if name == "key":
+                return constant(count, Kind.TEXT, thing.header.name)
+            if name == "schema":
+                return of_thing(count, SchemaObject(thing.header.node.schema))
+            return _missing(count, f"a header has no {name}")
+    if thing.schema.type is Type.STRUCT:
+        if rules is Rules.GROOVY and is_property and name == "schema":
+            return of_thing(count, SchemaObject(thing.schema))
+        return _field(records, thing, name)
+    if thing.schema.type is Type.ARRAY:
+        return _missing(count, f"an array has no {name}")
+    made = of_node(records, entry(thing, name))
+    if thing.schema.type is Type.ANY:
+        is_map = [isinstance(each, Mapping) for each in connect_values(records, thing)]
+        return made.failing(~np.array(is_map, np.bool_), f"a list has no {name}")
+    return made
+
+
+def _field(records: Records, node: Node, name: str) -> Operand:
+    described = {field.name for field in node.schema.fields}
+    if name not in described:
+        return _missing(len(records), f"{name} is no field of {node.schema.name or 'a struct'}")
+    struct = as_struct(node)
+    inner = member(node, name) if struct is None else member(struct, name)
+    if struct is not None and fields(struct)[name].schema.default is not None:
+        inner = with_defaults(inner)
+    return of_node(records, inner)
+
+
+def _missing(count: int, reason: str) -> Operand:
+    return Operand(count).failing(~no(count), reason)
+
+
+def _header(records: Records, name: str) -> Operand:
+    made = Operand(len(records))
+    for header in records.shape.headers:
+        if header.name == name:
+            has = carries(records, header)
+            made = chosen(has, of_thing(len(records), HeaderObject(header), has), made)
+    return made
+
+
+def schema_value(count: int, schema: Schema, name: str) -> Operand:
+    """A schema's name or version."""
+    if name == "name":
+        return constant(count, None if schema.name is None else Kind.TEXT, schema.name)
+    return constant(count, None if schema.version is None else Kind.INT, schema.version)
+
+
+def called(
+    records: Records, thing: Thing, method: str, arguments: tuple[Literal, ...], rules: Rules
+) -> Operand:
+    """What a method of a thing gives, for all records."""
+    count = len(records)
+    match thing:
+        case SchemaObject():
+            if method in ("name", "version"):
+                return schema_value(count, thing.schema, method)
+        case HeaderObject():
+            if method == "schema":
+                return of_thing(count, SchemaObject(thing.header.node.schema))
+        case Headers():
+            return _of_headers(records, method, arguments)
+        case _:
+            if method == "schema" and thing.schema.type is Type.STRUCT:
+                return of_thing(count, SchemaObject(thing.schema))
+            if thing.schema.type in (Type.ARRAY, Type.MAP, Type.ANY):
+                return _of_elements(records, thing, method, arguments, rules)
+    return _missing(count, f"{method} is no method of this value")
+
+
+def _of_headers(records: Records, method: str, arguments: tuple[Literal, ...]) -> Operand:
+    count = len(records)
+    by_name: dict[str, np.ndarray] = {}
+    for header in records.shape.headers:
+        has = by_name.get(header.name, no(count))
+        by_name[header.name] = has | carries(records, header)
+    if method == "containsKey":
+        return booleans(by_name.get(str(arguments[0].value), no(count)))
+    sizes = np.sum(list(by_name.values()), axis=0) if by_name else np.zeros(count, np.int64)
+    return _sized(method, sizes, count)
+
+
+def _of_elements(
+    records: Records, node: Node, method: str, arguments: tuple[Literal, ...], rules: Rules
+) -> Operand:
+    objects = connect_values(records, node)
+    if method in ("contains", "containsKey"):
+        argument = arguments[0]
+        inner = node.schema.values if method == "contains" else node.schema.keys
+        strict = rules is Rules.GROOVY and inner is not None and argument.kind is not None
+        if strict and inner is not None and kind_of(inner) is not argument.kind:
+            return booleans(no(len(objects)))
+        wrong = Mapping if method == "contains" else list
+        holds = [
+            isinstance(each, list | dict)
+            and any(type(e) is type(argument.value) and e == argument.value for e in each)
+            for each in objects
+        ]
+        failed = np.array([isinstance(each, wrong) for each in objects], np.bool_)
+        made = booleans(np.array(holds, np.bool_))
+        return made.failing(failed, f"{method} is no method of this value")
+    sizes = [len(each) if isinstance(each, list | dict) else 0 for each in objects]
+    return _sized(method, np.array(sizes, np.int64), len(objects))
+
+
+def _sized(method: str, sizes: np.ndarray, count: int) -> Operand:
+
+    if method == "isEmpty":
+        return booleans(np.asarray(sizes == 0))
+    if method == "size":
+        return Operand(count, {Kind.INT: pa.array(sizes.astype(np.int32))})
+    return _missing(count, f"{method} is no method of this value")

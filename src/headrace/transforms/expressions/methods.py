@@ -1,0 +1,86 @@
+"""Methods that expressions may call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.transforms.expressions.comparison import is_beyond_basic
+from headrace.transforms.expressions.operands import each_distinct
+from headrace.transforms.expressions.tree import Kind
+
+TextMethod = Callable[..., pa.Array]
+_JAVA_SPACE = "".join(map(chr, range(0x21)))
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: how many constants it takes, and what it makes of texts. `any_kind`: constants
+    that are no texts are fine. `of_texts` is None where texts lack it."""
+
+    arguments: int
+    of_texts: TextMethod | None
+    kind: Kind
+    any_kind: bool = False
+
+
+def _length(texts: pa.Array) -> pa.Array:
+    if is_beyond_basic(texts):
+        return each_distinct(texts, lambda text: len(text.encode("utf-16-le")) // 2, pa.int32())
+    return pc.utf8_length(texts).cast(pa.int32())
+
+
+def _is_ascii(texts: pa.Array) -> bool:
+    data = texts.buffers()[2]
+    return data is None or not bool((np.frombuffer(data, np.uint8) >= 128).any())
+
+
+def _upper(texts: pa.Array) -> pa.Array:
+    if _is_ascii(texts):
+        return pc.ascii_upper(texts)
+    return each_distinct(texts, str.upper, texts.type)
+
+
+def _lower(texts: pa.Array) -> pa.Array:
+    if _is_ascii(texts):
+        return pc.ascii_lower(texts)
+    return each_distinct(texts, str.lower, texts.type)
+
+
+def _equals_ignore_case(texts: pa.Array, other: str) -> pa.Array:
+    def folded(text: str) -> str:
+        return "".join(c.upper().lower() if len(c.upper()) == 1 else c for c in text)
+
+    return each_distinct(texts, lambda text: folded(text) == folded(other), pa.bool_())
+
+
+METHODS = {
+    "startsWith": Method(1, pc.starts_with, Kind.BOOLEAN),
+    "endsWith": Method(1, pc.ends_with, Kind.BOOLEAN),
+    "contains": Method(1, pc.match_substring, Kind.BOOLEAN, any_kind=True),
+    "matches": Method(1, None, Kind.BOOLEAN),
+    "equalsIgnoreCase": Method(1, _equals_ignore_case, Kind.BOOLEAN),
+    "isEmpty": Method(0, lambda texts: pc.equal(texts, ""), Kind.BOOLEAN),
+    "isBlank": Method(
+        0, lambda texts: each_distinct(texts, lambda t: not t.strip(), pa.bool_()), Kind.BOOLEAN
+    ),
+    "length": Method(0, _length, Kind.INT),
+    "size": Method(0, _length, Kind.INT),
+    "toUpperCase": Method(0, _upper, Kind.TEXT),
+    "toLowerCase": Method(0, _lower, Kind.TEXT),
+    "trim": Method(0, lambda texts: pc.utf8_trim(texts, _JAVA_SPACE), Kind.TEXT),
+    "replace": Method(
+        2,
+        lambda texts, old, new: each_distinct(texts, lambda t: t.replace(old, new), texts.type),
+        Kind.TEXT,
+    ),
+    "containsKey": Method(1, None, Kind.BOOLEAN),
+    "name": Method(0, None, Kind.TEXT),
+    "version": Method(0, None, Kind.INT),
+    "schema": Method(0, None, Kind.TEXT),
+}
+"""By name. What lacks `of_texts` is of things: maps, headers, schemas and structs."""

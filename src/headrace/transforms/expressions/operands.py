@@ -1,0 +1,250 @@
+"""The values of a part of an expression, one per record, whatever their types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.evaluation.values import connect_values, nulls, values
+from headrace.connect.records import Header, Node, Records
+from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.transforms.expressions.tree import Kind
+
+INTEGRAL = (Kind.SHORT, Kind.INT, Kind.LONG)
+FLOATING = (Kind.SINGLE, Kind.DOUBLE)
+NUMERIC = (*INTEGRAL, Kind.DECIMAL, *FLOATING)
+MOST_DIGITS = 76  # of Arrow's widest decimal
+
+_ARROW = {
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.MATCHER: pa.bool_(),
+    Kind.SHORT: pa.int32(),
+    Kind.INT: pa.int32(),
+    Kind.LONG: pa.int64(),
+    Kind.SINGLE: pa.float64(),
+    Kind.DOUBLE: pa.float64(),
+    Kind.TEXT: pa.large_string(),
+    Kind.BYTES: pa.large_binary(),
+}
+_KINDS = {
+    Type.BOOLEAN: Kind.BOOLEAN,
+    Type.INT8: Kind.SHORT,
+    Type.INT16: Kind.SHORT,
+    Type.INT32: Kind.INT,
+    Type.INT64: Kind.LONG,
+    Type.FLOAT32: Kind.SINGLE,
+    Type.FLOAT64: Kind.DOUBLE,
+    Type.STRING: Kind.TEXT,
+    Type.BYTES: Kind.BYTES,
+}
+_OF_PYTHON: tuple[tuple[type, Kind], ...] = (
+    (bool, Kind.BOOLEAN),
+    (int, Kind.LONG),
+    (float, Kind.DOUBLE),
+    (str, Kind.TEXT),
+    (bytes, Kind.BYTES),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SchemaObject:
+    """A schema as a value."""
+
+    schema: Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Headers:
+    """All headers of a record by their names."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeaderObject:
+    """A header: its value and schema."""
+
+    header: Header
+
+
+Thing = Node | SchemaObject | Headers | HeaderObject
+"""What has members or elements; a node is a struct, a map, an array, or has no schema."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Records for which there is no value (bool, one per record), and why the first has none."""
+
+    mask: np.ndarray
+    reason: str
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Values, one per record: each is a scalar of one kind, a thing, null, or failed.
+
+    `scalars` are arrays by kind, null where the value is of another kind; `things` are masks with
+    what the value is there.
+    """
+
+    count: int
+    scalars: Mapping[Kind, pa.Array] = field(default_factory=dict)
+    things: Sequence[tuple[np.ndarray, Thing]] = ()
+    failure: Failure | None = None
+
+    @property
+    def failed(self) -> np.ndarray:
+        """Which records have failed."""
+        return no(self.count) if self.failure is None else self.failure.mask
+
+    @property
+    def null(self) -> np.ndarray:
+        """Which records have null; those that failed are among them."""
+        absent = ~no(self.count)
+        for array in self.scalars.values():
+            absent &= ~valid(array)
+        for mask, _ in self.things:
+            absent &= ~mask
+        return absent
+
+    def failing(self, mask: np.ndarray, reason: str) -> Operand:
+        """The same with more failures; they are null besides."""
+        if not mask.any():
+            return self
+        if self.failure is not None:
+            mask, reason = mask | self.failure.mask, self.failure.reason
+        return Operand(self.count, self.scalars, self.things, Failure(mask, reason))
+
+    def failing_as(self, *others: Operand) -> Operand:
+        """The same with the failures of others."""
+        made = self
+        for other in others:
+            if other.failure is not None:
+                made = made.failing(other.failure.mask, other.failure.reason)
+        return made
+
+    def where(self, mask: np.ndarray) -> Operand:
+        """The same for some records; for others null, without failure."""
+        scalars = {
+            kind: pc.if_else(pa.array(mask), array, pa.scalar(None, array.type))
+            for kind, array in self.scalars.items()
+        }
+        things = [(own & mask, thing) for own, thing in self.things]
+        made = Operand(self.count, scalars, [each for each in things if each[0].any()])
+        if self.failure is None:
+            return made
+        return made.failing(self.failure.mask & mask, self.failure.reason)
+
+
+def no(count: int) -> np.ndarray:
+    """False for each record."""
+    return np.zeros(count, np.bool_)
+
+
+def valid(array: pa.Array) -> np.ndarray:
+    """Where an array is not null."""
+    return np.asarray(array.is_valid())
+
+
+def true(array: pa.Array) -> np.ndarray:
+    """Where a boolean array is true."""
+    return np.asarray(array.fill_null(False))
+
+
+def booleans(mask: np.ndarray, null: np.ndarray | None = None) -> Operand:
+    """Booleans as values, null where `null`."""
+    return Operand(len(mask), {Kind.BOOLEAN: pa.array(mask, pa.bool_(), mask=null)})
+
+
+def constant(count: int, kind: Kind | None, value: object) -> Operand:
+    """One value for all records."""
+    if kind is None:
+        return Operand(count)
+    if isinstance(value, Decimal):
+        exponent = value.as_tuple().exponent
+        assert isinstance(exponent, int)
+        scalar = pa.scalar(value, pa.decimal256(MOST_DIGITS, max(0, -exponent)))
+    else:
+        scalar = pa.scalar(value, _ARROW[kind])
+    return Operand(count, {kind: pa.repeat(scalar, count)})
+
+
+def of_thing(count: int, thing: Thing, mask: np.ndarray | None = None) -> Operand:
+    """One thing for all records, or for those of a mask."""
+    mask = ~no(count) if mask is None else mask
+    return Operand(count, things=[(mask, thing)] if mask.any() else ())
+
+
+def of_node(records: Records, node: Node | None) -> Operand:
+    """The values of a node; null where there is none."""
+    count = len(records)
+    if node is None:
+        return Operand(count)
+    schema = node.schema
+    if schema.type is Type.ANY:
+        return _without_schema(records, node)
+    if schema.type in (Type.STRUCT, Type.MAP, Type.ARRAY):
+        return of_thing(count, node, ~nulls(records, node))
+    kind = kind_of(schema)
+    array = values(records, node)
+    if kind is not Kind.DECIMAL:
+        array = array.cast(_ARROW[kind])
+    return Operand(count, {kind: array})
+
+
+def kind_of(schema: Schema) -> Kind:
+    """The kind of a scalar schema's values."""
+    if schema.type is Type.BYTES and schema.name == DECIMAL:
+        return Kind.DECIMAL
+    return _KINDS[schema.type]
+
+
+def _without_schema(records: Records, node: Node) -> Operand:
+    """Values without a schema have the types of JSON."""
+    objects = connect_values(records, node)
+    kinds = [next((k for t, k in _OF_PYTHON if isinstance(each, t)), None) for each in objects]
+    scalars = {
+        kind: pa.array(
+            [each if k is kind else None for each, k in zip(objects, kinds, strict=True)],
+            _ARROW[kind],
+        )
+        for kind in dict.fromkeys(kinds)
+        if kind is not None
+    }
+    parts = np.array([isinstance(each, dict | list) for each in objects], np.bool_)
+    return Operand(len(objects), scalars, [(parts, node)] if parts.any() else ())
+
+
+def chosen(condition: np.ndarray, then: Operand, otherwise: Operand) -> Operand:
+    """The values of one operand where the condition holds, else of the other."""
+    one, other = then.where(condition), otherwise.where(~condition)
+    scalars = dict(one.scalars)
+    for kind, array in other.scalars.items():
+        if kind in scalars:
+            first, second = scalars[kind], array
+            if kind is Kind.DECIMAL:
+                first, second = same_scale(first, second)
+            scalars[kind] = pc.coalesce(first, second)
+        else:
+            scalars[kind] = array
+    made = Operand(one.count, scalars, [*one.things, *other.things])
+    return made.failing_as(one, other)
+
+
+def same_scale(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Decimals with the larger of their scales. Raises pyarrow.ArrowInvalid where there is no room
+    for that."""
+    kind = pa.decimal256(MOST_DIGITS, max(one.type.scale, other.type.scale))
+    return one.cast(kind), other.cast(kind)
+
+
+def each_distinct(
+    array: pa.Array, function: Callable[[str], object], kind: pa.DataType
+) -> pa.Array:
+    """What a function makes of texts, called once for each distinct one."""
+    encoded = array.dictionary_encode()
+    made = pa.array([function(text) for text in encoded.dictionary.to_pylist()], kind)
+    return made.take(encoded.indices)

@@ -1,0 +1,206 @@
+"""Conditions in Python's syntax: read into a tree, never run."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from decimal import Decimal
+
+from headrace.errors import HeadraceError
+from headrace.transforms.expressions.tree import (
+    VARIABLES,
+    And,
+    Calculation,
+    Call,
+    Comparison,
+    Conditional,
+    Contained,
+    IsNull,
+    Kind,
+    Literal,
+    Member,
+    Negative,
+    Not,
+    Operator,
+    Tree,
+    Variable,
+    balanced,
+    not_understood,
+)
+
+_LONGEST = 10_000  # characters; deeper nesting than Python's parser takes needs more
+_OPERATORS: dict[type[ast.cmpop], Operator] = {
+    ast.Eq: Operator.EQUAL,
+    ast.NotEq: Operator.NOT_EQUAL,
+    ast.Lt: Operator.LESS,
+    ast.LtE: Operator.LESS_OR_EQUAL,
+    ast.Gt: Operator.GREATER,
+    ast.GtE: Operator.GREATER_OR_EQUAL,
+}
+_ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Mod: "%",
+}
+_METHODS = {
+    "startswith": ("startsWith", 1),
+    "endswith": ("endsWith", 1),
+    "upper": ("toUpperCase", 0),
+    "lower": ("toLowerCase", 0),
+    "replace": ("replace", 2),
+    "name": ("name", 0),
+    "version": ("version", 0),
+}
+
+
+def parse_python(text: str) -> Tree:
+    """The tree of a condition.
+
+    Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
+    """
+    if len(text) > _LONGEST:
+        raise not_understood(text, _LONGEST, f"it is longer than {_LONGEST} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            parsed = ast.parse(text, mode="eval")
+        return _Reading(text).tree(parsed.body)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, error.offset or 1
+        before = "".join(text.splitlines(keepends=True)[: line - 1])
+        # Where nothing follows, Python's offset is 0.
+        offset = min(len(before) + column - 1, len(text)) if error.offset else len(text)
+        raise not_understood(text, offset, error.msg) from None
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise not_understood(text, 0, str(error) or "it is nested too deep") from None
+
+
+class _Reading:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def refuse(self, node: ast.expr, what: str) -> HeadraceError:
+        lines = self.text.splitlines(keepends=True)
+        line = lines[node.lineno - 1].encode()[: node.col_offset].decode()
+        return not_understood(self.text, sum(map(len, lines[: node.lineno - 1])) + len(line), what)
+
+    def tree(self, node: ast.expr) -> Tree:
+        match node:
+            case ast.Constant():
+                return self.constant(node)
+            case ast.Name(id=name):
+                if name not in VARIABLES:
+                    raise self.refuse(
+                        node, f"{name} is no variable; there are {', '.join(VARIABLES)}"
+                    )
+                return Variable(name)
+            case ast.Attribute(value=of, attr=name):
+                return Member(self.tree(of), name)
+            case ast.Subscript(value=of, slice=ast.Constant(value=str(name))):
+                return Member(self.tree(of), name, is_property=False)
+            case ast.BoolOp(op=op, values=values):
+                return self.junction(op, [self.tree(each) for each in values])
+            case ast.UnaryOp(op=ast.Not(), operand=of):
+                return Not(self.tree(of))
+            case ast.UnaryOp(op=ast.USub(), operand=of):
+                return self.negative(self.tree(of))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return Conditional(self.tree(test), self.tree(body), self.tree(orelse))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+                return Calculation(_ARITHMETIC[type(op)], self.tree(left), self.tree(right))
+            case ast.Compare():
+                return self.comparison(node)
+            case ast.Call():
+                return self.call(node)
+        raise self.refuse(node, f"{type(node).__name__} is not read")
+
+    def constant(self, node: ast.Constant) -> Literal:
+        value = node.value
+        match value:
+            case None:
+                return Literal(None, None)
+            case bool():
+                return Literal(value, Kind.BOOLEAN)
+            case int():
+                if -(2**63) <= value < 2**63:
+                    return Literal(value, Kind.LONG)
+                return Literal(Decimal(value), Kind.DECIMAL)
+            case float():
+                segment = ast.get_source_segment(self.text, node) or repr(value)
+                digits = Decimal(segment.replace("_", ""))
+                if abs(digits.adjusted()) < 30:
+                    return Literal(digits, Kind.DECIMAL)
+                return Literal(value, Kind.DOUBLE)
+            case str():
+                return Literal(value, Kind.TEXT)
+        raise self.refuse(node, f"{type(value).__name__} is not read")
+
+    def junction(self, op: ast.boolop, trees: list[Tree]) -> Tree:
+        """`and` and `or` give one of their operands."""
+        if isinstance(op, ast.And):
+            return balanced(trees, lambda one, other: Conditional(one, other, one))
+        return balanced(trees, lambda one, other: Conditional(one, one, other))
+
+    def negative(self, tree: Tree) -> Tree:
+        if isinstance(tree, Literal) and tree.kind in (Kind.LONG, Kind.DECIMAL, Kind.DOUBLE):
+            return Literal(-tree.value, tree.kind)  # type: ignore[operator]
+        return Negative(tree)
+
+    def comparison(self, node: ast.Compare) -> Tree:
+        left, made = node.left, None
+        one = self.tree(left)
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            other = self.operand(op, right)
+            step = self.compared(node, one, op, right, other)
+            made = step if made is None else And(made, step)
+            if other is not None:
+                one = other
+        assert made is not None
+        return made
+
+    def operand(self, op: ast.cmpop, right: ast.expr) -> Tree | None:
+        is_list = isinstance(op, ast.In | ast.NotIn) and isinstance(
+            right, ast.List | ast.Tuple | ast.Set
+        )
+        return None if is_list else self.tree(right)
+
+    def compared(
+        self, node: ast.Compare, one: Tree, op: ast.cmpop, right: ast.expr, other: Tree | None
+    ) -> Tree:
+        if other is not None and type(op) in _OPERATORS:
+            return Comparison(_OPERATORS[type(op)], one, other)
+        if isinstance(op, ast.Is | ast.IsNot):
+            if not isinstance(other, Literal) or other.kind is not None:
+                raise self.refuse(right, "is compares with None only")
+            return IsNull(one) if isinstance(op, ast.Is) else Not(IsNull(one))
+        if len(node.ops) > 1:
+            raise self.refuse(right, "in cannot stand in a chain of comparisons")
+        if isinstance(right, ast.List | ast.Tuple | ast.Set):
+            inside: Tree = Contained(one, tuple(map(self.tree, right.elts)))
+        elif isinstance(one, Literal) and other is not None:
+            inside = Call(other, "contains", (one,))
+        else:
+            raise self.refuse(
+                right, "a list of values is expected behind in, or a constant before it"
+            )
+        return inside if isinstance(op, ast.In) else Not(inside)
+
+    def call(self, node: ast.Call) -> Tree:
+        if node.keywords:
+            raise self.refuse(node, "named arguments are not read")
+        if isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
+            return Call(self.tree(node.args[0]), "size")
+        if not isinstance(node.func, ast.Attribute):
+            raise self.refuse(node, "there is no function but len")
+        name, of = node.func.attr, self.tree(node.func.value)
+        arguments = [self.tree(each) for each in node.args]
+        literals = [each for each in arguments if isinstance(each, Literal)]
+        if len(literals) < len(arguments) or any(each.kind is not Kind.TEXT for each in literals):
+            raise self.refuse(node, f"{name} takes constant texts only")
+        if name == "get" and len(literals) == 1:
+            return Member(of, str(literals[0].value), is_property=False)
+        if name not in _METHODS or len(literals) != _METHODS[name][1]:
+            known = ", ".join(sorted([*_METHODS, "get"]))
+            raise self.refuse(node, f"{name} with {len(literals)} texts is none of {known}")
+        return Call(of, _METHODS[name][0], tuple(literals))

@@ -1,0 +1,248 @@
+"""Conditions in Spark's SQL: read into a tree, never run."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+
+from headrace.config.regex import compile_java_regex
+from headrace.errors import HeadraceError
+from headrace.transforms.expressions.tree import (
+    VARIABLES,
+    And,
+    Calculation,
+    Call,
+    Comparison,
+    Conditional,
+    Contained,
+    IsNull,
+    Kind,
+    Literal,
+    Match,
+    Member,
+    Negative,
+    Not,
+    Operator,
+    Or,
+    Tree,
+    Variable,
+    balanced,
+    not_understood,
+)
+
+_LONGEST = 10_000  # characters
+_OPERATORS: dict[type[exp.Expression], Operator] = {
+    exp.EQ: Operator.EQUAL,
+    exp.NEQ: Operator.NOT_EQUAL,
+    exp.LT: Operator.LESS,
+    exp.LTE: Operator.LESS_OR_EQUAL,
+    exp.GT: Operator.GREATER,
+    exp.GTE: Operator.GREATER_OR_EQUAL,
+}
+_ARITHMETIC: dict[type[exp.Expression], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Mod: "%",
+    exp.DPipe: "+",
+}
+_FUNCTIONS: dict[type[exp.Expression], str] = {
+    exp.Lower: "toLowerCase",
+    exp.Upper: "toUpperCase",
+    exp.StartsWith: "startsWith",
+    exp.EndsWith: "endsWith",
+    exp.Contains: "contains",
+}
+
+
+def parse_spark_sql(text: str) -> Tree:
+    """The tree of a condition.
+
+    Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
+    """
+    if len(text) > _LONGEST:
+        raise not_understood(text, _LONGEST, f"it is longer than {_LONGEST} characters")
+    try:
+        parsed = sqlglot.parse(text, read="spark")
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        before = "".join(text.splitlines(keepends=True)[: int(first.get("line") or 1) - 1])
+        end = len(before) + int(first.get("col") or 1)
+        word = str(first.get("highlight") or "")
+        what = str(first.get("description") or "it is no expression")
+        raise not_understood(text, max(0, min(end - len(word), len(text))), what) from None
+    except (SqlglotError, RecursionError) as error:
+        raise not_understood(
+            text, 0, str(error).split("\n")[0] or "it is nested too deep"
+        ) from None
+    if len(parsed) != 1 or parsed[0] is None:
+        raise not_understood(text, 0, "one expression is expected")
+    try:
+        return _Reading(text).tree(parsed[0])
+    except RecursionError:
+        raise not_understood(text, 0, "it is nested too deep") from None
+
+
+class _Reading:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def refuse(self, node: exp.Expression, what: str) -> HeadraceError:
+        starts = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+        return not_understood(self.text, min(starts, default=0), what)
+
+    def tree(self, node: Any) -> Tree:
+        kind = type(node)
+        if kind in _OPERATORS:
+            return Comparison(_OPERATORS[kind], self.tree(node.this), self.tree(node.expression))
+        if kind in _ARITHMETIC:
+            return Calculation(_ARITHMETIC[kind], self.tree(node.this), self.tree(node.expression))
+        if kind in _FUNCTIONS:
+            arguments = () if node.expression is None else (self.literal(node.expression),)
+            return Call(self.tree(node.this), _FUNCTIONS[kind], arguments)
+        match node:
+            case exp.Paren():
+                return self.tree(node.this)
+            case exp.Column():
+                return self.column(node)
+            case exp.Dot():
+                return Member(self.tree(node.this), node.expression.name)
+            case exp.Bracket():
+                return self.indexed(node)
+            case exp.Literal() | exp.Boolean() | exp.Null():
+                return self.constant(node)
+            case exp.Neg():
+                return _negative(self.tree(node.this))
+            case exp.And():
+                return balanced(self.each(node), And)
+            case exp.Or():
+                return balanced(self.each(node), Or)
+            case exp.Not():
+                return Not(self.tree(node.this))
+            case exp.If():
+                return self.conditional(node.this, node.args["true"], node.args.get("false"))
+        return self.predicate(node)
+
+    def each(self, node: exp.And | exp.Or) -> list[Tree]:
+        """What a chain of AND or of OR joins."""
+        return [self.tree(each) for each in node.flatten()]
+
+    def predicate(self, node: Any) -> Tree:
+        match node:
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return IsNull(self.tree(node.this))
+            case exp.In() if node.expressions:
+                return Contained(self.tree(node.this), tuple(map(self.tree, node.expressions)))
+            case exp.Between():
+                item = self.tree(node.this)
+                low, high = self.tree(node.args["low"]), self.tree(node.args["high"])
+                return And(
+                    Comparison(Operator.GREATER_OR_EQUAL, item, low),
+                    Comparison(Operator.LESS_OR_EQUAL, item, high),
+                )
+            case exp.Like():
+                return Match(self.tree(node.this), self.like(node.expression), True)
+            case exp.RegexpLike():
+                return self.matched(node)
+            case exp.Case():
+                return self.case(node)
+            case exp.Coalesce():
+                made = (
+                    Literal(None, None) if not node.expressions else self.tree(node.expressions[-1])
+                )
+                for each in reversed([node.this, *node.expressions[:-1]]):
+                    one = self.tree(each)
+                    made = Conditional(IsNull(one), made, one)
+                return made
+            case exp.Concat():
+                first, *others = map(self.tree, node.expressions)
+                for other in others:
+                    first = Calculation("+", first, other)
+                return first
+        raise self.refuse(node, f"{node.key.upper()} is not read")
+
+    def column(self, node: exp.Column) -> Tree:
+        first, *names = [part.name for part in node.parts]
+        if first not in VARIABLES:
+            raise self.refuse(node, f"{first} is no variable; there are {', '.join(VARIABLES)}")
+        made: Tree = Variable(first)
+        for name in names:
+            made = Member(made, name)
+        return made
+
+    def indexed(self, node: exp.Bracket) -> Tree:
+        if len(node.expressions) != 1:
+            raise self.refuse(node, "one name is expected between brackets")
+        return Member(self.tree(node.this), str(self.literal(node.expressions[0]).value))
+
+    def literal(self, node: exp.Expression) -> Literal:
+        """A constant text."""
+        if not isinstance(node, exp.Literal) or not node.is_string:
+            raise self.refuse(node, "a constant text is expected")
+        return Literal(node.name, Kind.TEXT)
+
+    def constant(self, node: exp.Expression) -> Literal:
+        if isinstance(node, exp.Null):
+            return Literal(None, None)
+        if isinstance(node, exp.Boolean):
+            return Literal(bool(node.this), Kind.BOOLEAN)
+        if node.is_string:
+            return Literal(node.name, Kind.TEXT)
+        try:
+            if re.fullmatch(r"\d+", node.name) and int(node.name) < 2**63:
+                return Literal(int(node.name), Kind.LONG)
+            if "e" in node.name.lower():
+                return Literal(float(node.name), Kind.DOUBLE)
+            return Literal(Decimal(node.name), Kind.DECIMAL)
+        except ArithmeticError:
+            raise self.refuse(node, f"{node.name} is no number") from None
+
+    def like(self, node: exp.Expression) -> re.Pattern[str]:
+        """The pattern of LIKE: % is any text, _ any character, a backslash takes the next one."""
+        parts, escaped = [], False
+        for character in str(self.literal(node).value):
+            if escaped or character not in "%_\\":
+                parts.append(re.escape(character))
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            else:
+                parts.append(".*" if character == "%" else ".")
+        return re.compile("".join(parts), re.DOTALL)
+
+    def matched(self, node: exp.Expression) -> Tree:
+        pattern = str(self.literal(node.expression).value)
+        try:
+            compiled = compile_java_regex(f"(?:.|\\n)*?(?:{pattern})(?:.|\\n)*", case_matters=True)
+        except ValueError as error:
+            raise self.refuse(node, str(error)) from None
+        return Match(self.tree(node.this), compiled, True)
+
+    def case(self, node: exp.Case) -> Tree:
+        made: Tree = Literal(None, None)
+        if node.args.get("default") is not None:
+            made = self.tree(node.args["default"])
+        subject = None if node.this is None else self.tree(node.this)
+        for branch in reversed(node.args["ifs"]):
+            test = self.tree(branch.this)
+            if subject is not None:
+                test = Comparison(Operator.EQUAL, subject, test)
+            made = Conditional(test, self.tree(branch.args["true"]), made)
+        return made
+
+    def conditional(
+        self, test: exp.Expression, then: exp.Expression, otherwise: exp.Expression | None
+    ) -> Tree:
+        other = Literal(None, None) if otherwise is None else self.tree(otherwise)
+        return Conditional(self.tree(test), self.tree(then), other)
+
+
+def _negative(tree: Tree) -> Tree:
+    if isinstance(tree, Literal) and tree.kind in (Kind.LONG, Kind.DECIMAL, Kind.DOUBLE):
+        return Literal(-tree.value, tree.kind)  # type: ignore[operator]
+    return Negative(tree)

@@ -1,0 +1,136 @@
+"""Records that a transform cannot take: the end of the query, left out, or dead letters."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.config.properties.common import ConnectorConfig
+from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.records import Column, Constant, Header, Node, Records, Shape
+from headrace.connect.schema import Schema, Type
+from headrace.errors import HeadraceError
+from headrace.transforms.chain import Chain, Step
+from headrace.transforms.transform import PerShape
+
+log = logging.getLogger(__name__)
+
+_PREFIX = "__connect.errors."
+_TEXT = Schema(Type.STRING)
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """A record as it was before the chain, and what was wrong with it."""
+
+    records: Records
+    step: Step
+    error: HeadraceError
+
+
+@dataclass(frozen=True)
+class _Letter:
+    """The shape of dead letters, and the columns of what differs from one to the next."""
+
+    shape: Shape
+    kinds: Column
+    messages: Column
+    traces: Column
+
+
+@dataclass(frozen=True)
+class FailurePolicy:
+    """What becomes of records that a transform cannot take.
+
+    Without `tolerates` the first one ends the query. `dead_letters` is the topic that they get, in
+    the form that they had before the chain; empty: they are left out. `tells`: dead letters say in
+    headers why. `connector` is its name there.
+    """
+
+    tolerates: bool = False
+    logs: bool = False
+    dead_letters: str = ""
+    tells: bool = True
+    connector: str = ""
+
+    @staticmethod
+    def of(config: ConnectorConfig) -> FailurePolicy:
+        """As a configuration says."""
+        return FailurePolicy(
+            config.errors_tolerance == "all",
+            config.errors_log_enable,
+            config.errors_deadletterqueue_topic_name,
+            config.errors_deadletterqueue_context_headers_enable,
+            config.name or config.topic_prefix,
+        )
+
+    def run(self, chain: Chain, pieces: Sequence[Records]) -> list[Records]:
+        """What the chain makes of the Records of a slice, dead letters among them.
+
+        Raises HeadraceError for a record that is not tolerated.
+        """
+        if not self.tolerates:
+            return chain(pieces)
+        failures: list[_Failure] = []
+
+        def failed(records: Records, step: Step, error: HeadraceError) -> None:
+            level = logging.WARNING if self.logs else logging.DEBUG
+            log.log(level, "A record of %s is left out: %s", records.shape.topic, error)
+            failures.append(_Failure(records, step, error))
+
+        made = chain(pieces, failed)
+        return made + self._letters(failures) if self.dead_letters else made
+
+    def _letters(self, failures: Sequence[_Failure]) -> list[Records]:
+        by_shape: dict[Shape, list[_Failure]] = {}
+        for failure in failures:
+            by_shape.setdefault(failure.records.shape, []).append(failure)
+        return [self._letter(some) for some in by_shape.values()]
+
+    def _letter(self, failures: Sequence[_Failure]) -> Records:
+        """Failures of one shape as records of the dead letter topic."""
+        failures = sorted(failures, key=lambda failure: int(failure.records.place[0]))
+        first = failures[0].records
+        partition = None
+        if first.partition is not None:
+            partition = np.concatenate([failure.records.partition for failure in failures])
+        records = replace(
+            first,
+            rows=np.concatenate([failure.records.rows for failure in failures]),
+            place=np.concatenate([failure.records.place for failure in failures]),
+            partition=partition,
+        )
+        letter = self._shapes(first.shape)
+        for column, texts in (
+            (letter.kinds, [failure.step.kind for failure in failures]),
+            (letter.messages, [failure.error.message for failure in failures]),
+            (letter.traces, [str(failure.error) for failure in failures]),
+        ):
+            records = with_values(records, column, pa.array(texts, pa.large_string()))
+        return records.with_shape(letter.shape)
+
+    @cached_property
+    def _shapes(self) -> PerShape[_Letter]:
+        return PerShape(self._shape)
+
+    def _shape(self, shape: Shape) -> _Letter:
+        kinds, messages, traces = column_of(_TEXT), column_of(_TEXT), column_of(_TEXT)
+        headers: dict[str, Node] = {
+            "topic": Constant(_TEXT, shape.topic),
+            "connector.name": Constant(_TEXT, self.connector),
+            "task.id": Constant(_TEXT, "0"),
+            "stage": Constant(_TEXT, "TRANSFORMATION"),
+            "class.name": kinds,
+            "exception.class.name": Constant(_TEXT, f"{HeadraceError.__module__}.HeadraceError"),
+            "exception.message": messages,
+            "exception.stacktrace": traces,
+        }
+        made = tuple(Header(_PREFIX + name, node) for name, node in headers.items())
+        told = (*shape.headers, *made) if self.tells else shape.headers
+        letter = replace(shape, topic=self.dead_letters, headers=told)
+        return _Letter(letter, kinds, messages, traces)

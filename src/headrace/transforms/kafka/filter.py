@@ -1,0 +1,32 @@
+"""Filter: records left out, those that its predicate matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.connect.records import Records
+from headrace.transforms.example import Example
+from headrace.transforms.predicates import NoOptions
+from headrace.transforms.transform import Declaration, Ordering
+
+
+class Filter:
+    """See DECLARATION."""
+
+    ordering = Ordering.KEEPS_KEY
+
+    def __init__(self, _options: NoOptions) -> None:
+        """It has no options of its own."""
+
+    def apply(self, _records: Records) -> Iterable[Records]:
+        """See Transform."""
+        return ()
+
+
+DECLARATION = Declaration(
+    "KafkaFilter",
+    "Leaves all records out; with a predicate, those that it matches.",
+    NoOptions,
+    Filter,
+    example=Example({"id": 1}),
+)

@@ -1,0 +1,145 @@
+"""HeaderFrom: fields copied or moved to headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from headrace.config.kinds import COMMA_LIST, one_of
+from headrace.config.property import REQUIRED, Group, Property
+from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.evaluation.values import connect_values
+from headrace.connect.records import Column, Header, Records, Shape
+from headrace.connect.schema import SCHEMALESS, Type
+from headrace.connect.trees import as_struct, fields, member, with_defaults
+from headrace.errors import HeadraceError
+from headrace.transforms.example import Example
+from headrace.transforms.kafka.nulls import NullsOptions, require_part
+from headrace.transforms.kafka.schemas import rebuilt
+from headrace.transforms.parts import Part
+from headrace.transforms.transform import Declaration, Ordering, PerShape
+
+
+class HeaderFromOptions(NullsOptions):
+    """Options of HeaderFrom."""
+
+    fields = Property(
+        "fields", COMMA_LIST, REQUIRED, Group.CONVERTERS, "The fields that become headers."
+    )
+    headers = Property(
+        "headers", COMMA_LIST, REQUIRED, Group.CONVERTERS, "The headers' names, in the same order."
+    )
+    operation = Property(
+        "operation",
+        one_of("move", "copy"),
+        REQUIRED,
+        Group.CONVERTERS,
+        "`move` takes the fields out of the key or value, `copy` leaves them.",
+    )
+
+
+class HeaderFrom:
+    """See OF_VALUE."""
+
+    def __init__(self, options: HeaderFromOptions, part: Part) -> None:
+        if len(options.fields) != len(options.headers):
+            raise HeadraceError(
+                "transforms.lists_of_different_lengths",
+                f"fields has {len(options.fields)} names and headers {len(options.headers)}",
+                "Give each field the name of its header.",
+            )
+        self._names = tuple(zip(options.fields, options.headers, strict=True))
+        self._moves = options.operation == "move"
+        self._defaults = options.replace_null_with_default
+        self._part = part
+        self._shapes = PerShape(self._shape)
+        self._schemaless = PerShape(self._schemaless_shape)
+
+    @property
+    def ordering(self) -> Ordering:
+        """Keys with fewer fields may become the same."""
+        is_of_key = self._part is Part.KEY
+        return Ordering.NONE if is_of_key and self._moves else Ordering.KEEPS_KEY
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """See Transform. Raises HeadraceError("transforms.no_such_field") and
+        ("transforms.not_a_struct")."""
+        require_part(records, self._part, "HeaderFrom")
+        node = self._part.node(records.shape)
+        assert node is not None
+        if node.schema.type is Type.ANY:
+            return self._maps(records)
+        return [records.with_shape(self._shapes(records.shape))]
+
+    def _shape(self, shape: Shape) -> Shape:
+        node = self._part.node(shape)
+        struct = as_struct(node)
+        if struct is None:
+            raise self._not_a_struct(shape, node.schema.type.value if node else "null")
+        members = fields(struct)
+        headers = list(shape.headers)
+        for name, header in self._names:
+            if name not in members:
+                raise HeadraceError(
+                    "transforms.no_such_field",
+                    f"the {self._part} of records of {shape.topic} has no field {name}",
+                    "Name fields that it has, or give the transform a predicate.",
+                )
+            field = member(struct, name)
+            headers.append(Header(header, with_defaults(field) if self._defaults else field))
+        made = replace(shape, headers=tuple(headers))
+        if not self._moves:
+            return made
+        taken = {name for name, _ in self._names}
+        kept = [
+            (name, with_defaults(each) if self._defaults else each)
+            for name, each in members.items()
+            if name not in taken
+        ]
+        return self._part.in_shape(made, rebuilt(struct, kept))
+
+    def _schemaless_shape(self, shape: Shape) -> tuple[Shape, tuple[Column, ...]]:
+        columns = tuple(column_of(SCHEMALESS) for _ in self._names)
+        added = [Header(name, node) for (_, name), node in zip(self._names, columns, strict=True)]
+        made = replace(shape, headers=(*shape.headers, *added))
+        return self._part.in_shape(made, column_of(SCHEMALESS)), columns
+
+    def _maps(self, records: Records) -> Iterator[Records]:
+        node = self._part.node(records.shape)
+        assert node is not None
+        maps: list[Mapping[str, object]] = []
+        for value in connect_values(records, node):
+            if not isinstance(value, Mapping):
+                raise self._not_a_struct(records.shape, type(value).__name__)
+            maps.append(value)
+        shape, columns = self._schemaless(records.shape)
+        for (name, _), column in zip(self._names, columns, strict=True):
+            records = with_values(records, column, [each.get(name) for each in maps])
+        taken = {name for name, _ in self._names} if self._moves else set()
+        kept = [{k: v for k, v in each.items() if k not in taken} for each in maps]
+        whole = self._part.node(shape)
+        yield with_values(records, whole, kept).with_shape(shape)  # type: ignore[arg-type]
+
+    def _not_a_struct(self, shape: Shape, what: str) -> HeadraceError:
+        return HeadraceError(
+            "transforms.not_a_struct",
+            f"the {self._part} of records of {shape.topic} is a {what}; HeaderFrom takes structs",
+            "Give the transform a predicate, or put it where its records are structs.",
+        )
+
+
+_MEANING = "Copies or moves fields of the key or value to headers."
+OF_KEY = Declaration(
+    "HeaderFrom$Key", _MEANING, HeaderFromOptions, partial(HeaderFrom, part=Part.KEY)
+)
+OF_VALUE = Declaration(
+    "HeaderFrom$Value",
+    _MEANING,
+    HeaderFromOptions,
+    partial(HeaderFrom, part=Part.VALUE),
+    example=Example(
+        {"id": 1, "trace": "t-1"},
+        {"fields": "trace", "headers": "trace-id", "operation": "move"},
+    ),
+)

@@ -1,0 +1,62 @@
+"""What routers of outboxes share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from headrace.errors import HeadraceError
+
+
+class InvalidOperation(StrEnum):
+    """What becomes of an update of an outbox, which has only inserts."""
+
+    WARN = "warn"
+    """It is left out with a warning."""
+    ERROR = "error"
+    """It is left out with an error in the log."""
+    FATAL = "fatal"
+    """It fails."""
+
+
+class MissingField(StrEnum):
+    """What a record without an additional field means."""
+
+    ERROR = "error"
+    IGNORE = "ignore"
+
+
+class Place(StrEnum):
+    """Where an additional field goes."""
+
+    HEADER = "header"
+    ENVELOPE = "envelope"
+    PARTITION = "partition"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """An additional field, its place, and its name there."""
+
+    field: str
+    place: Place
+    name: str
+
+    @staticmethod
+    def parse(text: str, option: str) -> Placement:
+        """Reads `field:place[:name]` of an option.
+
+        Raises HeadraceError("transforms.bad_placement").
+        """
+        parts = [part.strip() for part in text.split(":")]
+        try:
+            if len(parts) not in (2, 3) or not all(parts):
+                raise ValueError
+            return Placement(parts[0], Place(parts[1].lower()), parts[-1 if len(parts) > 2 else 0])
+        except ValueError:
+            raise HeadraceError(
+                "transforms.bad_placement",
+                f"{option} has {text!r}",
+                "Write field:header, field:envelope or field:partition, each with :name behind it "
+                "for another name.",
+            ) from None

@@ -1,0 +1,88 @@
+"""The part of a record that a transform works on: its key or its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from enum import StrEnum
+
+import numpy as np
+
+from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.evaluation.values import connect_values, nulls, tombstones
+from headrace.connect.records import Node, Records, Shape, Struct
+from headrace.connect.schema import SCHEMALESS, Type
+from headrace.connect.trees import as_struct
+from headrace.errors import HeadraceError
+from headrace.transforms.transform import PerShape
+
+StructStep = Callable[[Records, Struct], Iterator[Records]]
+"""What becomes of records whose part is this struct."""
+MapStep = Callable[[Records, list[Mapping[str, object]]], list[object]]
+"""What becomes of the maps that records without schemas have as their part."""
+
+
+class Part(StrEnum):
+    """Which part."""
+
+    KEY = "key"
+    VALUE = "value"
+
+    def node(self, shape: Shape) -> Node | None:
+        """The part's node."""
+        return shape.key if self is Part.KEY else shape.value
+
+    def in_shape(self, shape: Shape, node: Node | None) -> Shape:
+        """The shape with another node as this part."""
+        return replace(shape, key=node) if self is Part.KEY else replace(shape, value=node)
+
+    def absent(self, records: Records) -> np.ndarray:
+        """Which records lack the part (bool, one per record)."""
+        return nulls(records, records.shape.key) if self is Part.KEY else tombstones(records)
+
+
+class PartTransform:
+    """Applies a step to the structs of a part, and another to the maps of records without schemas.
+    Records that lack the part pass as they are."""
+
+    def __init__(self, part: Part, purpose: str) -> None:
+        """`purpose` says in errors what only structs are fit for."""
+        self.part = part
+        self._purpose = purpose
+        self._schemaless = PerShape(lambda shape: part.in_shape(shape, column_of(SCHEMALESS)))
+
+    def apply(self, records: Records, struct: StructStep, schemaless: MapStep) -> Iterator[Records]:
+        """What becomes of the records. Raises HeadraceError("transforms.not_a_struct")."""
+        absent = self.part.absent(records)
+        if absent.any():
+            yield records.with_rows(absent)
+            records = records.with_rows(~absent)
+            if not len(records):
+                return
+        node = self.part.node(records.shape)
+        assert node is not None
+        if node.schema.type is Type.ANY:
+            yield self._maps(records, node, schemaless)
+            return
+        inner = as_struct(node)
+        if inner is None:
+            raise self._no_struct(records, node.schema.type.value)
+        yield from struct(records, inner)
+
+    def _maps(self, records: Records, node: Node, step: MapStep) -> Records:
+        maps: list[Mapping[str, object]] = []
+        for value in connect_values(records, node):
+            if not isinstance(value, Mapping):
+                raise self._no_struct(records, f"{type(value).__name__} without a schema")
+            maps.append(value)
+        shape = self._schemaless(records.shape)
+        column = self.part.node(shape)
+        return with_values(records, column, step(records, maps)).with_shape(shape)  # type: ignore[arg-type]
+
+    def _no_struct(self, records: Records, what: str) -> HeadraceError:
+        return HeadraceError(
+            "transforms.not_a_struct",
+            f"the {self.part} of records of {records.shape.topic} is a {what}; {self._purpose} "
+            "takes structs",
+            "Give the transform a predicate, or put it where its records are structs.",
+        )

@@ -1,0 +1,168 @@
+"""The transforms and predicates of a configuration, checked all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from headrace.config.configuration import error_of
+from headrace.config.finding import PropertyFinding
+from headrace.config.kinds import BOOLEAN
+from headrace.config.properties.transforms import TransformsConfig
+from headrace.config.property import Member
+from headrace.errors import HeadraceError
+from headrace.transforms.chain import Chain, Step
+from headrace.transforms.registry import find_predicate, find_transform
+from headrace.transforms.transform import Declaration, Predicate
+
+T = TypeVar("T")
+_COMPATIBILITY = "headrace.compatibility"
+"""An option that transforms have from their connector unless it is given."""
+
+
+@dataclass(frozen=True)
+class ReadChain:
+    """A chain, what is wrong with its properties, and what the operator should know of them."""
+
+    chain: Chain
+    problems: Sequence[PropertyFinding]
+    warnings: Sequence[PropertyFinding]
+
+
+def examine_chain(config: TransformsConfig) -> ReadChain:
+    """The chain of a configuration; a step that has a problem is left out."""
+    reading = _Reading(str(config.headrace_compatibility))
+    named_predicates = tuple(config.predicates or ())
+    predicates: dict[str, Predicate] = {}
+    for alias in named_predicates:
+        options = _options(config.predicates_options, alias)
+        predicate = reading.made("predicates", alias, options, find_predicate)
+        if predicate is not None:
+            predicates[alias] = predicate
+    steps = []
+    for alias in config.transforms or ():
+        options = _options(config.transforms_options, alias)
+        kind = options.get("type", "").strip()
+        name = options.pop("predicate", "").strip()
+        negate = reading.boolean(f"transforms.{alias}.negate", options.pop("negate", "").strip())
+        if name and name not in named_predicates:
+            reading.problem(
+                "transforms.unknown_predicate",
+                f"transforms.{alias}.predicate",
+                f"transforms.{alias}.predicate = {name!r} is not among predicates",
+                f"Add {name} to predicates and set predicates.{name}.type.",
+            )
+        transform = reading.made("transforms", alias, options, find_transform)
+        if transform is not None:
+            steps.append(Step(alias, transform, kind, predicates.get(name), negate))
+    return ReadChain(Chain(tuple(steps)), reading.problems, reading.warnings)
+
+
+def chain_of(config: TransformsConfig) -> Chain:
+    """The chain of a configuration.
+
+    Raises HeadraceError("config.invalid") that names all that is wrong with it.
+    """
+    examined = examine_chain(config)
+    if examined.problems:
+        raise error_of(examined.problems)
+    return examined.chain
+
+
+def _options(members: Sequence[Member[str]], alias: str) -> dict[str, str]:
+    """The options of one alias by name."""
+    return {member.variables[1]: member.value for member in members if member.variables[0] == alias}
+
+
+class _Reading:
+    def __init__(self, compatibility: str) -> None:
+        self._compatibility = compatibility
+        self.problems: list[PropertyFinding] = []
+        self.warnings: list[PropertyFinding] = []
+
+    def problem(self, code: str, name: str, message: str, remedy: str) -> None:
+        self.problems.append(PropertyFinding(code, name, message, remedy))
+
+    def boolean(self, name: str, text: str) -> bool:
+        if not text:
+            return False
+        try:
+            return BOOLEAN.parse(text)
+        except ValueError:
+            self.problem(
+                "config.impossible_value",
+                name,
+                f"{name} = {text!r}: expected {BOOLEAN.expects}",
+                f"Give {name} {BOOLEAN.expects}.",
+            )
+            return False
+
+    def made(
+        self,
+        family: str,
+        alias: str,
+        options: dict[str, str],
+        find: Callable[[str], Declaration[T]],
+    ) -> T | None:
+        """What `family.alias.type` names, made of its options; None with a problem noted."""
+        prefix = f"{family}.{alias}."
+        kind = options.pop("type", "").strip()
+        if not kind:
+            self.problem(
+                "config.missing",
+                f"{prefix}type",
+                f"{prefix}type is missing (expected a class or a short name)",
+                f"Set {prefix}type, or take {alias} out of {family}.",
+            )
+            return None
+        try:
+            declaration = find(kind)
+        except HeadraceError as error:
+            self.problem(
+                error.code, f"{prefix}type", f"{prefix}type: {error.message}", error.remedy
+            )
+            return None
+        return self._configured(declaration, self._current(declaration, options, prefix), prefix)
+
+    def _current(
+        self, declaration: Declaration[Any], options: dict[str, str], prefix: str
+    ) -> Mapping[str, str]:
+        """The options with former ones replaced, unless what replaces them is given as well."""
+        if declaration.replacements is None:
+            return options
+        current = dict(options)
+        for replacement in declaration.replacements(options):
+            current.pop(replacement.former, None)
+            shown = ", ".join(
+                f"{prefix}{name}={text}" for name, text in replacement.options.items()
+            )
+            self.warnings.append(
+                PropertyFinding(
+                    "config.former_option",
+                    prefix + replacement.former,
+                    f"{prefix}{replacement.former} is a former option and is read as "
+                    f"{shown or 'nothing'}",
+                    f"Write {shown}." if shown else "Remove it.",
+                )
+            )
+            for name, text in replacement.options.items():
+                current.setdefault(name, text)
+        return current
+
+    def _configured(
+        self, declaration: Declaration[T], options: Mapping[str, str], prefix: str
+    ) -> T | None:
+        if _COMPATIBILITY in declaration.options.properties():
+            options = {_COMPATIBILITY: self._compatibility, **options}
+        config, problems = declaration.options.examine(options, prefix=prefix)
+        self.problems += problems
+        self.warnings += config.warnings
+        if problems:
+            return None
+        try:
+            return declaration.make(config)
+        except HeadraceError as error:
+            name = prefix.removesuffix(".")
+            self.problem(error.code, name, f"{name}: {error.message}", error.remedy)
+            return None

@@ -1,0 +1,173 @@
+"""Finds the transform or predicate that a `type` names.
+
+A type is a class of Debezium or Kafka Connect, its short name (the part behind the last dot),
+the name of an entry point of the group `headrace.transforms`, or `module:name` of one's own.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module, metadata
+from typing import Any
+
+from headrace.errors import HeadraceError
+from headrace.transforms.transform import Declaration, FunctionTransform, Predicate, Transform
+
+GROUP = "headrace.transforms"
+"""The entry points of other packages: a Declaration, or a function `(records, options)`."""
+
+_KAFKA = "org.apache.kafka.connect.transforms"
+_DEBEZIUM = "io.debezium.transforms"
+_OF_DOCUMENTS = "io.debezium.connector.mongodb.transforms"
+
+_TRANSFORMS = {
+    f"{_DEBEZIUM}.ByLogicalTableRouter": "debezium.by_logical_table_router:BY_LOGICAL_TABLE",
+    f"{_DEBEZIUM}.ToLogicalTopicRouter": "debezium.by_logical_table_router:TO_LOGICAL_TOPIC",
+    f"{_DEBEZIUM}.ExtractNewRecordState": "debezium.extract_new_record_state:DECLARATION",
+    f"{_DEBEZIUM}.ExtractChangedRecordState": "debezium.extract_changed_record_state:DECLARATION",
+    f"{_DEBEZIUM}.HeaderToValue": "debezium.header_to_value:DECLARATION",
+    f"{_DEBEZIUM}.SchemaChangeEventFilter": "debezium.schema_change_event_filter:DECLARATION",
+    f"{_DEBEZIUM}.TimezoneConverter": "debezium.timezone_converter:DECLARATION",
+    f"{_DEBEZIUM}.outbox.EventRouter": "debezium.event_router:DECLARATION",
+    f"{_DEBEZIUM}.partitions.PartitionRouting": "debezium.partition_routing:DECLARATION",
+    f"{_DEBEZIUM}.Filter": "debezium.scripting.filter:DECLARATION",
+    f"{_DEBEZIUM}.ContentBasedRouter": ("debezium.scripting.content_based_router:DECLARATION"),
+    f"{_OF_DOCUMENTS}.ExtractNewDocumentState": "documents.extract_new_document_state:DECLARATION",
+    f"{_OF_DOCUMENTS}.outbox.MongoEventRouter": "documents.event_router:DECLARATION",
+    f"{_KAFKA}.InsertField$Key": "kafka.insert_field:OF_KEY",
+    f"{_KAFKA}.InsertField$Value": "kafka.insert_field:OF_VALUE",
+    f"{_KAFKA}.MaskField$Key": "kafka.mask_field:OF_KEY",
+    f"{_KAFKA}.MaskField$Value": "kafka.mask_field:OF_VALUE",
+    f"{_KAFKA}.SetSchemaMetadata$Key": "kafka.set_schema_metadata:OF_KEY",
+    f"{_KAFKA}.SetSchemaMetadata$Value": "kafka.set_schema_metadata:OF_VALUE",
+    f"{_KAFKA}.HoistField$Key": "kafka.hoist_field:OF_KEY",
+    f"{_KAFKA}.HoistField$Value": "kafka.hoist_field:OF_VALUE",
+    f"{_KAFKA}.ExtractField$Key": "kafka.extract_field:OF_KEY",
+    f"{_KAFKA}.ExtractField$Value": "kafka.extract_field:OF_VALUE",
+    f"{_KAFKA}.TimestampRouter": "kafka.times.timestamp_router:DECLARATION",
+    f"{_KAFKA}.TimestampConverter$Key": "kafka.times.timestamp_converter:OF_KEY",
+    f"{_KAFKA}.TimestampConverter$Value": "kafka.times.timestamp_converter:OF_VALUE",
+    f"{_KAFKA}.ValueToKey": "kafka.value_to_key:DECLARATION",
+    f"{_KAFKA}.Flatten$Key": "kafka.flatten:OF_KEY",
+    f"{_KAFKA}.Flatten$Value": "kafka.flatten:OF_VALUE",
+    f"{_KAFKA}.Filter": "kafka.filter:DECLARATION",
+    f"{_KAFKA}.Cast$Key": "kafka.casting.cast:OF_KEY",
+    f"{_KAFKA}.Cast$Value": "kafka.casting.cast:OF_VALUE",
+    f"{_KAFKA}.DropHeaders": "kafka.headers.drop_headers:DECLARATION",
+    f"{_KAFKA}.InsertHeader": "kafka.headers.insert_header:DECLARATION",
+    f"{_KAFKA}.HeaderFrom$Key": "kafka.headers.header_from:OF_KEY",
+    f"{_KAFKA}.HeaderFrom$Value": "kafka.headers.header_from:OF_VALUE",
+    f"{_KAFKA}.RegexRouter": "kafka.regex_router:DECLARATION",
+    f"{_KAFKA}.ReplaceField$Key": "kafka.replace_field:OF_KEY",
+    f"{_KAFKA}.ReplaceField$Value": "kafka.replace_field:OF_VALUE",
+}
+"""By Java class; the modules are below headrace.transforms."""
+
+_PREDICATES = {
+    f"{_KAFKA}.predicates.HasHeaderKey": "predicates:HAS_HEADER_KEY",
+    f"{_KAFKA}.predicates.RecordIsTombstone": "predicates:RECORD_IS_TOMBSTONE",
+    f"{_KAFKA}.predicates.TopicNameMatches": "predicates:TOPIC_NAME_MATCHES",
+}
+
+_SHORT = {f"{_KAFKA}.Filter": "KafkaFilter"}
+"""Short names that are not the end of the class."""
+
+
+def short_name(java_class: str) -> str:
+    """`InsertField$Value` of its class."""
+    return _SHORT.get(java_class, java_class.rpartition(".")[2])
+
+
+def find_transform(name: str) -> Declaration[Transform]:
+    """The transform of a type.
+
+    Raises HeadraceError("transforms.unknown") when there is none, and
+    ("transforms.not_importable") for one of somebody's own that cannot be loaded.
+    """
+    return _find(name, _TRANSFORMS, "transform")
+
+
+def find_predicate(name: str) -> Declaration[Predicate]:
+    """The predicate of a type. Raises HeadraceError as `find_transform`."""
+    return _find(name, _PREDICATES, "predicate")
+
+
+def transforms() -> Iterator[tuple[str, Declaration[Transform]]]:
+    """The built-in transforms with their Java classes, in the order of their short names."""
+    for java_class in sorted(_TRANSFORMS, key=short_name):
+        yield java_class, _built_in(_TRANSFORMS[java_class])
+
+
+def predicates() -> Iterator[tuple[str, Declaration[Predicate]]]:
+    """Likewise predicates."""
+    for java_class in sorted(_PREDICATES, key=short_name):
+        yield java_class, _built_in(_PREDICATES[java_class])
+
+
+def _find(name: str, built_in: Mapping[str, str], what: str) -> Declaration[Any]:
+    by_name = {short_name(java_class): place for java_class, place in built_in.items()}
+    by_name.update(built_in)
+    if name in by_name:
+        return _built_in(by_name[name])
+    added = _added(what)
+    if name in added:
+        return _declaration(name, added[name])
+    module, colon, attribute = name.partition(":")
+    if colon and module and attribute:
+        return _declaration(name, name)
+    known = [*map(short_name, built_in), *added]
+    near = difflib.get_close_matches(name.rpartition(".")[2], known, n=1)
+    raise HeadraceError(
+        "transforms.unknown",
+        f"{name!r} is no {what}" + (f"; did you mean {near[0]}?" if near else ""),
+        f"The {what}s are: {', '.join(sorted(known))}; one of your own is module:name.",
+    )
+
+
+@cache
+def _built_in(place: str) -> Declaration[Any]:
+    module, _, attribute = place.partition(":")
+    declaration: Declaration[Any] = getattr(
+        import_module(f"headrace.transforms.{module}"), attribute
+    )
+    return declaration
+
+
+@cache
+def _added(what: str) -> dict[str, str]:
+    """The entry points of transforms and predicates, by their names."""
+    if what != "transform":
+        return {}
+    return {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
+
+
+@cache
+def _declaration(name: str, place: str) -> Declaration[Any]:
+    """What lies at `module:name`."""
+    module, _, attribute = place.partition(":")
+    try:
+        loaded: Any = import_module(module)
+        for part in attribute.split("."):
+            loaded = getattr(loaded, part)
+    except Exception as error:  # noqa: BLE001 - what a module of others raises
+        raise HeadraceError(
+            "transforms.not_importable",
+            f"{place} cannot be loaded: {type(error).__name__}: {error}",
+            "Name a module that Python finds, in Spark's executors as well, and what it holds.",
+        ) from None
+    if isinstance(loaded, Declaration):
+        return loaded
+    if not callable(loaded):
+        raise HeadraceError(
+            "transforms.not_importable",
+            f"{place} is a {type(loaded).__name__}, neither a function nor a Declaration",
+            "Name a function (records, options) or a headrace.transforms.transform.Declaration.",
+        )
+    from headrace.transforms.own import OwnOptions
+
+    def make(options: OwnOptions) -> FunctionTransform:
+        return FunctionTransform(loaded, options.given())
+
+    return Declaration(name, (loaded.__doc__ or "").strip(), OwnOptions, make)

@@ -1,0 +1,135 @@
+"""What a transform and a predicate are, and how each is declared."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from headrace.config.configuration import Configuration
+from headrace.connect.records import Records, Shape
+from headrace.transforms.example import Example
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Ordering(Enum):
+    """What a transform does to the order of records with one key.
+
+    Records are spread over slices by topic and key, or by key alone where several topics may become
+    one. A chain with NONE makes one slice of a range. So the records of one key arrive in the order
+    of their commits.
+    """
+
+    KEEPS_KEY = "keeps_key"
+    """Records with different topics or keys never get the same topic and key."""
+    PER_TABLE = "per_table"
+    """Several topics may become one; keys stay."""
+    NONE = "none"
+    """Anything may become of topics and keys."""
+
+
+class Transform(Protocol):
+    """A single message transform: made once from its options, free of I/O."""
+
+    @property
+    def ordering(self) -> Ordering:
+        """What it does to the order of records with one key."""
+        ...
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """What becomes of the records: the same with another shape, fewer of them, several parts.
+
+        Every record keeps its `place`, and is in one part at most. What depends on the shape alone
+        is made once per shape (`PerShape`), because converters compile each shape that they meet.
+        Raises HeadraceError for a record that cannot be transformed; the chain finds out which it
+        was when it may leave it out.
+        """
+        ...
+
+
+class Predicate(Protocol):
+    """Decides which records a transform applies to."""
+
+    def matches(self, records: Records) -> bool | np.ndarray:
+        """For all records of this shape, or a bool for each of them."""
+        ...
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A former option that is read as other ones, with a warning."""
+
+    former: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Declaration(Generic[T]):
+    """A transform (T) or predicate (T) as properties name it.
+
+    `name` is its short name, `meaning` says what it does in a sentence or two. `options` declares
+    its properties, without the prefix `transforms.ALIAS.`; `make` is called with them, checked. It
+    raises HeadraceError for what only several options together show. `replacements` says which of
+    the options given are former ones, and what stands in their place. `example` stands in the
+    reference, with what becomes of it.
+    """
+
+    name: str
+    meaning: str
+    options: type[Configuration]
+    make: Callable[[Any], T]
+    replacements: Callable[[Mapping[str, str]], Iterable[Replacement]] | None = None
+    example: Example | None = None
+
+
+class PerShape(Generic[T]):
+    """What a transform makes of a shape, once as long as the shape lives."""
+
+    def __init__(self, make: Callable[[Shape], T]) -> None:
+        self._make = make
+        self._made: weakref.WeakKeyDictionary[Shape, tuple[T] | None] = weakref.WeakKeyDictionary()
+
+    def __call__(self, shape: Shape) -> T:
+        """What was made of this shape."""
+        if shape in self._made:
+            made = self._made[shape]
+            return shape if made is None else made[0]  # type: ignore[return-value]
+        value = self._make(shape)
+        # A value that holds its own key would keep it for ever.
+        self._made[shape] = None if value is shape else (value,)
+        return value
+
+
+def transform(*, ordering: Ordering) -> Callable[[F], F]:
+    """Marks a function `(records, options) -> Iterable[Records]` as a transform of one's own and
+    says what it does to order."""
+
+    def marked(function: F) -> F:
+        function.ordering = ordering  # type: ignore[attr-defined]
+        return function
+
+    return marked
+
+
+@dataclass(frozen=True)
+class FunctionTransform:
+    """A transform that is a function of records and options."""
+
+    function: Callable[[Records, Mapping[str, str]], Iterable[Records]]
+    options: Mapping[str, str]
+
+    @property
+    def ordering(self) -> Ordering:
+        """What the function was marked with; NONE when it was not."""
+        ordering = getattr(self.function, "ordering", Ordering.NONE)
+        return ordering if isinstance(ordering, Ordering) else Ordering.NONE
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """Calls the function."""
+        return self.function(records, self.options)
