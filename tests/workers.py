@@ -2,29 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-# One Spark session at a time, and one Kafka broker; files are told by what they name.
-_SHARED = {"spark": "pytest.mark.spark", "kafka": "kafka: KafkaServer"}
+_SPARK_WORKERS = 2  # a test with Spark starts a session of its own: a gigabyte, and every core
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """One test after the other, in the order of the run; files with Spark are one piece of work,
-    and so are those with Kafka."""
+    """One test after the other, in the order of the run. Files with Spark, and files whose tests
+    share a fixture, are one piece of work each; files with Kafka are one together, which has one
+    broker. One worker begins with Spark while the others do the rest; then another one joins it."""
 
-    def __init__(self, config: Any, log: Any) -> None:
+    def __init__(self, config: Any, log: Any = None) -> None:
         super().__init__(config, log)
         self._root = config.rootpath
 
     def _split_scope(self, nodeid: str) -> str:
-        return _group(self._root / nodeid.partition("::")[0]) or nodeid
+        path = nodeid.partition("::")[0]
+        text = _text(self._root / path)
+        if "kafka: KafkaServer" in text:
+            return "kafka"
+        return path if self._has_spark(path) or 'scope="module"' in text else nodeid
+
+    def _assign_work_unit(self, node: Any) -> None:
+        scope = self._next_scope(node)
+        if scope is None:
+            node.shutdown()
+            return
+        self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
+
+    def _next_scope(self, node: Any) -> str | None:
+        """The piece of work that waits and is the next one for `node`; None: none is."""
+        with_spark = [scope for scope in self.workqueue if self._has_spark(scope)]
+        without = [scope for scope in self.workqueue if not self._has_spark(scope)]
+        others = sum(self._runs_spark(other) for other in self.nodes if other is not node)
+        if self.numnodes == 1:
+            return next(iter(self.workqueue))
+        if others == 0:
+            return _first([*with_spark, *without])
+        return _first([*without, *with_spark] if others < _SPARK_WORKERS else without)
+
+    def _runs_spark(self, node: Any) -> bool:
+        assigned = self.assigned_work[node]
+        return any(
+            self._has_spark(scope) and not all(assigned[scope].values()) for scope in assigned
+        )
+
+    def _has_spark(self, scope: str) -> bool:
+        return scope.endswith(".py") and "pytest.mark.spark" in _text(self._root / scope)
+
+
+def _first(scopes: Iterable[str]) -> str | None:
+    return next(iter(scopes), None)
 
 
 @cache
-def _group(file: Path) -> str | None:
-    text = file.read_text()
-    return next((name for name, sign in _SHARED.items() if sign in text), None)
+def _text(file: Path) -> str:
+    return file.read_text()

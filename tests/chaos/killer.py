@@ -10,10 +10,10 @@ import psutil
 
 from tests.chaos.run import Run, wait_for
 
-KINDS = ("driver", "jvm", "source", "worker", "postgresql", "everything")
+KINDS = ("driver", "jvm", "source", "worker", "server", "everything")
 # What the command recovers from by itself.
-SURVIVED = ("source", "worker", "postgresql")
-EARLY = ("started", "slot", "planned", "batch", "batch", "batch")
+SURVIVED = ("source", "worker", "server")
+EARLY = ("started", "position", "planned", "batch", "batch", "batch")
 Kill = tuple[str, str]
 
 
@@ -31,13 +31,15 @@ class Killer:
         run = self.run
         moments: dict[str, Callable[[], bool]] = {
             "started": lambda: True,
-            "slot": run.has_slot,
+            "position": run.has_position,
             "planned": lambda: run.planned() >= 0,
             "batch": lambda: run.planned() > self.planned,
             "progress": lambda: run.lines() > self.lines,
             "streaming": lambda: run.lines() > self.lines and run.streams(),
         }
-        latest = {"started": 6.0, "slot": 0.05, "progress": 1.5, "streaming": 1.5}.get(name, 0.2)
+        latest = {"started": 6.0, "position": 0.05, "progress": 1.5, "streaming": 1.5}.get(
+            name, 0.2
+        )
 
         def reached() -> bool:
             self.go_on()
@@ -48,7 +50,7 @@ class Killer:
 
     def streams(self) -> Callable[[], bool]:
         """Whether everything is behind it that is in the log now."""
-        head = self.run.head()
+        head = self.run.database.head()
 
         def reached() -> bool:
             self.go_on()
@@ -73,7 +75,7 @@ class Killer:
     def kill(self, kind: str) -> str:
         """What is to be said of it."""
         run = self.run
-        if kind == "postgresql":
+        if kind == "server":
             run.server.kill()
             time.sleep(self.chance.uniform(0, 1.5))
             run.server.start()
@@ -90,8 +92,8 @@ class Killer:
             run.ensure()  # at once, beside what is left
         run.await_gone(process.pid)
         gone = time.monotonic() - begun
-        slot = "" if free is None else f"the slot was free after {free:.2f} s, "
-        return f"; {slot}everything gone after {gone:.2f} s"
+        log = "" if free is None else f"the log was free after {free:.2f} s, "
+        return f"; {log}everything gone after {gone:.2f} s"
 
     def victims(self, kind: str) -> list[psutil.Process]:
         found: list[psutil.Process] = []

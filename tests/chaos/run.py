@@ -12,15 +12,12 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psutil
-import psycopg
 
-from headrace.testing.embedded import PostgresServer
+from tests.chaos.databases.database import ChaosDatabase
 
-SLOT = "chaos"
-SLOT_FREE_WITHIN_S = 300.0  # the goal is 1 s, and the figure is printed; machines stall
+FREE_WITHIN_S = 300.0  # the goal is 1 s, and the figure is printed; machines stall
 LEFT_ALONE_S = 1200  # nobody ends it when the tests are killed themselves
 _WORDS = {
     "jvm": "org.apache.spark.deploy.SparkSubmit",
@@ -28,16 +25,10 @@ _WORDS = {
     "worker": "headrace.spark.daemon pyspark.worker",
 }
 _PROPERTIES = {
-    "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
     "topic.prefix": "chaos",
-    "database.password": "x",
-    "database.dbname": "postgres",
-    "slot.name": SLOT,
-    "table.include.list": "public.accounts,public.ledger",
     "value.converter.schemas.enable": "false",
     "key.converter.schemas.enable": "false",
     "retriable.restart.connector.wait.ms": "500",
-    "status.update.interval.ms": "500",
     # A snapshot of several micro-batches, and transactions that are larger than one.
     "headrace.snapshot.chunk.bytes": "100kB",
     "headrace.range.max.rows": "1000",
@@ -49,17 +40,19 @@ _PROPERTIES = {
 class Run:
     """One state folder and one output; the command is started again whenever it ended."""
 
-    def __init__(self, server: PostgresServer, folder: Path, **more: str) -> None:
-        self.server, self.folder = server, folder
+    def __init__(self, database: ChaosDatabase, folder: Path, **more: str) -> None:
+        self.database, self.folder = database, folder
+        self.server = database.server
         self.output, self.state = folder / "out.jsonl", folder / "state"
         self.checkpoint = self.state / "checkpoint"
         self.log = folder / "log"
         self.process: subprocess.Popen[bytes] | None = None
         self.sessions: list[int] = []  # by the process that leads each: one per start
-        lines = _PROPERTIES | {
-            "database.hostname": server.host,
-            "database.port": str(server.port),
-            "database.user": server.user,
+        self.begun: dict[str, object] | None = None
+        """The offset of the first micro-batch, once it is planned."""
+        lines = {
+            **_PROPERTIES,
+            **database.properties(),
             **{name.replace("_", "."): value for name, value in more.items()},
         }
         text = "".join(f"{name}={value}\n" for name, value in lines.items())
@@ -128,15 +121,21 @@ class Run:
         return list(named.values())
 
     def kill(self, victims: list[psutil.Process], *, frees: bool = True) -> float | None:
-        """SIGKILL; returns after how many seconds the slot was free (None: it was not in use, or
-        the kill does not free it)."""
-        with self.server.connect() as connection:
-            used = frees and slot_in_use(connection)
+        """SIGKILL; returns after how many seconds the log was free for the next reader (None:
+        nobody read it, the kill does not free it, or there may be several)."""
+        frees = frees and self.database.is_exclusive
+        with self.database.readers() as is_read:
+            used = frees and is_read()
             begun = time.monotonic()
             for process in victims:
                 _end(process)
             if frees:
-                await_free_slot(connection)
+                wait_for(
+                    lambda: "the log stays in use",
+                    lambda: not is_read(),
+                    FREE_WITHIN_S,
+                    pause=0.01,
+                )
             return time.monotonic() - begun if used else None
 
     def await_gone(self, session: int) -> None:
@@ -155,20 +154,17 @@ class Run:
 
     def planned(self) -> int:
         """The newest micro-batch with an offset; -1: none."""
-        return _newest(self.checkpoint / "offsets")
+        newest = _newest(self.checkpoint / "offsets")
+        if newest >= 0 and self.begun is None:
+            self.begun = self.offset(0)  # Spark keeps a hundred of them
+        return newest
 
-    def head(self) -> int:
-        """Where the log is now."""
-        return int(self.server.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")[0][0])
-
-    def has_slot(self) -> bool:
-        return bool(
-            self.server.execute("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (SLOT,))
-        )
+    def has_position(self) -> bool:
+        return self.database.has_position(self.planned())
 
     def streams(self) -> bool:
-        with self.server.connect() as connection:
-            return slot_in_use(connection)
+        with self.database.readers() as is_read:
+            return is_read()
 
     def offset(self, number: int | None = None) -> dict[str, object]:
         """The offset of a micro-batch: the newest planned one unless a number is given."""
@@ -176,17 +172,17 @@ class Run:
         found: dict[str, object] = json.loads(path.read_text().splitlines()[-1])
         return found
 
-    def has_reached(self, lsn: int) -> bool:
+    def has_reached(self, head: int) -> bool:
         """Whether a finished micro-batch ends at or behind a position of the log."""
         with contextlib.suppress(OSError, ValueError):
             offset = self.offset(_newest(self.checkpoint / "commits"))
-            return "snapshot" not in offset and int(str(offset.get("lsn_commit", 0))) >= lsn
+            return "snapshot" not in offset and self.database.place(offset) >= head
         return False
 
     def catch_up(self) -> None:
         """Until everything that is committed now is in the output."""
-        head = self.head()
-        self.server.execute("SELECT pg_logical_emit_message(true, 'end', '')")
+        head = self.database.head()
+        self.database.stir()
 
         def reached() -> bool:
             self.ensure()
@@ -203,21 +199,6 @@ def processes_of(session: int) -> list[psutil.Process]:
             if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
-
-
-def slot_in_use(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the log is being read."""
-    query = b"SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
-    return bool(connection.execute(query, (SLOT,)).fetchall())
-
-
-def await_free_slot(connection: psycopg.Connection[Any]) -> None:
-    wait_for(
-        lambda: "the slot stays in use",
-        lambda: not slot_in_use(connection),
-        SLOT_FREE_WITHIN_S,
-        pause=0.01,
-    )
 
 
 def wait_for(

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.processes import PeakMemory
 
 from headrace.testing.embedded import PostgresServer
+from tests.chaos.databases.postgresql import ChaosPostgres
 from tests.chaos.run import Run, wait_for
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark, pytest.mark.chaos]
@@ -118,10 +119,10 @@ def test_two_neighbouring_rows_of_a_hundred_megabytes_reach_a_file(
 ) -> None:
     server.execute("CREATE TABLE documents (id int PRIMARY KEY, content bytea)")
     more = {"table_include_list": "public.documents", "snapshot_mode": "no_data"}
-    run = Run(server, tmp_path, **more)
+    run = Run(ChaosPostgres(server), tmp_path, **more)
     try:
         run.ensure()
-        wait_for(run.tail, run.has_slot)
+        wait_for(run.tail, run.has_position)
         server.execute(
             "INSERT INTO documents"
             " SELECT i, convert_to(repeat('x', 104857600), 'UTF8') FROM generate_series(1, 2) i"

@@ -9,41 +9,37 @@ from pathlib import Path
 
 import pytest
 
-from headrace.testing.embedded import PostgresServer
+from tests.chaos.databases.database import ChaosDatabase
 from tests.chaos.killer import Killer
 from tests.chaos.run import Run, wait_for
-from tests.chaos.transfers import Tables, Transfers
+from tests.chaos.transfers import Tables, Transfers, changes_of, check_against_history
 
 # Ten kills: what goes on by itself, and what is started again.
-KINDS = ("source", "worker", "driver", "postgresql", "everything") * 2
-SIGNALS = "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text)"
-ASK = """INSERT INTO signals VALUES ('{}', 'execute-snapshot',
- '{{"data-collections": ["public.accounts", "public.ledger"]}}')"""
+KINDS = ("source", "worker", "driver", "server", "everything") * 2
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
-    with PostgresServer() as server:
-        found = Run(
-            server,
-            tmp_path,
-            snapshot_mode="no_data",
-            signal_data_collection="public.signals",
-            incremental_snapshot_chunk_size="50",
-            # A window closes when its mark comes: a loaded machine must keep up with the transfers.
-            headrace_range_max_rows="10000",
-        )
-        yield found
-        found.close()
+def run(database: ChaosDatabase, tmp_path: Path) -> Iterator[Run]:
+    found = Run(
+        database,
+        tmp_path,
+        snapshot_mode="no_data",
+        signal_data_collection=database.create_signals(),
+        incremental_snapshot_chunk_size="50",
+        # A window closes when its mark comes: a loaded machine must keep up with the transfers.
+        headrace_range_max_rows="10000",
+    )
+    yield found
+    found.close()
 
 
-@pytest.mark.postgres
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_an_incremental_snapshot_survives_kills_and_delivers_every_row(run: Run) -> None:
     seed = 7
-    run.server.execute(SIGNALS)
-    transfers = Transfers(run.server, seed)
+    database = run.database
+    transfers = Transfers(database, seed)
+    names = [database.identifier(name) for name in Tables().rows]
     killer = Killer(run, random.Random(seed))
     during = 0
     run.ensure()
@@ -52,7 +48,7 @@ def test_an_incremental_snapshot_survives_kills_and_delivers_every_row(run: Run)
     try:
         for number, kind in enumerate(KINDS, 1):
             if not running(run):  # it was over before the kill: ask again
-                run.server.execute(ASK.format(f"ask {number}"))
+                database.signal(f"ask {number}", "execute-snapshot", {"data-collections": names})
                 wait_for(run.tail, lambda: started(run, killer), pause=0.02)
             killer.strike(number, "progress", kind)
             during += running(run)
@@ -64,22 +60,17 @@ def test_an_incremental_snapshot_survives_kills_and_delivers_every_row(run: Run)
         transfers.stop()
     run.catch_up()
     run.end()
+    changes = changes_of(database, run.output)
+    assert run.begun is not None
+    first = database.place(run.begun)
+    check_against_history(database, [change for change in changes if change.op != "r"], first)
     tables = Tables()
-    read: set[tuple[str, int]] = set()
-    with run.output.open() as lines:
-        for line in lines:
-            value = json.loads(line)["value"]
-            if value is None or value["source"]["table"] not in tables.rows:
-                continue
-            tables.apply(value)
-            if value["op"] == "r":
-                read.add((value["source"]["table"], value["after"]["id"]))
+    for change in changes:
+        tables.apply(change)
     for name, rows in tables.rows.items():
-        there = {
-            row[0]: row[1] for row in run.server.execute(f"SELECT id, row_to_json(t) FROM {name} t")
-        }
-        assert rows == there, f"{name} differs"
-    print(len(read), "rows were read,", len(run.sessions), "starts")
+        assert rows == database.rows(name), f"{name} differs"
+    read = {(change.collection, change.id) for change in changes if change.op == "r"}
+    print(len(read), "rows were read,", during, "kills meanwhile,", len(run.sessions), "starts")
 
 
 def running(run: Run) -> bool:

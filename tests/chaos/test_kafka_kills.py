@@ -8,52 +8,47 @@ from pathlib import Path
 
 import pytest
 
-from headrace.testing.embedded import PostgresServer
+from tests.chaos.databases.database import ACCOUNTS, ChaosDatabase
 from tests.chaos.run import Run, wait_for
 from tests.servers.kafka import KafkaServer
 
-ROWS = 50
-
 
 @pytest.fixture
-def run(tmp_path: Path, kafka: KafkaServer) -> Iterator[Run]:
-    kafka.create_topic("chaos-signal")
-    with PostgresServer() as server:
-        found = Run(
-            server,
-            tmp_path,
-            snapshot_mode="no_data",
-            signal_enabled_channels="kafka",
-            signal_kafka_bootstrap_servers=kafka.address,
-            signal_poll_interval_ms="100",
-            incremental_snapshot_chunk_size="10",
-            notification_enabled_channels="sink",
-            notification_sink_topic_name="told",
-        )
-        yield found
-        found.close()
+def run(database: ChaosDatabase, tmp_path: Path, kafka: KafkaServer) -> Iterator[Run]:
+    topic = f"chaos-signal-{database.name}"
+    kafka.create_topic(topic)
+    found = Run(
+        database,
+        tmp_path,
+        snapshot_mode="no_data",
+        signal_enabled_channels="kafka",
+        signal_kafka_topic=topic,
+        signal_kafka_bootstrap_servers=kafka.address,
+        signal_kafka_groupId=topic,
+        signal_poll_interval_ms="100",
+        incremental_snapshot_chunk_size="20",
+        notification_enabled_channels="sink",
+        notification_sink_topic_name="told",
+    )
+    yield found
+    found.close()
 
 
-@pytest.mark.postgres
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_each_signal_is_heeded_once_whichever_process_is_killed(
     run: Run, kafka: KafkaServer
 ) -> None:
-    run.server.execute(
-        "CREATE TABLE accounts (id int PRIMARY KEY);"
-        f"INSERT INTO accounts SELECT generate_series(1, {ROWS})"
-    )
+    database = run.database
+    database.create()
     run.ensure()
     wait_for(run.tail, lambda: run.planned() >= 1, pause=0.1)
     wanted = []
     for kind in ("source", "jvm", "driver", "everything"):
         wanted.append(kind)
-        data = {"data-collections": ["public.accounts"]}
-        kafka.send(
-            "chaos-signal",
-            ("chaos", json.dumps({"id": kind, "type": "execute-snapshot", "data": data})),
-        )
+        data = {"data-collections": [database.identifier("accounts")]}
+        signal = {"id": kind, "type": "execute-snapshot", "data": data}
+        kafka.send(f"chaos-signal-{database.name}", ("chaos", json.dumps(signal)))
         planned = run.planned()
         # Some time between planning the signal and finishing its snapshot.
         wait_for(run.tail, lambda planned=planned: run.planned() > planned)
@@ -62,8 +57,8 @@ def test_each_signal_is_heeded_once_whichever_process_is_killed(
     run.end()
     assert told(run, "STARTED") == wanted
     assert completed(run) == wanted
-    read = [v["after"]["id"] for v in values(run) if v.get("op") == "r"]
-    assert sorted(read) == sorted(list(range(1, ROWS + 1)) * len(wanted))
+    read = [database.change(v).id for v in values(run) if v.get("op") == "r"]
+    assert sorted(read) == sorted(list(range(1, ACCOUNTS + 1)) * len(wanted))
 
 
 def completed(run: Run) -> list[str]:

@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from headrace.testing.embedded import PostgresServer
+from tests.chaos.databases.database import ChaosDatabase
 from tests.chaos.killer import EARLY, KINDS, Kill, Killer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, check
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
-    with PostgresServer() as server:
-        found = Run(server, tmp_path)
-        yield found
-        found.close()
+def run(database: ChaosDatabase, tmp_path: Path) -> Iterator[Run]:
+    found = Run(database, tmp_path)
+    yield found
+    found.close()
 
 
 def survive(run: Run, kills: list[Kill], seed: int) -> None:
     """One kill after the other under transfers, then compare everything."""
-    transfers = Transfers(run.server, seed)
+    database = run.database
+    transfers = Transfers(database, seed)
     killer = Killer(run, random.Random(seed))
     transfers.start()
     try:
@@ -38,20 +38,20 @@ def survive(run: Run, kills: list[Kill], seed: int) -> None:
         transfers.stop()
     run.catch_up()
     run.end()
-    consistent = int(str(run.offset().get("consistent") or 0))
-    print(check(run.server, run.output, consistent), f"{len(run.sessions)} starts")
+    assert run.begun is not None
+    first, consistent = database.place(run.begun), database.consistent(run.offset())
+    seen = check(database, run.output, first, consistent)
+    print(seen, f"{len(run.sessions)} starts in {time.monotonic() - killer.begun:.0f} s")
 
 
-@pytest.mark.postgres
 @pytest.mark.spark
 def test_five_kills_lose_nothing_and_double_nothing(run: Run) -> None:
-    kills = [("slot", "source"), ("batch", "worker"), ("batch", "postgresql"),
+    kills = [("position", "source"), ("batch", "worker"), ("batch", "server"),
              ("streaming", "driver"), ("streaming", "everything")]  # fmt: skip
     run.leave_torn_write()
     survive(run, kills, seed=5)
 
 
-@pytest.mark.postgres
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_twenty_kills_lose_nothing_and_double_nothing(run: Run) -> None:
@@ -60,5 +60,5 @@ def test_twenty_kills_lose_nothing_and_double_nothing(run: Run) -> None:
     chance = random.Random(seed)
     kinds = [*KINDS, *KINDS, *chance.choices(KINDS, k=20 - 2 * len(KINDS))]
     chance.shuffle(kinds)
-    moments = [*EARLY, *["progress"] * (20 - len(EARLY))]
+    moments = [*EARLY, *["progress"] * (15 - len(EARLY)), *["streaming"] * 5]
     survive(run, list(zip(moments, kinds, strict=True)), seed)

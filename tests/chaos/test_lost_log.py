@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.testing.embedded import PostgresServer
+from tests.chaos.databases.postgresql import ChaosPostgres
 from tests.chaos.run import Run, wait_for
 
 ROWS = 30_000
@@ -19,7 +20,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     with PostgresServer() as server:
         server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
         found = Run(
-            server,
+            ChaosPostgres(server),
             tmp_path,
             snapshot_mode="no_data",
             table_include_list="public.t",

@@ -5,28 +5,26 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import psycopg
-
-from headrace.testing.embedded import PostgresServer
+from tests.servers.sources import Source
 
 
-def properties(server: PostgresServer, **more: str) -> str:
-    parts = psycopg.conninfo.conninfo_to_dict(server.dsn())
-    lines = {
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-        "topic.prefix": "s",
-        "database.hostname": parts["host"],
-        "database.port": parts["port"],
-        "database.user": parts["user"],
-        "database.password": "secret-word",
-        "database.dbname": "postgres",
-        "slot.name": "commands",
+def configuration(source: Source, **more: str) -> dict[str, str]:
+    """Properties of a connector whose events are JSON without schemas; `more` uses `_` for `.`."""
+    return {
+        **source.properties(),
         "key.converter.schemas.enable": "false",
         "value.converter.schemas.enable": "false",
         **{name.replace("_", "."): value for name, value in more.items()},
     }
+
+
+def properties(source: Source, **more: str) -> str:
+    """The same as the text of a properties file."""
+    lines = configuration(source, **more)
     return "".join(f"{name}={value}\n" for name, value in lines.items())
 
 
 def rows_of(output: Path) -> list[dict]:
-    return [json.loads(line) for line in output.read_text().splitlines()] if output.exists() else []
+    """The lines of an output file that are whole: a part may be on its way into it right now."""
+    content = output.read_text() if output.exists() else ""
+    return [json.loads(line) for line in content[: content.rfind("\n") + 1].splitlines()]

@@ -102,7 +102,7 @@ BEFORE_SPARK = {
         "CREATE PUBLICATION none",
     ),
     "impossible values": (
-        {"snapshot__mode": "sometimes", "database__port": "x"}, "config.invalid", "database.port"),
+        {"database__port": "x"}, "config.invalid", "database.port"),
     "an unknown property, when they are refused": (
         {"table__inclde__list": "x", "headrace__unknown__properties": "fail"},
         "config.invalid",
@@ -213,7 +213,8 @@ def test_a_checkpoint_that_does_not_fit_is_refused(attempt: Attempt) -> None:
         assert error.endswith(f"[{code}]")
         assert remedy.startswith("remedy: ")
 
-    done = run("--idle-exit", "1", slot__name="fits", table__inclde__list="x")
+    mistyped = {"table__inclde__list": "x", "headrace__unknown__properties": "warn"}
+    done = run("--idle-exit", "1", slot__name="fits", **mistyped)
     assert done.returncode == 0, done.stderr
     assert "did you mean table.include.list" in done.stderr
     lines = attempt.output.read_text()
@@ -246,3 +247,21 @@ def test_a_checkpoint_that_does_not_fit_is_refused(attempt: Attempt) -> None:
     attempt.server.execute("SELECT pg_replication_slot_advance('fits', pg_current_wal_lsn())")
     refused("postgresql.slot_moved", slot__name="fits")
     assert attempt.output.read_text() == lines
+
+
+def test_a_configuration_of_a_former_version_gets_one_line_per_property(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "application.properties"
+    file.write_text(
+        "debezium.source.connector.class=mongodb\n"
+        "debezium.source.mongodb.hosts=rs0/h:27017\n"
+        "debezium.source.mongodb.name=shop\n"
+    )
+    assert main(["check", str(file)]) == 1
+    printed = capsys.readouterr()
+    first, second, rest = printed.err.split("\n")
+    assert (printed.out, rest) == ("", "")
+    for line, new in ((first, "topic.prefix=shop"), (second, "mongodb://h:27017/?replicaSet=rs0")):
+        assert line.startswith("error: ")
+        assert new in line

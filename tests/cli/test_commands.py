@@ -1,19 +1,21 @@
 """The `headrace` command as a user types it."""
 
+import json
 import re
 import signal
+import subprocess
 import time
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from headrace.cli import main
-from headrace.cli.run import sink_options
+from headrace.cli.sink_options import sink_options
 from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.spark.supervisor import Summary
-from headrace.testing.embedded import PostgresServer
-from tests.cli.commands import properties, rows_of
+from tests.cli.commands import configuration, properties, rows_of
+from tests.servers.sources import SECRET
 
 
 def test_the_version_is_printed(capsys):
@@ -99,69 +101,71 @@ def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, ca
     assert "headrace.sink.codec" in said
 
 
-@pytest.mark.postgres
 @pytest.mark.spark
-def test_events_are_written_once_across_kill_and_restart(tmp_path, command):
-    with PostgresServer() as server:
-        server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-        server.execute("INSERT INTO t SELECT i, 'snapshot' FROM generate_series(1, 500) i")
-        file, output = tmp_path / "c.properties", tmp_path / "out.jsonl"
-        file.write_text(properties(server))
-        arguments = ["events", str(file), "--output", str(output), "--state", str(tmp_path / "s")]
-        first = command(*arguments)
-        wait_for(output, 500)
-        for i in range(501, 601):
-            server.execute(f"INSERT INTO t VALUES ({i}, 'live')")
-        wait_for(output, 520)
-        first.kill()
-        first.communicate()
-        server.execute("DELETE FROM t WHERE id = 1")
-        second = command(*arguments, "--idle-exit", "3")
-        _, said = second.communicate(timeout=600)
-        assert second.returncode == 0, said
-        lines = rows_of(output)
-        assert [line["key"]["id"] for line in lines] == [*range(1, 601), 1, 1]
-        assert lines[0]["value"]["op"] == "r"
-        assert lines[-1]["value"] is None
-        third = command(*arguments)
-        await_reader(server)
-        third.send_signal(signal.SIGTERM)
-        _, said = third.communicate(timeout=600)
-        assert third.returncode == 0, said
-        assert len(rows_of(output)) == 602
+def test_events_are_written_once_across_kill_and_restart(tmp_path, command, source):
+    source.insert(1, 500, "snapshot")
+    file, output = tmp_path / "c.properties", tmp_path / "out.jsonl"
+    file.write_text(properties(source))
+    arguments = ["events", str(file), "--output", str(output), "--state", str(tmp_path / "s")]
+    first = command(*arguments)
+    wait_for(first, lambda: len(rows_of(output)) >= 500)
+    for number in range(501, 601):
+        source.insert(number, number, "live")
+    wait_for(first, lambda: len(rows_of(output)) >= 520)
+    first.kill()
+    first.communicate()
+    source.delete(1)
+    second = command(*arguments, "--idle-exit", "3")
+    _, said = second.communicate(timeout=600)
+    assert second.returncode == 0, said
+    lines = rows_of(output)
+    assert [int(line["key"]["id"]) for line in lines] == [*range(1, 601), 1, 1]
+    assert lines[0]["value"]["op"] == "r"
+    assert lines[-1]["value"] is None
+    third = command(*arguments)
+    wait_for(third, source.is_read)
+    third.send_signal(signal.SIGTERM)
+    _, said = third.communicate(timeout=600)
+    assert third.returncode == 0, said
+    assert len(rows_of(output)) == 602
 
 
-@pytest.mark.postgres
 @pytest.mark.spark
-def test_a_run_shows_events_on_a_pipe_and_a_wrong_database_is_one_message(tmp_path, command):
-    with PostgresServer() as server:
-        server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-        server.execute("INSERT INTO t VALUES (7, 'seven')")
-        file = tmp_path / "c.properties"
-        file.write_text(properties(server))
-        shown = command("run", str(file), "--idle-exit", "2")
-        out, said = shown.communicate(timeout=600)
-        assert shown.returncode == 0, said
-        assert re.search(r"read +s\.public\.t  id=7  id: 7, v: seven", out)
-        file.write_text(properties(server, database_dbname="nosuch"))
-        refused = command("run", str(file))
-        _, said = refused.communicate(timeout=600)
-        assert refused.returncode == 1
-        assert re.search(r"^error: .*\[postgresql\.[a-z_]+\]$", said, re.MULTILINE), said
-        assert "Traceback" not in said
-        assert "secret-word" not in said
+def test_a_run_shows_events_on_a_pipe_and_wrong_properties_are_one_message(
+    tmp_path, command, source
+):
+    source.insert(7, 7, "seven")
+    # As Kafka Connect's REST interface takes it.
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"name": "shop", "config": configuration(source)}))
+    shown = command("run", str(file), "--idle-exit", "2")
+    out, said = shown.communicate(timeout=600)
+    assert shown.returncode == 0, said
+    assert re.search(rf"read +{re.escape(source.topic)}  id=7  _?id: 7, v: seven", out), out
+    file.write_text(json.dumps(configuration(source) | source.wrong))
+    refused = command("run", str(file))
+    _, said = refused.communicate(timeout=600)
+    assert refused.returncode == 1
+    assert re.search(rf"^error: .*\[{source.name}\.[a-z_]+\]$", said, re.MULTILINE), said
+    assert "Traceback" not in said
+    assert SECRET not in said
 
 
-def await_reader(server: PostgresServer) -> None:
-    """Wait until somebody reads the log."""
+def test_a_signal_from_the_command_line_reaches_the_signal_collection(source, tmp_path, capsys):
+    """Its id is printed, and `check` reads the same file."""
+    file = tmp_path / "c.properties"
+    file.write_text(properties(source, signal_data_collection=source.signals()))
+    assert main(["check", str(file)]) == 0, capsys.readouterr()
+    assert " 0 errors" in capsys.readouterr().out
+    assert main(["signal", str(file), "log", '{"message": "here"}', "--id", "one"]) == 0
+    assert capsys.readouterr().out == "one\n"
+    assert source.sent() == [("one", "log")]
+
+
+def wait_for(process: subprocess.Popen[str], condition: Callable[[], object]) -> None:
+    """Wait until it holds; the command must not end before."""
     deadline = time.monotonic() + 600
-    while not server.execute("SELECT 1 FROM pg_replication_slots WHERE active"):
+    while not condition():
+        assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-def wait_for(output: Path, count: int) -> None:
-    deadline = time.monotonic() + 600
-    while len(rows_of(output)) < count:
-        assert time.monotonic() < deadline, len(rows_of(output))
-        time.sleep(0.2)

@@ -11,6 +11,7 @@ import pytest
 
 from headrace.testing.embedded import PostgresServer
 from tests.cli.commands import properties, rows_of
+from tests.servers.sources import PostgresSource
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 
@@ -18,8 +19,12 @@ pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
     with PostgresServer() as server:
-        server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
         yield server
+
+
+@pytest.fixture
+def source(server: PostgresServer) -> PostgresSource:
+    return PostgresSource(server)
 
 
 def wait_for(what: Callable[[], object], describe: Callable[[], object]) -> None:
@@ -48,10 +53,10 @@ def parts_of(state: Path) -> list[str]:
 
 
 def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_commit(
-    tmp_path, command, server
+    tmp_path, command, server, source
 ):
     file, output, state = tmp_path / "c.properties", tmp_path / "out.jsonl", tmp_path / "s"
-    file.write_text(properties(server, snapshot_mode="no_data"))
+    file.write_text(properties(source, snapshot_mode="no_data"))
     arguments = ["events", str(file), "--output", str(output), "--state", str(state)]
     run = command(*arguments)
     active = "SELECT 1 FROM pg_replication_slots WHERE active"
@@ -72,9 +77,9 @@ def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_comm
     assert not list((state / "checkpoint").rglob("*.crc"))
 
 
-def test_large_and_small_ranges_are_written_once_and_in_order(tmp_path, command, server):
+def test_large_and_small_ranges_are_written_once_and_in_order(tmp_path, command, server, source):
     file, output, state = tmp_path / "c.properties", tmp_path / "out.jsonl", tmp_path / "s"
-    file.write_text(properties(server, headrace_range_max_rows="700",
+    file.write_text(properties(source, headrace_range_max_rows="700",
                                headrace_range_direct_max_bytes="20kB"))  # fmt: skip
     server.execute("INSERT INTO t SELECT i, 'read' FROM generate_series(1, 300) i")
     arguments = ["events", str(file), "--output", str(output), "--state", str(state)]

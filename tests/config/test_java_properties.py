@@ -2,12 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.config.java_properties import (
-    decode_properties,
-    format_properties,
-    parse_properties,
-)
+from headrace.config.java_properties import decode_properties, parse_properties
 from headrace.errors import HeadraceError
+from tests.config.properties_text import format_properties
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"])) | st.text(
     alphabet=" \t\f\r\n=:#!\\ua0"

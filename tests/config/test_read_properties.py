@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import headrace
+from headrace.config.properties.common import ConnectorConfig
 from headrace.config.property import Support
-from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.registry import definitions
 
 SOURCES = Path(headrace.__file__).parent
 
@@ -52,33 +54,45 @@ def _refuses(function: ast.FunctionDef) -> bool:
     return function.returns is not None and "Finding" in ast.unparse(function.returns)
 
 
-READ = re.compile(
-    "|".join(
-        sorted(
-            {name for path in SOURCES.rglob("*.py") for name in reads(ast.parse(path.read_text()))}
-        )
-    )
-)
+def _is_seen_by(connector: str, path: Path) -> bool:
+    """Whether a file is the connector's own, or stands above all connectors."""
+    parts = path.relative_to(SOURCES).parts
+    return parts[0] != "connectors" or len(parts) < 3 or parts[1] == connector
 
 
-def _declared() -> Iterator[tuple[str, str]]:
+@cache
+def read_by(connector: str) -> re.Pattern[str]:
+    """The attributes that are read in a connector's own folder and in those of all."""
+    trees = [
+        ast.parse(path.read_text())
+        for path in SOURCES.rglob("*.py")
+        if _is_seen_by(connector, path)
+    ]
+    return re.compile("|".join(sorted({name for tree in trees for name in reads(tree)})))
+
+
+def _declared(declarations: type[ConnectorConfig]) -> Iterator[tuple[str, str]]:
     """Names and attributes of what is supported and leaves a choice."""
-    for name, declaration in PostgresConfig.properties().items():
+    for name, declaration in declarations.properties().items():
         values = [v for v in declaration.kind.values if v not in declaration.planned]
         if declaration.status.support is Support.SUPPORTED and len(values) != 1:
             yield name, declaration.attribute
-    for family in PostgresConfig.families().values():
+    for family in declarations.families().values():
         if family.status.support is Support.SUPPORTED:
             yield family.name, family.attribute
 
 
-DECLARED = dict(_declared())
+DECLARED = {
+    (definition.name, name): attribute
+    for definition in definitions()
+    for name, attribute in _declared(definition.configuration())
+}
 
 
-@pytest.mark.parametrize("name", DECLARED)
-def test_some_code_reads_it(name: str) -> None:
-    assert READ.fullmatch(DECLARED[name]), (
-        f"nothing reads {name}: read it, or declare it as not needed, or not at all"
+@pytest.mark.parametrize(("connector", "name"), sorted(DECLARED))
+def test_some_code_reads_it(connector: str, name: str) -> None:
+    assert read_by(connector).fullmatch(DECLARED[connector, name]), (
+        f"nothing reads {name} for {connector}: read it, or declare it as not needed, or not at all"
     )
 
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.config.java_properties import format_properties
 from headrace.config.packing import options
 from headrace.config.source import read_file, read_mapping, read_text
 from headrace.connectors.registry import parse_configuration, parse_options
 from headrace.errors import HeadraceError
+from tests.config.properties_text import format_properties
 
 CONFIGURATION = {
     "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
@@ -110,8 +110,8 @@ def test_a_bare_option_whose_case_is_lost_is_refused_with_the_remedy(name: str) 
 def test_aliases_get_their_case_back_from_the_list_that_names_them() -> None:
     with pytest.raises(HeadraceError) as raised:
         parse_options({**CONFIGURATION, "transforms": "Unwrap", "transforms.unwrap.type": "x"})
-    assert raised.value.code == "config.not_supported"
-    assert "transforms = 'Unwrap'" in raised.value.message
+    assert raised.value.code == "config.invalid"
+    assert "transforms.Unwrap.type: 'x' is no transform" in raised.value.message
 
 
 def test_general_format_properties_yield_to_those_of_one_converter() -> None:

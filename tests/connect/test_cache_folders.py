@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.connect.cache_folders import cache_folder
-from headrace.connect.kernels import memory
+from headrace.connect.cache_folders import cache_folder, kernel_folder
 
 Folder = Callable[[Path], Path]
 
@@ -20,7 +19,7 @@ def of_spark(root: Path) -> Path:
 
 
 def of_kernels(root: Path) -> Path:
-    return Path(memory._cache_folder())
+    return kernel_folder("0123456789abcdef")
 
 
 @pytest.fixture(params=[of_spark, of_kernels])
@@ -92,3 +91,13 @@ def test_without_a_usable_one_it_is_temporary(folder: Folder, tmp_path: Path) ->
     made = folder(tmp_path)
     assert made.parent == tmp_path / "temporary"
     assert mode(made) == 0o700
+
+
+def test_kernels_are_kept_beside_the_rest_unless_numba_is_told_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    assert kernel_folder("0123") == tmp_path / "cache" / "kernels" / "0123"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
+    assert kernel_folder("0123") == tmp_path / "numba" / "0123"

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, cast
 
-import numpy as np
-
 from headrace.connect.rows import Sequences
 from headrace.connect.slices import Slice
 from headrace.connectors.engine import Engine, EngineOptions
@@ -18,6 +16,7 @@ from headrace.connectors.states import Event, State
 from headrace.connectors.waiting import Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject
+from headrace.offsets.position import PlacePosition
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import Pending, SignalProgress
 from headrace.streaming.stream_state import StreamState
@@ -26,25 +25,8 @@ CHUNKS = 3  # ranges of a snapshot
 EVERYWHERE = {Event.INTERRUPTED, Event.POSITION_UNKNOWN, Event.CLOSED}
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(PlacePosition):
     """A position: the number of lines delivered."""
-
-    committed: int = 0
-    transaction: int | None = None
-    messages: int = 0
-
-    def behind(self, end: np.void) -> Line:
-        raise AssertionError
-
-    def inside(self, row: np.void) -> Line:
-        raise AssertionError
-
-    def is_at(self, other: Line) -> bool:
-        return self == other
-
-    def to_json(self) -> dict[str, Any]:
-        return {"line": self.committed, "open": self.transaction}
 
     def __str__(self) -> str:
         return f"line {self.committed}"
@@ -52,10 +34,6 @@ class Line:
 
 LineOffset = Offset[Line]
 INITIAL = {"v": 1, "server": "lines"}
-
-
-def line(data: Mapping[str, Any]) -> Line:
-    return Line(data.get("line", 0), data.get("open"))
 
 
 def progress(chunk: int, *, blocking: bool = False) -> SnapshotProgress:
@@ -89,17 +67,23 @@ def slices(text: str) -> list[Slice]:
 class LineSnapshot:
     def __init__(self, source: LineSource) -> None:
         self.source = source
+        self.blocking: bool | None = None
+        source.knows_tables = True
         source.log("open snapshot")
 
     def poll(self, after: LineOffset) -> LineOffset:
         self.source.fail("chunk")
         assert after.snapshot is not None
+        assert self.blocking in (None, after.snapshot.blocking), "it is a snapshot of another kind"
+        self.blocking = after.snapshot.blocking
         if after.snapshot.done:
             return after.after_snapshot()
         blocking = after.snapshot.blocking
         return replace(after, snapshot=progress(after.snapshot.table + 1, blocking=blocking))
 
     def begin_blocking(self, start: LineOffset, tables: Sequence[Pending]) -> LineOffset:
+        assert self.blocking is None, "it is a snapshot of another kind"
+        self.source.fail("block")
         self.source.log(f"block for {', '.join(table.name for table in tables)}")
         assert start.signals is not None
         signals = replace(start.signals, blocking=())
@@ -200,6 +184,7 @@ class LineSource:
     snapshots: bool = True
     streams: bool = True
     snapshots_every_start: bool = False
+    beats_behind_snapshots: bool = True
     lines: int = 0
     signals: dict[int, SignalProgress] = field(default_factory=dict)
     errors: dict[str, list[Exception]] = field(default_factory=dict)
@@ -207,7 +192,10 @@ class LineSource:
     happened: list[str] = field(default_factory=list)
     waits: list[tuple[float, bool]] = field(default_factory=list)
     is_known: bool = False
-    heartbeat_topic: str = "heartbeats"
+    knows_tables: bool = False
+    server: str = "lines"
+    position_type: type[Line] = Line
+    heartbeat_action: None = None
 
     def __post_init__(self) -> None:
         self.metrics = LineMetrics(self)
@@ -221,7 +209,7 @@ class LineSource:
             raise self.errors[what].pop(0)
 
     def read_offset(self, data: OffsetObject) -> LineOffset:
-        return Offset.from_json(data, "lines", line)
+        return Offset.from_json(data, "lines", Line.from_json)
 
     def offset_at(self, place: int) -> LineOffset:
         return LineOffset("lines", Line(place), 1)
@@ -292,7 +280,7 @@ class LineSource:
         self.is_known = False
 
     def forget_tables(self) -> None:
-        pass
+        self.knows_tables = False
 
     def disconnect(self) -> None:
         self.log("disconnect")
@@ -317,6 +305,7 @@ class Query:
             int(options.get("max_retries", -1)),
             options.get("retry_seconds", 0),
             options.get("streaming_delay_seconds", 0),
+            "heartbeats",
         )
         self.offsets: list[OffsetObject] = [INITIAL]
         self.open()

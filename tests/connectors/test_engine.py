@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from headrace.connectors.states import TRANSITIONS, Event, State
+from headrace.connectors.waiting import DRIVER_GONE
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import VERSION
 from headrace.signals.progress import Pending, SignalProgress
@@ -28,6 +30,8 @@ from tests.connectors.lines import (
     waiting,
 )
 
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+
 # -- the table ------------------------------------------------------------------------------------
 
 
@@ -41,15 +45,18 @@ def test_every_state_is_reached_and_every_event_leads_somewhere() -> None:
         ].keys()
 
 
-def test_what_is_not_in_the_table_cannot_happen() -> None:
-    for state, event in itertools.product(State, Event):
-        engine = IN_STATE[state]().engine
-        if event in TRANSITIONS[state]:
-            engine._take(event)
-            assert engine.state is TRANSITIONS[state][event]
-        else:
-            with pytest.raises(KeyError):
-                engine._take(event)
+def test_the_transitions_are_those_that_the_architecture_tells() -> None:
+    rows = re.findall(
+        r"^\| (any|`[A-Z_]+`) \| `([A-Z_]+)` \| (the same|`[A-Z_]+`)",
+        PAGE.read_text(),
+        re.MULTILINE,
+    )
+    page: dict[State, dict[Event, State]] = {state: {} for state in State}
+    for start, event, end in rows:
+        for state in State if start == "any" else [State[start.strip("`")]]:
+            assert Event[event] not in page[state], f"{state} has {event} twice"
+            page[state][Event[event]] = state if end == "the same" else State[end.strip("`")]
+    assert page == TRANSITIONS
 
 
 # -- from the beginning to the log ----------------------------------------------------------------
@@ -199,6 +206,27 @@ def test_behind_an_offset_of_an_older_version_the_next_epoch_begins() -> None:
     assert query.poll().position == Line(1)
 
 
+def test_behind_an_offset_of_an_older_version_the_next_epoch_is_acknowledged() -> None:
+    query = streaming()
+    query.source.lines = 2
+    query.poll()
+    query.offsets[-1] = {**query.offsets[-1], "v": 1}
+    query.poll()
+    query.poll()
+    query.engine.acknowledge(query.offsets[-1])
+    assert query.source.opened[-1].acknowledged == [2]
+
+
+def test_the_log_is_read_with_tables_as_they_were_when_it_was_written() -> None:
+    """Those that the snapshot read may be newer."""
+    query = snapshotting()
+    query.source.lines = 1
+    assert query.source.knows_tables
+    while query.engine.state is not State.STREAMING:
+        query.poll()
+    assert not query.source.knows_tables
+
+
 # -- a position that is gone ----------------------------------------------------------------------
 
 
@@ -292,6 +320,39 @@ def test_the_log_waits_for_a_blocking_snapshot() -> None:
     assert "close stream" not in query.happened()
     assert len(query.source.opened) == 1
     assert end.position == Line(2)
+
+
+@pytest.mark.parametrize("error", [*fatal("lines.filter"), ArithmeticError("no number")])
+def test_a_blocking_snapshot_that_cannot_begin_is_given_up(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    query = streaming()
+    asked = SignalProgress(blocking=(Pending("t", "id"),), ordinal=3)
+    stored = query.source.read_offset(query.offsets[-1])
+    query.offsets.append(replace(stored, signals=asked).to_json())
+    query.source.errors["block"] = [error]
+    query.polls(State.STREAMING)
+    end = query.source.read_offset(query.offsets[-1])
+    assert (end.position, end.signals) == (stored.position, SignalProgress(ordinal=3))
+    assert "the blocking snapshot of t is given up" in caplog.text
+    query.open()
+    query.source.lines += 1
+    assert query.poll().position != stored.position
+
+
+@pytest.mark.parametrize("code", ["lines.away", DRIVER_GONE])
+def test_a_blocking_snapshot_that_another_try_may_begin_is_kept(code: str) -> None:
+    query = streaming(max_retries=0)
+    asked = SignalProgress(blocking=(Pending("t", "id"),))
+    stored = query.source.read_offset(query.offsets[-1])
+    query.offsets.append(replace(stored, signals=asked).to_json())
+    error = HeadraceError(code, "away", "Wait.", retriable=code != DRIVER_GONE)
+    query.source.errors["block"] = [error]
+    with pytest.raises(HeadraceError, match=code):
+        query.poll()
+    query.source.errors.clear()
+    query.open()
+    query.polls(State.BLOCKED)
 
 
 def test_a_blocking_snapshot_waits_for_the_end_of_the_transaction() -> None:

@@ -211,6 +211,17 @@ def test_no_heartbeat_follows_the_end_of_a_bounded_run() -> None:
     assert len(query.offsets) == 3
 
 
+def test_a_bounded_run_has_heartbeats_when_they_are_due_only() -> None:
+    clock = Clock()
+    query = streaming(heartbeats=Heartbeats(10, None, clock))
+    query.engine.bounded()
+    query.source.lines = 3
+    assert query.poll().heartbeat == 0
+    clock.now = 10
+    assert query.poll().heartbeat == 1
+    assert query.poll().heartbeat == 1
+
+
 # -- heartbeats -----------------------------------------------------------------------------------
 
 
@@ -250,6 +261,15 @@ def test_a_heartbeat_follows_a_snapshot() -> None:
     assert query.sliced() == ["heartbeat"]
 
 
+def test_no_heartbeat_follows_a_snapshot_where_debezium_has_none() -> None:
+    query = snapshotting(heartbeats=Heartbeats(1000))
+    query.source.beats_behind_snapshots = False
+    while (end := query.poll()).snapshot is not None:
+        pass
+    assert end.heartbeat == 0
+    assert query.sliced() == []
+
+
 def test_an_error_of_the_heartbeats_query_is_tried_again() -> None:
     errors: Iterator[Exception] = iter(retriable())
 
@@ -281,10 +301,10 @@ def test_the_stream_is_told_what_the_checkpoint_holds() -> None:
 def test_the_head_of_the_log_and_the_metrics() -> None:
     query = streaming()
     query.source.lines = 9
-    assert query.engine.latest()["line"] == 0
+    assert query.engine.latest()["committed"] == 0
     assert query.engine.metrics() == {"streaming": False}
     query.poll()
-    assert query.engine.latest()["line"] == 9
+    assert query.engine.latest()["committed"] == 9
     assert query.engine.metrics() == {"streaming": True}
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from headrace.connectors import registry
+from headrace.testing.mongodb import MongoServer
 from tests.contract.journal.subject import JournalSubject
-from tests.contract.subject import Subject
+from tests.contract.subject import Feature, Subject
+from tests.contract.subjects.mongodb import MongoSubject
 from tests.contract.subjects.postgresql import PostgresSubject
+from tests.servers.mongodb import MongoDatabase
 from tests.servers.postgresql import Database
 
 _INSTALLED = Path(__file__).parent / "journal" / "installed"
@@ -27,6 +30,14 @@ def _journal(request: pytest.FixtureRequest) -> Subject:
     return JournalSubject(folder)
 
 
+def _mongodb(request: pytest.FixtureRequest) -> Subject:
+    servers: Callable[[str], MongoServer] = request.getfixturevalue("mongodb_servers")
+    loses = Feature.LOSES in _needed(request)
+    database = MongoDatabase.create(servers("small oplog" if loses else "plain"))
+    request.addfinalizer(database.drop)
+    return MongoSubject(database)
+
+
 @pytest.fixture
 def journal_is_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The journal is found as somebody else's package would be: by its entry point."""
@@ -39,8 +50,15 @@ def journal_is_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 _SUBJECTS: dict[str, Callable[[pytest.FixtureRequest], Subject]] = {
     "postgresql": _postgresql,
     "journal": _journal,
+    "mongodb": _mongodb,
 }
-_MARKS = {"postgresql": [pytest.mark.postgres]}
+_MARKS = {"postgresql": [pytest.mark.postgres], "mongodb": [pytest.mark.mongodb]}
+
+
+def _needed(request: pytest.FixtureRequest) -> Sequence[Feature]:
+    """What the test needs of its database."""
+    marker = request.node.get_closest_marker("needs")
+    return marker.args if marker else ()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,8 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def subject(request: pytest.FixtureRequest) -> Subject:
     """A fresh database, once per connector; `pytest -k NAME` chooses one."""
     subject = _SUBJECTS[request.param](request)
-    needed = request.node.get_closest_marker("needs")
-    absent = [f.value for f in (needed.args if needed else ()) if f not in subject.features]
+    absent = [f.value for f in _needed(request) if f not in subject.features]
     if absent:
         pytest.skip(f"not in this database: {', '.join(absent)}")
     return subject

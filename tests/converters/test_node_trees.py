@@ -22,6 +22,7 @@ from headrace.connect.records import (
     Header,
     Image,
     Node,
+    On,
     OrderField,
     Part,
     ProcessingTime,
@@ -45,14 +46,14 @@ from headrace.connect.rows import (
     Sequences,
 )
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.source import lsn_pair, transaction_identifier
+from headrace.connectors.postgresql.source import PostgresSource, lsn_pair
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.rows import JsonConverter
 from headrace.debezium.decimals import decimal_schema
 from headrace.debezium.event_format import CURRENT
 from headrace.debezium.source_info import snapshot_marker, snapshot_schema
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.replication.pgoutput import cell, image
+from tests.converters.json_converter import json_converter
 from tests.converters.plain_renderer import NOW, PlainRenderer
 
 OPTIONS = JsonOptions()
@@ -154,7 +155,7 @@ LEAVES: st.SearchStrategy[Node] = st.one_of(
     st.sampled_from(list(ORDER.names or ())).map(lambda name: OrderField(NUMBER, name)),
     choices(),
     st.just(snapshot_marker(snapshot_schema(CURRENT))),
-    st.just(transaction_identifier()),
+    st.just(PostgresSource("").transaction_id()),
     st.just(lsn_pair(TEXT)),
     concats(),
     st.sampled_from(["ms", "us", "ns"]).map(lambda unit: ProcessingTime(NUMBER, unit)),
@@ -260,7 +261,7 @@ def converted(
     key: JsonOptions = OPTIONS,
     value: JsonOptions | None = None,
 ) -> list[dict[str, object]]:
-    converter = JsonConverter(key, value or key, key)
+    converter = json_converter(key, value or key, key)
     records: list[dict[str, object]] = []
     with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
         for batch in converter.convert(group_by_shape(table, shapes), Sequences(1)):
@@ -288,7 +289,7 @@ def test_any_tree_over_any_rows_renders_as_its_nodes_say(
         row = table.rows[number]
         shape = shapes[int(row["relation"])]
         key = shape.key and keys.root(shape.key, number)
-        value = values.root(shape.value, number) if row["operation"] else None
+        value = values.root(trees[int(row["relation"])][1], number) if row["operation"] else None
         assert (record["key"], record["value"]) == (key, value)
 
 
@@ -329,7 +330,7 @@ def test_a_null_root_is_an_absent_value_with_and_without_schemas(schemas: bool) 
 def test_a_header_of_an_absent_image_has_no_value() -> None:
     memory = Memory()
     memory.row(new=memory.place(image(cell(b"1"))), operation=ord("c"), flags=2, part=2)
-    header = Header("other", struct(Image.COUNTERPART, [text_cell(0)]), on="create")
+    header = Header("other", struct(Image.COUNTERPART, [text_cell(0)]), on=On.CREATE)
     value = struct_of(None, {"a": text_cell(0)})
     (record,) = converted(memory.table(), {0: Shape("t", None, value, (header,))})
     assert record["headers"] == [{"key": "other", "value": None}]
@@ -345,7 +346,7 @@ def test_a_text_that_is_shown_many_times_has_room_in_key_value_and_header() -> N
         memory.row(new=number, counterpart=number, operation=ord("c"), flags=2, part=part)
     many = struct_of(None, {f"copy {n}": text_cell(0, Image.KEY) for n in range(9)})
     header = struct_of(None, {f"copy {n}": text_cell(0, Image.COUNTERPART) for n in range(9)})
-    shape = Shape("t", many, many, (Header("h", header, on="create"),))
+    shape = Shape("t", many, many, (Header("h", header, on=On.CREATE),))
     records = converted(memory.table(), {0: shape})
     shown = {f"copy {n}": text.decode() for n in range(9)}
     assert [json.loads(str(record["key"])) == shown for record in records] == [True, True]
@@ -365,7 +366,7 @@ def test_images_of_more_columns_than_postgresql_has_are_served(columns: int) -> 
     for chosen in (Image.OLD, Image.NEW, Image.COUNTERPART):
         members |= {f"{chosen.name} {n}": text_cell(n, chosen) for n in range(columns)}
     header = Header(
-        "last", struct_of(None, {"a": text_cell(columns - 1, Image.COUNTERPART)}), "create"
+        "last", struct_of(None, {"a": text_cell(columns - 1, Image.COUNTERPART)}), On.CREATE
     )
     shape = Shape("t", None, struct_of(None, members), (header,))
     (record,) = converted(memory.table(), {0: shape})
@@ -383,7 +384,7 @@ def test_records_of_several_tables_are_refused() -> None:
         place = np.arange(1, dtype=np.int64) + len(both)
         both.append(Records(shape, memory.table(), np.zeros(1, np.int64), place))
     with pytest.raises(HeadraceError) as raised:
-        list(JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(both, Sequences(1)))
+        list(json_converter(OPTIONS, OPTIONS, OPTIONS).convert(both, Sequences(1)))
     assert raised.value.code == "converters.several_tables"
 
 
@@ -426,6 +427,6 @@ def test_records_seen_as_another_shape_render_as_that_shape() -> None:
     envelope = struct_of(None, {"after": struct(Image.NEW, [text_cell(0)])})
     (records,) = group_by_shape(memory.table(), {0: Shape("t", None, envelope)})
     unwrapped = records.with_shape(Shape("unwrapped", None, struct(Image.NEW, [text_cell(0)])))
-    (batch,) = JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert([unwrapped], Sequences(1))
+    (batch,) = json_converter(OPTIONS, OPTIONS, OPTIONS).convert([unwrapped], Sequences(1))
     assert batch.column("topic").to_pylist() == ["unwrapped", "unwrapped"]
     assert batch.column("value").to_pylist() == ['{"member \\"0\\"":"a"}', None]

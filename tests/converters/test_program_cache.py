@@ -13,10 +13,10 @@ from headrace.connect.sized_cache import SizedCache
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
-from headrace.converters import rows as json_converter
+from headrace.converters.json import converter as json_roles
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.program import Program
-from headrace.converters.rows import JsonConverter
+from headrace.converters.rows import SliceConverter
 from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.spool.extract import pack_inline
 from headrace.streaming import facts as streamed
@@ -29,6 +29,7 @@ from tests.connectors.postgresql.replication.pgoutput import (
     image,
     insert,
 )
+from tests.converters.json_converter import json_converter
 
 SETTINGS = PostgresSettings("server", PostgresSource("shop"), run="a-run")
 TYPES = ((23, "int4", -1), (25, "text", -1), (1700, "numeric", 655366), (1184, "timestamptz", -1))
@@ -53,7 +54,7 @@ def facts(number: int, columns: int, length: int = 8) -> RelationFacts:
     )
 
 
-def convert(converter: JsonConverter, relations: dict[int, RelationFacts]) -> None:
+def convert(converter: SliceConverter, relations: dict[int, RelationFacts]) -> None:
     """A slice with one row of each relation, as the source process sends it and a task reads it."""
     columns = [len(relation.columns) for relation in relations.values()]
     rows = [
@@ -83,7 +84,7 @@ def programs() -> int:
 
 
 def test_programs_of_tables_that_are_no_longer_read_are_let_go(cache: SizedCache) -> None:
-    converter = JsonConverter(JsonOptions(), JsonOptions(), JsonOptions())
+    converter = json_converter(JsonOptions(), JsonOptions(), JsonOptions())
     before = programs()
     for number in range(100):
         convert(converter, {0: facts(number, 40)})
@@ -94,14 +95,13 @@ def test_programs_of_tables_that_are_no_longer_read_are_let_go(cache: SizedCache
 
 
 def test_a_relation_that_comes_again_is_not_compiled_again(cache: SizedCache) -> None:
-    converter = JsonConverter(JsonOptions(), JsonOptions(), JsonOptions())
-    with mock.patch.object(
-        json_converter, "compile_program", wraps=json_converter.compile_program
-    ) as compiled:
+    converter = json_converter(JsonOptions(), JsonOptions(), JsonOptions())
+    with mock.patch.object(json_roles, "compile_json", wraps=json_roles.compile_json) as compiled:
         for _ in range(3):
             # The facts come in every slice anew, as pickles.
             convert(converter, {n: facts(n, 40) for n in range(8)})
-    assert compiled.call_count == 2 * 8
+    # A key, a value and two headers each.
+    assert compiled.call_count == 4 * 8
 
 
 @pytest.mark.parametrize("columns", [1, 10, 40, 400])
@@ -112,7 +112,7 @@ def test_what_a_shape_and_its_programs_take_is_not_underestimated(
 ) -> None:
     cache.limit = 1 << 40
     options = JsonOptions(schemas_enable=schemas)
-    converter = JsonConverter(options, options, options)
+    converter = json_converter(options, options, options)
     convert(converter, {0: facts(1000, columns, length)})
     relations = {n: facts(n, columns, length) for n in range(5)}
     gc.collect()

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
-from headrace.converters import rows as json_converter
+from headrace.converters import rows as slice_rows
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.rows import JsonConverter
 from headrace.debezium.column_rules import Hash
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
@@ -30,6 +29,7 @@ from tests.connectors.postgresql.replication.pgoutput import (
     insert,
     update,
 )
+from tests.converters.json_converter import json_converter
 from tests.converters.plain_renderer import NOW, PlainRenderer
 
 OPTIONS = JsonOptions()
@@ -62,7 +62,7 @@ def convert(index: Index, shapes: dict[int, Any]) -> tuple[RowTable, list[dict[s
     records = group_by_shape(table, shapes)
     found: list[dict[str, Any]] = []
     with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
-        for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, Sequences(1)):
+        for batch in json_converter(OPTIONS, OPTIONS, OPTIONS).convert(records, Sequences(1)):
             # The batch's memory is used again: copy it.
             found += pa.RecordBatch.from_pylist(batch.to_pylist(), schema=batch.schema).to_pylist()
     return table, found
@@ -122,6 +122,7 @@ def test_the_compiled_programs_give_what_the_nodes_say(raw: bytes) -> None:
     for number, (row, record) in enumerate(zip(table.rows, found, strict=True)):
         shape = shapes[int(row["relation"])]
         assert shape.key is not None
+        assert shape.value is not None
         assert record["topic"] == shape.topic
         assert record["key"] == plain.root(shape.key, number)
         assert record["value"] == (plain.root(shape.value, number) if row["operation"] else None)
@@ -170,11 +171,12 @@ def test_schemas_stand_around_key_and_value_when_asked_for() -> None:
     shape = shape_of(facts("t"), SETTINGS)
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
     options = JsonOptions(schemas_enable=True)
-    converter = JsonConverter(options, options, OPTIONS)
+    converter = json_converter(options, options, OPTIONS)
     (batch,) = converter.convert(group_by_shape(table, {0: shape}), Sequences(1))
     record = batch.to_pylist()[0]
     assert json.loads(record["key"])["schema"]["name"] == "server.public.t.Key"
     assert json.loads(record["value"])["payload"]["op"] == "c"
+    assert shape.value is not None
     assert shape.value.schema.json in record["value"]
 
 
@@ -246,7 +248,7 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
     def failed(topic: str, error: HeadraceError) -> None:
         told.append(f"{topic} {error.code}")
 
-    converter = JsonConverter(OPTIONS, OPTIONS, OPTIONS, failed=failed)
+    converter = json_converter(OPTIONS, OPTIONS, OPTIONS, failed=failed)
     keys = [
         json.loads(record["key"])["id"]
         for batch in converter.convert(group_by_shape(records, {0: shape}), Sequences(1))
@@ -254,7 +256,7 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
     ]
     assert keys == [n for n in range(1000) if n % 3 != 1]
     assert told == ["server.public.n relational.value_not_representable"] * 333
-    strict = JsonConverter(OPTIONS, OPTIONS, OPTIONS)
+    strict = json_converter(OPTIONS, OPTIONS, OPTIONS)
     with pytest.raises(HeadraceError, match="cannot hold"):
         list(strict.convert(group_by_shape(records, {0: shape}), Sequences(1)))
 
@@ -264,7 +266,7 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
     monkeypatch: pytest.MonkeyPatch, *, schemas: bool
 ) -> None:
     # A record larger than a batch's buffers; the limit itself would take gigabytes.
-    monkeypatch.setattr(json_converter, "LARGEST_TEXT", 36_000_000)
+    monkeypatch.setattr(slice_rows, "LARGEST_TEXT", 36_000_000)
     large, larger = b"\x01" * 5_990_000, b"\x01" * 6_010_000
     rows = [
         insert(0, image(cell(b"%d" % n), cell(text), *[cell(None)] * 4), lsn=0x16B374D8 + n)
@@ -276,14 +278,14 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
     options = JsonOptions(schemas_enable=schemas)
     with pytest.raises(HeadraceError) as raised:
         list(
-            JsonConverter(options, options, OPTIONS).convert(
+            json_converter(options, options, OPTIONS).convert(
                 group_by_shape(table, {0: shape}), Sequences(1)
             )
         )
     assert raised.value.code == "converters.text_too_large"
     assert "server.public.t at the place 380859610 of the log " in raised.value.message
     told: list[HeadraceError] = []
-    lenient = JsonConverter(options, options, OPTIONS, failed=lambda _, error: told.append(error))
+    lenient = json_converter(options, options, OPTIONS, failed=lambda _, error: told.append(error))
     kept = [
         json.loads(key).get("payload", json.loads(key))
         for batch in lenient.convert(group_by_shape(table, {0: shape}), Sequences(1))
@@ -305,7 +307,7 @@ def test_rows_behind_a_large_one_do_not_share_its_buffer() -> None:
     records = group_by_shape(table, {0: shape_of(facts("t"), SETTINGS)})
     sizes = [
         [len(value) for value in batch.column("value").to_pylist()]
-        for batch in JsonConverter(OPTIONS, OPTIONS, OPTIONS).convert(records, Sequences(1))
+        for batch in json_converter(OPTIONS, OPTIONS, OPTIONS).convert(records, Sequences(1))
     ]
     assert sum(len(batch) for batch in sizes) == len(texts)
-    assert all(len(batch) == 1 or sum(batch) <= json_converter.MOST_BYTES for batch in sizes)
+    assert all(len(batch) == 1 or sum(batch) <= slice_rows.MOST_BYTES for batch in sizes)

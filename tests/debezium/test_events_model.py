@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.schema import Field, Schema, Type
-from headrace.connectors.postgresql.messages import MESSAGE_KEY, message_value_schema
-from headrace.connectors.postgresql.source import postgresql_source
+from headrace.connectors.postgresql.messages import MessageFacts
+from headrace.connectors.postgresql.source import (
+    PostgresSettings,
+    PostgresSource,
+    postgresql_source,
+)
 from headrace.debezium.envelope import envelope_schema, key_schema, value_schema
 from headrace.debezium.event_format import CURRENT
 from headrace.debezium.keys import KeyRules
@@ -37,7 +41,9 @@ def test_the_envelope_is_debeziums() -> None:
     topic = "fulfillment.inventory.orders"
     columns = (Field("id", Schema(Type.INT32, default=0)),)
     value = value_schema(topic, columns)
-    schema = json.loads(envelope_schema(topic, value, postgresql_source(CURRENT), CURRENT).json)
+    images = Field("before", value), Field("after", value)
+    envelope = envelope_schema(topic, images, postgresql_source(CURRENT), CURRENT.envelope)
+    schema = json.loads(envelope.json)
     assert schema["name"] == f"{topic}.Envelope"
     assert schema["version"] == 2
     assert [f["field"] for f in schema["fields"]] == [
@@ -63,9 +69,9 @@ def test_the_envelope_is_debeziums() -> None:
 def test_the_source_block_keeps_debeziums_order() -> None:
     names = "version connector name ts_ms snapshot db sequence ts_us ts_ns "
     names += "schema table txId lsn xmin origin origin_lsn"
-    assert " ".join(f.name for f in postgresql_source(CURRENT).fields) == names
-    snapshot = postgresql_source(CURRENT).field_named("snapshot")
-    assert snapshot is not None
+    members = {f.name: f.schema for f in postgresql_source(CURRENT).fields}
+    assert " ".join(members) == names
+    snapshot = members["snapshot"]
     assert snapshot.default == "false"
     assert dict(snapshot.parameters)["allowed"] == (
         "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"
@@ -73,8 +79,11 @@ def test_the_source_block_keeps_debeziums_order() -> None:
 
 
 def test_messages_have_their_own_schemas() -> None:
-    assert MESSAGE_KEY.name == "io.debezium.connector.postgresql.MessageKey"
-    assert [f.name for f in message_value_schema().fields] == (
+    settings = PostgresSettings("s", PostgresSource("d"))
+    shape = MessageFacts("s.message", transactional=True).shape(settings)
+    assert shape.key is not None
+    assert shape.key.schema.name == "io.debezium.connector.postgresql.MessageKey"
+    assert [f.name for f in shape.value.schema.fields] == (
         ["op", "ts_ms", "source", "transaction", "message"]
     )
 

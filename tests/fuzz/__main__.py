@@ -1,4 +1,5 @@
-"""`python -m tests.fuzz`: mutated frames, COPY rows and cell texts, each in a process of its own.
+"""`python -m tests.fuzz`: mutated frames, COPY rows, cell texts, BSON values and documents with
+field rules, each kind in a process of its own.
 
 SECONDS (10 per kind) says how long, INPUTS how many instead; SEED repeats a run, and ONLY=NUMBER
 one input of it. An input that crashes its process is named like one that is decoded wrongly.
@@ -44,10 +45,31 @@ def _cell_texts() -> Target:
     return CellTexts()
 
 
+def _bson_values() -> Target:
+    from tests.fuzz.bson_values import BsonValues
+
+    return BsonValues()
+
+
+def _field_rules() -> Target:
+    from tests.fuzz.field_rules import FieldRuleInputs
+
+    return FieldRuleInputs()
+
+
+def _change_events() -> Target:
+    from tests.fuzz.change_events import ChangeEvents
+
+    return ChangeEvents()
+
+
 TARGETS: dict[str, Callable[[], Target]] = {
     "frames": _frames,
     "copy_rows": _copy_rows,
     "cell_texts": _cell_texts,
+    "bson_values": _bson_values,
+    "field_rules": _field_rules,
+    "change_events": _change_events,
 }
 
 

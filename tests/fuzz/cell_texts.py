@@ -9,12 +9,12 @@ import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING
-from headrace.connectors.postgresql.types.resolve import resolve
 from headrace.converters.json.cells import encode
 from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError
 from headrace.relational.types.column_type import ColumnType
 from tests.connectors.postgresql.catalog.test_key_columns import KINDS
+from tests.connectors.postgresql.facts import resolve
 from tests.fuzz.guarded import Guarded, read
 from tests.fuzz.mutations import mutated
 

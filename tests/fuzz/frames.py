@@ -128,6 +128,10 @@ def _signed(value: int) -> int:
     return (value & _MASK) - ((value & _MASK) >> 63 << 64)
 
 
+def _unsigned(value: int) -> int:
+    return value & _MASK
+
+
 def _mix(seed: int, word: int) -> int:
     value = ((seed ^ word) & _MASK) * (-7046029254386353131 & _MASK) & _MASK
     return value ^ (value >> 29) & 0x7FFFFFFFF
@@ -184,15 +188,15 @@ class Reference:
     rows: list[tuple[int, ...]] = field(default_factory=list)
     transactions: list[tuple[int, ...]] = field(default_factory=list)
     ends: list[tuple[int, ...]] = field(default_factory=list)
-    status: int = decoder.MORE
+    status: int = row_kernel.MORE
     position: int = 0
     words: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = (
-            decoder.OPEN, decoder.XID, row_kernel.COMMIT_US, decoder.FINAL_LSN, row_kernel.ORDINAL,
-            decoder.COMPLETE, decoder.WAL_END, decoder.REPLY, row_kernel.FILTERED,
-            row_kernel.TRANSACTION_HAS_ROWS,
+            row_kernel.OPEN, decoder.XID, row_kernel.COMMIT_US, decoder.FINAL_LSN,
+            row_kernel.ORDINAL, row_kernel.COMPLETE, decoder.WAL_END, decoder.REPLY,
+            row_kernel.FILTERED, row_kernel.TRANSACTION_HAS_ROWS,
         )  # fmt: skip
         self.words = dict.fromkeys(names, 0)
         self.words |= {row_kernel.LAST_COMMIT: int(NULL), row_kernel.TRANSACTION_ROW: -1}
@@ -203,18 +207,18 @@ class Reference:
             (length,) = struct.unpack_from("!I", raw, self.position + 1)
             length += 1
             if length < 5:
-                self.status = decoder.BROKEN
+                self.status = row_kernel.BROKEN
                 break
             if self.position + length > len(raw):
                 break
             if len(self.rows) + 3 > most_rows:
-                self.status = decoder.ROWS_FULL
+                self.status = row_kernel.FULL
                 break
             try:
                 status = self._message(raw[self.position : self.position + length])
             except (Broken, struct.error):
-                status = decoder.BROKEN
-            if status != decoder.MORE:
+                status = row_kernel.BROKEN
+            if status != row_kernel.MORE:
                 self.status = status
                 break
             self.position += length
@@ -224,7 +228,7 @@ class Reference:
         words = self.words
         if message[:1] != b"d":
             kinds = {b"E": decoder.SERVER_ERROR, b"c": decoder.COPY_DONE}
-            return kinds.get(message[:1], decoder.MORE)
+            return kinds.get(message[:1], row_kernel.MORE)
         kind = message[5:6]
         if kind == b"k":
             (wal_end,) = struct.unpack_from("!q", message, 6)
@@ -232,10 +236,10 @@ class Reference:
             if not reply:
                 raise Broken
             words[decoder.WAL_END] = wal_end
-            if not words[decoder.OPEN]:
-                words[decoder.COMPLETE] = max(words[decoder.COMPLETE], wal_end)
+            if not words[row_kernel.OPEN]:
+                words[row_kernel.COMPLETE] = max(words[row_kernel.COMPLETE], wal_end, key=_unsigned)
             words[decoder.REPLY] |= int(reply != b"\0")
-            return decoder.MORE
+            return row_kernel.MORE
         if kind != b"w" or len(message) < 31:
             raise Broken
         (lsn,) = struct.unpack_from("!q", message, 6)
@@ -256,15 +260,15 @@ class Reference:
             case _:
                 raise Broken
         words[decoder.WAL_END] = max(words[decoder.WAL_END], lsn)
-        return decoder.MORE
+        return row_kernel.MORE
 
     def _begin(self, body: bytes) -> None:
         words = self.words
-        if len(body) != 21 or words[decoder.OPEN]:
+        if len(body) != 21 or words[row_kernel.OPEN]:
             raise Broken
         final, micros, xid = struct.unpack("!qqI", body[1:])
         words |= {
-            decoder.OPEN: 1,
+            row_kernel.OPEN: 1,
             decoder.FINAL_LSN: final,
             row_kernel.COMMIT_US: _signed(micros + 946_684_800_000_000),
             decoder.XID: xid,
@@ -275,18 +279,18 @@ class Reference:
 
     def _commit(self, body: bytes) -> None:
         words = self.words
-        if len(body) != 26 or not words[decoder.OPEN]:
+        if len(body) != 26 or not words[row_kernel.OPEN]:
             raise Broken
         (end,) = struct.unpack_from("!q", body, 10)
         if words[row_kernel.TRANSACTION_HAS_ROWS]:
-            self.ends.append((len(self.rows), end, end, words[row_kernel.COMMIT_US]))
-        words[decoder.OPEN] = 0
+            self.ends.append((len(self.rows), 0, end, end, words[row_kernel.COMMIT_US]))
+        words[row_kernel.OPEN] = 0
         words[row_kernel.LAST_COMMIT] = end
-        words[decoder.COMPLETE] = max(words[decoder.COMPLETE], end)
+        words[row_kernel.COMPLETE] = max(words[row_kernel.COMPLETE], end, key=_unsigned)
 
     def _change(self, body: bytes, lsn: int, size: int) -> None:
         words = self.words
-        if size < 38 or not words[decoder.OPEN]:
+        if size < 38 or not words[row_kernel.OPEN]:
             raise Broken
         (oid,) = struct.unpack_from("!I", body, 1)
         if oid >= len(TABLES):
@@ -386,7 +390,7 @@ class Frames:
         self._input = Guarded(1 << 16)
         self._rows = Guarded(64 * ROW.itemsize)
         self._transactions = Guarded(64 * TRANSACTION.itemsize)
-        self._ends = Guarded(64 * decoder.END.itemsize)
+        self._ends = Guarded(64 * row_kernel.END.itemsize)
         self._state = Guarded(8 * decoder.STATE_WORDS)
         self._scratch = Guarded(key_kernel.SCRATCH)
         self._texts = KeyScratch(self._scratch.array(key_kernel.SCRATCH))
@@ -413,7 +417,7 @@ class Frames:
         source = self._input.take(raw + bytes(PADDING))
         rows = self._rows.take((1 if planted == "overrun" else most) * ROW.itemsize)
         transactions = self._transactions.take(60 * TRANSACTION.itemsize)
-        ends = self._ends.take(60 * decoder.END.itemsize)
+        ends = self._ends.take(60 * row_kernel.END.itemsize)
         words = np.zeros(decoder.STATE_WORDS, np.int64)
         words[decoder.CHECKED] = 1
         words[row_kernel.LAST_COMMIT] = NULL
@@ -426,15 +430,15 @@ class Frames:
                 address_of(self._table), options, address_of(self._texts.memory), state,
             )  # fmt: skip
             words = np.frombuffer(read(state, 8 * decoder.STATE_WORDS), np.int64)
-            if words[decoder.STATUS] != decoder.KEY:
+            if words[decoder.STATUS] != row_kernel.KEY:
                 break
             self._texts.render()
         assert int(words[decoder.STATUS]) == expected.status
-        assert int(words[decoder.POSITION]) == expected.position
+        assert int(words[row_kernel.INDEXED]) == expected.position
         for memory, kind, word, wanted in (
             (rows, ROW, row_kernel.ROWS, expected.rows),
             (transactions, TRANSACTION, row_kernel.TRANSACTIONS, expected.transactions),
-            (ends, decoder.END, decoder.ENDS, expected.ends),
+            (ends, row_kernel.END, row_kernel.ENDS, expected.ends),
         ):
             count = int(words[word])
             found = np.frombuffer(read(memory, count * kind.itemsize), kind)

@@ -8,7 +8,14 @@ import sys
 
 import pytest
 
-INPUTS = {"frames": 3000, "copy_rows": 5000, "cell_texts": 10_000}
+INPUTS = {
+    "frames": 3000,
+    "copy_rows": 5000,
+    "cell_texts": 10_000,
+    "bson_values": 10_000,
+    "field_rules": 10_000,
+    "change_events": 10_000,
+}
 
 
 def fuzz(name: str, **settings: str) -> subprocess.CompletedProcess[str]:

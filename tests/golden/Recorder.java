@@ -5,15 +5,22 @@ import io.debezium.engine.format.Json;
 import io.debezium.engine.format.KeyValueHeaderChangeEventFormat;
 import java.io.BufferedReader;
 import java.io.FileReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Properties;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
-/** Reads "run PROPERTIES OUTPUT" and "stop" lines; answers "stopped MESSAGE". One JVM for all workloads. */
+/**
+ * Reads "run PROPERTIES OUTPUT" and "stop" lines; answers "stopped MESSAGE". An engine that ends makes a file
+ * PROPERTIES.ended. One JVM for all workloads.
+ */
 public class Recorder {
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = System.out;
@@ -34,12 +41,19 @@ public class Recorder {
                 PrintStream lines = new PrintStream(words[2], StandardCharsets.UTF_8);
                 output = lines;
                 told[0] = "";
+                Path ended = Path.of(words[1] + ".ended");
+                Files.deleteIfExists(ended);
                 engine = DebeziumEngine.create(
                                 KeyValueHeaderChangeEventFormat.of(Json.class, Json.class, Json.class))
                         .using(properties)
                         .using((success, message, error) -> {
                             if (!success) {
                                 told[0] = String.valueOf(message).replace('\n', ' ');
+                            }
+                            try {
+                                Files.createFile(ended);
+                            } catch (IOException exception) {
+                                throw new UncheckedIOException(exception);
                             }
                         })
                         .notifying((events, committer) -> {
@@ -53,7 +67,11 @@ public class Recorder {
                         .build();
                 executor.execute(engine);
             } else if (words[0].equals("stop")) {
-                engine.close();
+                try {
+                    engine.close();
+                } catch (IllegalStateException itEndedByItself) {
+                    told[0] = "by itself " + told[0];
+                }
                 output.close();
                 answers.println("stopped " + told[0]);
                 answers.flush();

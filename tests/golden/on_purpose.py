@@ -1,4 +1,5 @@
-"""Differences on purpose, one file per workload in `differences/`: under `# reason`, one per line.
+"""Differences on purpose, one file per workload in a connector's `differences/`: under
+`# reason`, one per line.
 
 What stands there must occur, and nothing else may: `docs/guides/differences.md` tells why.
 """
@@ -9,7 +10,6 @@ import hashlib
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "differences"
 _LONGEST = 300  # characters of a difference that are kept as they are
 _OBJECT = re.compile(r"(?<=LogicalDecodingMessageId)@[0-9a-f]+")
 
@@ -23,9 +23,9 @@ def brief(difference: str) -> str:
     return f"{difference[:_LONGEST]}… {digest[:16]}"
 
 
-def on_purpose(workload: str) -> list[str]:
-    """The differences of a workload, briefly."""
-    file = FOLDER / f"{workload}.txt"
+def on_purpose(folder: Path, workload: str) -> list[str]:
+    """The differences of a workload of a connector's folder, briefly."""
+    file = folder / "differences" / f"{workload}.txt"
     if not file.exists():
         return []
     lines = file.read_text().splitlines()

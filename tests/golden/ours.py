@@ -1,62 +1,66 @@
-"""Runs a workload through our connector, and gives lines as the recorder writes them."""
+"""Runs a workload through our connector, and compares what comes with Debezium's recording."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
-from headrace.testing.embedded import PostgresServer
-from tests.connectors.postgresql.harness import Reader
-from tests.golden.record import DATABASE, PREFIX, parse
-from tests.servers.postgresql import await_free_slot
+from tests.golden.database import PREFIX, Database
+from tests.golden.normalise import compare
+from tests.golden.on_purpose import brief, on_purpose
+from tests.golden.workload import Workload
 
 
-def run(path: Path, server: PostgresServer) -> list[str]:
+def differences(name: str, database: Database) -> list[str]:
+    """What our events have in another way than the recording has, or not in the way in which they
+    differ on purpose; each line says which."""
+    recorded = database.recorded(name)
+    came = run(database.workload(name), database)
+    really = Counter(
+        brief(difference) for difference in compare(recorded, came, database.normalise)
+    )
+    expected = Counter(on_purpose(database.folder, name))
+    gone = [f"no longer different: {line}" for line in (expected - really).elements()]
+    return [*(really - expected).elements(), *gone]
+
+
+def run(workload: Workload, database: Database) -> list[str]:
     """Lines `{"topic":…,"key":…,"value":…,"headers":{…}}` in total order."""
-    properties, phases = parse(path.read_text())
-    pace = float(properties.pop("recorder.pace", "0"))
-    properties = {k: v for k, v in properties.items() if not k.startswith("recorder.")}
-    server.create_database(DATABASE)
+    phases = workload.phases
+    database.renew()
     try:
-        for block in phases["setup"]:
-            server.execute(block, database=DATABASE)
-        reader = Reader(
+        database.execute_all(phases["setup"])
+        reader = database.reader(
             {
-                "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
                 "topic.prefix": PREFIX,
-                "database.hostname": server.host,
-                "database.port": str(server.port),
-                "database.user": server.user,
-                "database.dbname": DATABASE,
-                "slot.name": "golden",
                 "headrace.compatibility": "debezium-3.6",
-                **properties,
-            },
-            offsets=[{"v": 1, "server": PREFIX}],
+                **database.properties_of(workload),
+            }
         )
-        reader.drain()
-        for block in phases["stream"]:
-            server.execute(block, database=DATABASE)
-            if pace:
+        try:
+            reader.drain()
+            for block in phases["stream"]:
+                database.execute(block)
+                if workload.pace:
+                    reader.drain()
+            reader.drain()
+            if phases["down"]:
+                reader.restart()
+                database.stopped()
+                database.execute_all(phases["down"])
                 reader.drain()
-        reader.drain()
-        if phases["down"]:
-            reader.restart()
-            await_free_slot(server, "golden")
-            for block in phases["down"]:
-                server.execute(block, database=DATABASE)
-            reader.drain()
-            for block in phases["again"]:
-                server.execute(block, database=DATABASE)
-            reader.drain()
-        reader.stop()
-        ordered = sorted(reader.records, key=lambda record: record["sequence"])
-        return [_line(record) for record in ordered]
+                database.execute_all(phases["again"])
+                reader.drain()
+        finally:
+            reader.stop()
+        return [_line(record) for record in reader.in_order()]
     finally:
-        server.drop_database(DATABASE)
+        database.clean()
 
 
-def _line(record: dict) -> str:
+def _line(record: Mapping[str, Any]) -> str:
     headers = ",".join(
         f"{json.dumps(header['key'])}:{header['value'].decode()}" for header in record["headers"]
     )

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import base64
-import os
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
 from pathlib import Path
 
-import pyspark
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from headrace.connect.cache_folders import cache_folder
 from headrace.spark.jvm.java import find_java
+from tests.servers.maven import fetch_jars
 
 _RELEASE = "4.3.1"
 _MODULE = ("org.apache.kafka", "kafka_2.13", _RELEASE)
@@ -157,35 +154,9 @@ class KafkaServer:
         return AdminClient({"bootstrap.servers": self.address, **_QUIET})
 
 
-class NotFetched(Exception):
-    """The broker's jars are not to be had here."""
-
-
 def _jars(java: Path) -> str:
-    """The broker's class path; fetched once, by the Ivy that comes with Spark."""
-    folder = cache_folder("servers") / f"kafka-{_RELEASE}"
-    if not folder.exists():
-        fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
-        ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
-        pattern = f"{fresh}/jars/[artifact]-[revision](-[classifier]).jar"
-        arguments: Sequence[str | Path] = (
-            "-cache", fresh / "cache", "-dependency", *_MODULE, "-confs", "default",
-            "-types", "jar", "bundle", "-retrieve", pattern,
-        )  # fmt: skip
-        try:
-            fetched = subprocess.run(
-                [java, "-jar", ivy, *arguments], capture_output=True, text=True, timeout=300
-            )
-        except subprocess.TimeoutExpired as error:
-            raise NotFetched("Kafka cannot be fetched within five minutes") from error
-        if fetched.returncode != 0:
-            raise NotFetched(f"Kafka cannot be fetched: {fetched.stdout[-2000:]}")
-        try:
-            (fresh / "jars").rename(folder)
-        except OSError:
-            assert folder.exists()  # another run was faster
-        shutil.rmtree(fresh)
-    return f"{folder}/*"
+    """The broker's class path."""
+    return f"{fetch_jars(java, _MODULE)}/*"
 
 
 def _free_ports(count: int) -> list[int]:

@@ -20,6 +20,25 @@ def test_an_update_shows_only_what_changed():
     assert line == "22:13:20.123  update    s.t  id=1  name: a → b"
 
 
+def test_documents_that_are_texts_show_only_what_changed():
+    state = '{\\"_id\\": 1,\\"name\\": \\"%s\\"}'
+    event = f'{{"before":"{state % "a"}","after":"{state % "b"}","op":"u"}}'
+    assert event_line("s.d.c", '{"id":"1"}', event).plain.endswith("s.d.c  id=1  name: a → b")
+    created = f'{{"before":null,"after":"{state % "a"}","updateDescription":null,"op":"c"}}'
+    assert event_line("s.d.c", '{"id":"1"}', created).plain.endswith("id=1  _id: 1, name: a")
+    torn = '{"before":null,"after":"{torn","op":"c"}'
+    assert event_line("s.d.c", '{"id":"1"}', torn).plain.endswith("id=1  ")
+
+
+def test_an_update_without_its_row_from_before_shows_its_description():
+    event = (
+        '{"before":null,"after":"{\\"_id\\": 1,\\"n\\": 2,\\"m\\": 0}","op":"u",'
+        '"updateDescription":{"removedFields":["old"],"updatedFields":"{\\"n\\": 2}"}}'
+    )
+    line = event_line("s.d.c", '{"id":"1"}', event).plain
+    assert line.endswith("s.d.c  id=1  n: → 2, old: → removed")
+
+
 def test_schemas_are_left_out():
     wrapped = f'{{"schema":{{}},"payload":{UPDATE}}}'
     assert (

@@ -1,4 +1,4 @@
-"""A query on a PostgreSQL source whose metrics are read from the driver; prints them as JSON."""
+"""A query whose metrics are read from the driver; prints them as JSON."""
 
 import json
 import sys

@@ -42,6 +42,9 @@ def called_in(module: ModuleType) -> set[Dispatcher]:
         if not isinstance(node, ast.Call) or node in compiled:
             continue
         match node.func:
+            case ast.Name(id="address_of_kernel"):
+                # Another kernel calls it by its address.
+                called = getattr(module, ast.unparse(node.args[0]), None)
             case ast.Name(id=name):
                 called = getattr(module, name, None)
             case ast.Attribute(value=ast.Name(id=owner), attr=name):

@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.postgresql import Database
+from tests.servers.sources import Source
 
 SCRIPT = Path(__file__).with_name("run_metrics.py")
 
 
-@pytest.mark.postgres
 @pytest.mark.spark
-def test_a_driver_reads_the_metrics_of_its_query(database: Database, tmp_path: Path) -> None:
-    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    database.execute("INSERT INTO t SELECT i FROM generate_series(1, 50) i")
-    properties = json.dumps(database.properties() | {"table.include.list": "public.t"})
+def test_a_driver_reads_the_metrics_of_its_query(source: Source, tmp_path: Path) -> None:
+    source.insert(1, 50, "existing")
+    properties = json.dumps(source.properties())
     command = [sys.executable, str(SCRIPT), properties, str(tmp_path / "checkpoint"), "7"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
@@ -29,7 +27,7 @@ def test_a_driver_reads_the_metrics_of_its_query(database: Database, tmp_path: P
         for line in run.stdout:
             if line.startswith("snapshot") and not written:
                 written = True
-                database.execute("INSERT INTO t SELECT i FROM generate_series(51, 57) i")
+                source.insert(51, 57, "live")
             elif line.startswith("metrics"):
                 found = json.loads(line.removeprefix("metrics"))
     finally:
@@ -38,4 +36,6 @@ def test_a_driver_reads_the_metrics_of_its_query(database: Database, tmp_path: P
     assert found is not None
     assert found["snapshot"]["SnapshotCompleted"]
     assert found["streaming"]["TotalNumberOfCreateEventsSeen"] == 7
-    assert found["streaming"]["CapturedTables"] == ["public.t"]
+    assert found["streaming"]["CapturedTables"] == [source.topic.removeprefix("s.")]
+    assert found["streaming"]["Connected"]
+    assert source.metrics <= found["streaming"].keys()

@@ -110,6 +110,16 @@ def test_a_process_that_died_is_retriable():
     assert find_failure("SparkException: Python worker exited unexpectedly (crashed)").retriable
 
 
+def test_a_second_query_on_the_same_checkpoint_is_named():
+    error = find_failure(
+        "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs "
+        "detected for 7.\nPlease make sure only one streaming job runs on a specific checkpoint "
+        "location at a time. SQLSTATE: 40000"
+    )
+    assert (error.code, error.retriable) == ("spark.other_run", False)
+    assert "checkpoint of its own" in error.remedy
+
+
 def test_an_unknown_failure_names_its_last_error():
     error = find_failure("Traceback\n  File x\nZeroDivisionError: division by zero\n\tat org.x\n")
     assert error.code == "spark.query_failed"

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import ROW, TRANSACTION
-from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.errors import HeadraceError
 from headrace.spool.extract import pack_inline
 from headrace.spool.segment import SEGMENT_BYTES, TOKEN_BYTES, MappedSegment
 from headrace.spool.spool import Spool
+from headrace.streaming.changes import row_kernel
 
 ONE_SEGMENT = SEGMENT_BYTES - PADDING - TOKEN_BYTES
 
 
 def test_a_spool_has_room_up_to_its_bound_and_always_for_one_segment() -> None:
-    spool = Spool(decoder.END, 3 * (SEGMENT_BYTES + mmap.PAGESIZE))  # padding and token
+    spool = Spool(row_kernel.END, 3 * (SEGMENT_BYTES + mmap.PAGESIZE))  # padding and token
     assert spool.has_room(100 * SEGMENT_BYTES)  # a frame may be larger than the bound
     spool.add(ONE_SEGMENT)
     spool.add(ONE_SEGMENT)
@@ -40,7 +40,7 @@ def test_segments_beyond_the_bound_are_on_disk_and_readable_by_their_path(
     tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADRACE_SPOOL_DIR", str(tmp_path))
-    spool = Spool(decoder.END, 2 * SEGMENT_BYTES + SEGMENT_BYTES // 2)
+    spool = Spool(row_kernel.END, 2 * SEGMENT_BYTES + SEGMENT_BYTES // 2)
     spool.unbounded = True
     pieces = [spool.add(ONE_SEGMENT) for _ in range(4)]
     assert [piece.segment.on_disk for piece in pieces] == [False, False, True, True]
@@ -62,7 +62,7 @@ def test_segments_beyond_the_bound_are_on_disk_and_readable_by_their_path(
 
 def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_SPOOL_DIR", "/nowhere/at/all")
-    spool = Spool(decoder.END, 1)
+    spool = Spool(row_kernel.END, 1)
     spool.unbounded = True
     spool.add(1)
     with pytest.raises(HeadraceError, match=r"spool\.full"):

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connect.rows import BEGIN, ENDING, ROW
-from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.debezium.java_collections import java_hash
 from headrace.spool.index import SegmentIndex
+from headrace.streaming.changes import row_kernel
 from headrace.streaming.counts import TransactionCounts
 
 NAMES = ['public."quoted"', "public.ä", "s.𝄞", *(f"public.t{i}" for i in range(60))]
@@ -41,7 +41,7 @@ def test_counts_are_those_of_a_plain_model(transactions: list[list[int]], steps:
             expected.append((total, seen[NAMES[table]]))
         expected.append((len(tables), None))
         endings.append([(name, seen[name]) for name in hash_map_order(list(seen))])
-    index = SegmentIndex(decoder.END)
+    index = SegmentIndex(row_kernel.END)
     rows = np.zeros(len(operations), ROW)
     rows["operation"], rows["relation"], rows["kind"] = operations, relations, 2
     index.rows[: len(rows)] = rows
@@ -54,7 +54,7 @@ def test_counts_are_those_of_a_plain_model(transactions: list[list[int]], steps:
         counts.count(index, done, done + step)
         done += step
     index.row_count = len(rows)
-    orders = index.orders_now()
+    orders = index.orders[: index.row_count]
     found = [
         (int(o["total"]), None if operation == ENDING else int(o["collection"]))
         for o, operation in zip(orders, operations, strict=True)

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from headrace.connect.rows import ROW
 from headrace.connectors.postgresql.position import PostgresPosition
-from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.spool.index import SegmentIndex
 from headrace.spool.spool import Piece
+from headrace.streaming.changes import row_kernel
 from headrace.streaming.ranges import (
     Backlog,
     Limit,
     RangeEnd,
-    find_end,
     holds_rows,
     is_delivered,
     rows_until,
@@ -44,7 +43,7 @@ class Log:
         self.roll()
 
     def roll(self) -> None:
-        self.pieces.append(Piece(cast("object", None), SegmentIndex(decoder.END)))  # type: ignore[arg-type]
+        self.pieces.append(Piece(cast("object", None), SegmentIndex(row_kernel.END)))  # type: ignore[arg-type]
 
     def message(self, position: int, ordinal: int, records: int, size: int) -> None:
         index = self.pieces[-1].index
@@ -60,7 +59,7 @@ class Log:
 
     def commit(self, end_lsn: int) -> None:
         index = self.pieces[-1].index
-        index.ends[index.end_count] = (index.row_count, end_lsn, end_lsn, 7)
+        index.ends[index.end_count] = (index.row_count, 0, end_lsn, end_lsn, 7)
         index.end_count += 1
         self.ends.append((len(self.messages), end_lsn))
 
@@ -126,7 +125,7 @@ def test_ranges_end_where_the_limits_say(
     while True:
         done = log.delivered(after)
         count = expected_count(log, done, after, limit, cut_open)
-        found = find_end(log.pieces, after, limit, cut_open=cut_open)
+        found = Backlog(after, limit).end(log.pieces, cut_open=cut_open)
         assert (None if found is None else found.rows) == count
         if found is None or count is None:
             break
@@ -160,7 +159,7 @@ def test_a_backlog_that_is_asked_while_the_spool_grows_answers_as_a_new_one_does
             piece for piece in log.pieces if piece is current or not is_delivered(piece, after)
         ]
         found = backlog.end(log.pieces, cut_open=cut_open)
-        assert found == find_end(log.pieces, after, limit, cut_open=cut_open)
+        assert found == Backlog(after, limit).end(log.pieces, cut_open=cut_open)
         summed = sum(len(totals) for totals in backlog._totals)
         assert summed <= sum(piece.index.row_count for piece in log.pieces)
         if found is not None:
@@ -174,7 +173,7 @@ def test_a_backlog_that_is_asked_while_the_spool_grows_answers_as_a_new_one_does
 
 
 def cut(log: Log, max_rows: int) -> RangeEnd[PostgresPosition] | None:
-    return find_end(log.pieces, START, Limit(1 << 30, max_rows), cut_open=True)
+    return Backlog(START, Limit(1 << 30, max_rows)).end(log.pieces, cut_open=True)
 
 
 def test_a_limit_inside_the_first_message_of_a_segment_ends_the_range_before_it() -> None:
@@ -200,3 +199,45 @@ def test_a_barrier_at_the_start_of_a_segment_ends_the_range_before_it() -> None:
     found = cut(log, 0)
     assert found is not None
     assert found.rows == 1
+
+
+class Undivided(PostgresPosition):
+    """A position of a log whose transactions are never parted."""
+
+    def inside(self, row: np.void) -> None:  # type: ignore[override]
+        return
+
+
+@given(steps(), st.integers(1, 60), st.integers(0, 12), st.booleans())
+def test_a_transaction_that_is_not_parted_is_a_range_however_large_it_is(
+    script: list[tuple[str, int, int]], max_bytes: int, max_rows: int, cut_open: bool
+) -> None:
+    log, position, ordinal = Log(), 100, 0
+    for kind, records, size in script:
+        if kind == "message":
+            ordinal += 1
+            log.message(position, ordinal, records, size)
+        elif kind == "commit" and ordinal:
+            log.commit(position + 10)
+            position, ordinal = position + 100, 0
+        elif kind == "roll":
+            log.roll()
+    limit, done = Limit(max_bytes, max_rows), 0
+    after: PostgresPosition = Undivided(50)
+    commits = [rows for rows, _ in log.ends]
+    while True:
+        totals = list(itertools.accumulate(log.sizes[done:]))
+        allowed = sum(total <= max_bytes for total in totals)
+        if max_rows:
+            allowed = min(allowed, max_rows)
+        rest = [rows - done for rows in commits if rows > done]
+        fitting = [count for count in rest if count <= allowed]
+        expected = fitting[-1] if fitting else None
+        if expected is None and rest and (allowed < len(totals) or cut_open):
+            expected = rest[0]
+        found = Backlog(after, limit).end(log.pieces, cut_open=cut_open)
+        assert (None if found is None else found.rows) == expected
+        if found is None:
+            return
+        assert found.bytes == totals[found.rows - 1]
+        done, after = done + found.rows, Undivided(found.position.lsn_commit)

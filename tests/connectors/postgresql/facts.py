@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
 from headrace.debezium.column_rules import ColumnRule
 from headrace.relational.events import ColumnFacts
+from headrace.relational.types.column_type import ColumnType
 from headrace.streaming.changes.key_columns import KeyRendering
 
 KEYS = KeyRendering(PostgresSettings("", PostgresSource(""), converting="skip"))
@@ -25,3 +28,8 @@ def column(
     """A column of a type of pg_catalog, without default."""
     declared = PostgresType(TypeFacts(oid, type_name), typmod)
     return ColumnFacts(name, declared, nullable, None, rule=rule)
+
+
+def resolve(facts: TypeFacts, typmod: int = NO_TYPMOD, **rendering: Any) -> ColumnType | None:
+    """How a column of a type is rendered."""
+    return PostgresType(facts, typmod).resolve(**rendering)

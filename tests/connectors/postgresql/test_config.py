@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.config.describe import describe_markdown, describe_rows
+from headrace.config.finding import summarized
 from headrace.config.kinds import KeyColumns
 from headrace.config.property import Support
 from headrace.connectors.postgresql.config import PostgresConfig
@@ -114,10 +115,8 @@ def test_all_problems_are_told_at_once() -> None:
     [
         ("snapshot.mode", "custom"),
         ("notification.enabled.channels", "jmx"),
-        ("transforms", "unwrap"),
         ("plugin.name", "decoderbufs"),
-        ("value.converter", "io.confluent.connect.avro.AvroConverter"),
-        ("errors.tolerance", "all"),
+        ("value.converter", "io.confluent.connect.protobuf.ProtobufConverter"),
     ],
 )
 def test_what_is_not_there_yet_is_refused(name: str, text: str) -> None:
@@ -186,6 +185,13 @@ def test_an_unknown_property_gets_a_suggestion_and_its_value_is_not_shown(
     assert "hunter2" not in str(error)
 
 
+@pytest.mark.parametrize("name", ["tabel.include.list", "table.whitelist", "slot_name"])
+def test_what_is_all_but_the_name_of_a_property_is_an_error(name: str) -> None:
+    assert "did you mean" in refusal({name: "x"}).message
+    (warning,) = parse({name: "x", "headrace.unknown.properties": "warn"}).warnings
+    assert "did you mean" in warning.message
+
+
 def test_unknown_properties_are_warnings() -> None:
     config = parse({"no.such.thing": "hunter2"})
     (warning,) = config.warnings
@@ -208,17 +214,51 @@ def test_former_snapshot_modes_are_read_with_a_warning(former: str, mode: str) -
         ("max.batch.size", "10"),
         ("database.autosave", "conservative"),
         ("database.socketTimeout", "30"),
-        ("offset.storage.file.filename", "x"),
-        ("offset.flush.interval.ms", "0"),
-        ("schema.history.internal.kafka.topic", "x"),
-        ("producer.override.acks", "all"),
         ("snapshot.fetch.size", "4"),
-        ("tasks.max", "1"),
     ],
 )
 def test_what_is_not_needed_is_accepted_and_said(name: str, text: str) -> None:
     (warning,) = parse({name: text}).warnings
     assert (warning.code, warning.property) == ("config.not_needed", name)
+
+
+def test_settings_of_the_process_are_ignored_and_said_in_one_line() -> None:
+    settings = {
+        "tasks.max": "1",
+        "offset.storage.file.filename": "x",
+        "offset.flush.interval.ms": "0",
+        "schema.history.internal.kafka.topic": "x",
+        "producer.override.acks": "all",
+    }
+    config = parse({**settings, "max.batch.size": "10"})
+    first, second = summarized(config.warnings)
+    assert first.property == "max.batch.size"
+    assert second.code == "config.ignored"
+    assert all(name in second.message for name in settings)
+    for name, text in settings.items():
+        (warning,) = summarized(parse({name: text}).warnings)
+        assert (warning.code, warning.property) == ("config.ignored", name)
+        assert warning.message.startswith(f"{name} belongs ")
+
+
+def test_several_errors_come_each_with_its_remedy() -> None:
+    with pytest.raises(HeadraceError) as raised:
+        PostgresConfig.parse(
+            {
+                "database.server.name": "p",
+                "slot.name": "A b",
+                **{name: text for name, text in REQUIRED.items() if name != "topic.prefix"},
+            }
+        )
+    first, second = raised.value.parts
+    assert "slot.name" in first.message
+    assert "slot.name" in first.remedy
+    # That topic.prefix is missing is the same error.
+    assert second.message.endswith("did you mean topic.prefix?")
+    assert second.remedy == "Rename it to topic.prefix."
+    assert HeadraceError.find_in(str(raised.value)) is not None
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert [str(part) for part in again.parts] == [str(first), str(second)]
 
 
 def test_pass_through_settings_are_mappings_without_their_prefix() -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.records import Cell, Concat, Constant, Image, Node, Part, RowField, Shape
+from headrace.connect.records import Cell, Concat, Constant, Image, Node, Part, RowField, Struct
 from headrace.connect.schema import Field, Schema, Type
-from headrace.debezium.events import ColumnCells, change_event
+from headrace.debezium.events import ColumnCells
 from headrace.debezium.source_info import source_block, source_schema
-from headrace.streaming.facts import EventSettings, Facts, TopicFacts
+from headrace.snapshots.incremental.source import Target
+from headrace.streaming.cell_facts import CellFacts
+from headrace.streaming.facts import EventSettings
 
 _TEXT, _OPTIONAL_TEXT = Schema(Type.STRING), Schema(Type.STRING, optional=True)
 _INT64 = Schema(Type.INT64)
 _OWN = (Field("collection", _TEXT), Field("txId", _OPTIONAL_TEXT), Field("position", _TEXT))
 _HALVES = Part(RowField(_INT64, "position_high")), Part(RowField(_INT64, "position"), ":")
 _POSITION = Concat(_TEXT, (*_HALVES, Part(RowField(_INT64, "ordinal"), "/")))
-_ID = Cell(_INT64, Image.NEW, 0, Encoding.RAW, 8, int)
-_ROW_TEXT = Cell(_OPTIONAL_TEXT, Image.NEW, 1, Encoding.STRING, 0, bytes.decode)
 
 
 @dataclass(frozen=True)
@@ -31,52 +31,26 @@ class JournalSource:
 
 
 @dataclass(frozen=True)
-class JournalFacts(TopicFacts):
-    """Facts of a collection; `incremental`: its rows have no place in the log."""
-
-    collection: str
-    incremental: bool = False
+class JournalFacts(CellFacts, Target):
+    """Facts of a collection, which are all that a chunk needs."""
 
     key = ("id",)
-    cell_names = ("id", "text")
-    holds_changes = True
+    cells = (
+        ColumnCells("id", Cell(_INT64, Image.NEW, 0, Encoding.RAW, 8, int)),
+        ColumnCells("text", Cell(_OPTIONAL_TEXT, Image.NEW, 1, Encoding.STRING, 0, bytes.decode)),
+    )
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.collection
-
-    def as_incremental(self) -> Facts:
-        return replace(self, incremental=True)
-
-    def key_cells(self, settings: EventSettings) -> list[Cell]:
-        return [_ID]
-
-    def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:
-        return [(_ID, _ID), (_ROW_TEXT, _ROW_TEXT)]
-
-    def shape(self, settings: EventSettings) -> Shape:
-        schema = source_schema("journal.Source", _OWN, settings.format)
-        nowhere = Constant(_TEXT, "")
-        source = source_block(
-            schema,
-            {
-                "txId": settings.source.transaction_id(),
-                "position": nowhere if self.incremental else _POSITION,
-            },
+    def source(self, settings: EventSettings) -> Struct:
+        own = {
+            "txId": settings.source.transaction_id(),
+            "position": Constant(_TEXT, "") if self.incremental else _POSITION,
+        }
+        return source_block(
+            source_schema("journal.Source", _OWN, settings.format),
+            own,
             version="1",
             connector=settings.source.connector,
             name=settings.server,
             db="journal",
             collection=self.collection,
-        )
-        columns = ColumnCells("id", _ID), ColumnCells("text", _ROW_TEXT)
-        return change_event(
-            self.topic,
-            columns,
-            columns[:1],
-            source,
-            settings.headers(),
-            settings.transaction_block(),
-            settings.format,
-            settings.names,
         )

@@ -2,9 +2,11 @@
 
 A frame of the file is its length (uint32), a letter, the collection's number and images, as
 `headrace.connect.images` has them; numbers are in network byte order. B begins a transaction: its
-place (16 bytes: the file's generation and the offset of its C), the microseconds since 1970, and an
-image with its id, a text. I, U and D are changes with a new, an old and a new, an old image. C ends
+place (16 bytes: the file's generation and the offset of its E), the microseconds since 1970, and an
+image with its id, a text. c, u and d are changes with a new, an old and a new, an old image. E ends
 the transaction. Nothing is written of a transaction that is rolled back.
+
+A file `first` has the offset from which on the log is there: what is before it was given up.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def offset_of(place: int) -> int:
 @dataclass(frozen=True)
 class Journal:
     """The folder of a database; whoever opens it may read and write. Methods raise OSError while
-    the database is stopped."""
+    the database is stopped: then the file is not there."""
 
     folder: Path
 
@@ -46,61 +48,51 @@ class Journal:
         """The log, and all that there is."""
         return self.folder / "journal"
 
-    @property
-    def first(self) -> int:
-        """The offset from which on the log is there; what is before it was given up."""
-        kept = self.folder / "first"
-        return int(kept.read_text()) if kept.exists() else 0
-
     def acknowledged(self, reader: str) -> Path:
         """Where it stands up to which place a reader needs nothing any more, in hexadecimal."""
         return self.folder / f"acknowledged-{reader}"
 
     def read(self, start: int = 0, size: int = -1) -> bytes:
         """So many bytes of the file, or all."""
-        if (self.folder / "stopped").exists():
-            raise ConnectionRefusedError(f"{self.folder} is stopped")
-        if not self.file.exists():
-            return b""
         with self.file.open("rb") as file:
             file.seek(start)
             return file.read(size)
 
     def end(self) -> int:
-        """The offset behind the last transaction."""
-        self.read(0, 0)
-        with self.file.open("ab") as file:
+        """The place behind the last transaction."""
+        with self.file.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH)
-            return file.seek(0, 2)
+            return place_of(file.seek(0, 2))
 
-    def rows(self, collection: int, upto: int = -1) -> dict[int, bytes]:
-        """The images of a collection's rows by key, in its order, as of the offset `upto`."""
+    def rows(self, collection: str, upto: int) -> dict[int, bytes]:
+        """The images of a collection's rows by key, in its order, as of the place `upto`."""
         rows: dict[int, bytes] = {}
-        for kind, number, body in _frames(self.read(0, upto)):
-            if number == collection and kind in "IUD":
+        for kind, number, body in _frames(self.read(0, offset_of(upto))):
+            if COLLECTIONS[number] == collection and kind in "cud":
                 first = make_image(cells(body))
-                if kind != "I":
+                if kind != "c":
                     del rows[_key(first)]
-                if kind != "D":
-                    new = first if kind == "I" else body[len(first) :]
+                if kind != "d":
+                    new = first if kind == "c" else body[len(first) :]
                     rows[_key(new)] = new
         return dict(sorted(rows.items()))
 
-    def check(self, offset: int) -> None:
-        """Raises HeadraceError when the log from `offset` on is gone."""
+    def check(self, place: int) -> None:
+        """Raises HeadraceError when the log from `place` on is gone."""
         self.read(0, 0)
-        if offset < self.first:
-            raise HeadraceError(
-                "journal.lost", f"The journal begins at {self.first}", "Start a new checkpoint."
-            )
+        first = int((self.folder / "first").read_text())
+        if offset_of(place) < first:
+            message = f"The journal begins at {first}"
+            raise HeadraceError("journal.lost", message, "Start a new checkpoint.")
 
-    def translate(self, error: Exception) -> HeadraceError | None:
-        """The driver's errors in our words."""
-        if not isinstance(error, OSError):
-            return None
-        return HeadraceError(
-            "journal.gone", f"The journal does not answer: {error}", "Wait.", retriable=True
-        )
+
+def translate(error: Exception) -> HeadraceError | None:
+    """The driver's errors in our words."""
+    if not isinstance(error, OSError):
+        return None
+    return HeadraceError(
+        "journal.gone", f"The journal does not answer: {error}", "Wait.", retriable=True
+    )
 
 
 def _frames(log: bytes) -> Iterator[tuple[str, int, bytes]]:

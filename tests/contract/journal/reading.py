@@ -2,203 +2,139 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from headrace.connect.kernels.memory import PADDING
-from headrace.connect.rows import are_before
+from headrace.offsets.position import PlacePosition
 from headrace.signals.progress import Key, Pending
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
+from headrace.snapshots.image_block import ImageBlock
 from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.source import ChunkSource, ChunkTransaction, KeyRange, Skipped
+from headrace.snapshots.incremental.visibility import SeenBefore
 from headrace.snapshots.notifications import ChunkAnnouncements
-from headrace.snapshots.slices import ChunkQuery
-from headrace.snapshots.source import SnapshotSource
+from headrace.snapshots.slices import ChunkQuery, SnapshotRows
+from headrace.snapshots.source import HeldSnapshot, SnapshotHolder, SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable
 from headrace.streaming.changes.key_columns import KeyRendering
-from headrace.streaming.changes.key_hashes import key_hashes
 from tests.contract.journal.events import JournalFacts
-from tests.contract.journal.journal import COLLECTIONS, Journal, place_of
-from tests.contract.journal.log_reader import JournalPosition
-
-_Images = tuple[np.ndarray, np.ndarray]
+from tests.contract.journal.journal import Journal
 
 
 @dataclass(frozen=True)
-class Target:
-    """A collection: see headrace.snapshots.incremental.source.Target."""
-
-    number: int
-    facts: JournalFacts
-    key: tuple[str, ...] = ("id",)
-    parts: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class State(ChunkTransaction[Target]):
-    """The rows as of an offset of the log: see HeldSnapshot, SnapshotReader, SnapshotRows,
-    Visibility and ChunkTransaction."""
+class State(ChunkTransaction[JournalFacts], HeldSnapshot, SnapshotRows):
+    """The rows as of a place of the log: see HeldSnapshot, SnapshotReader, SnapshotRows and
+    ChunkTransaction."""
 
     journal: Journal
-    upto: int
-    time_us: int
     rendering: KeyRendering
-    transaction: int | None = None
+    upto: int
+    visible: str = ""
+    taken_us: int = 0
 
     @property
-    def taken_us(self) -> int:
-        return self.time_us
+    def visibility(self) -> SeenBefore:
+        return SeenBefore(self.upto)
 
-    @property
-    def visible(self) -> str:
-        return str(self.upto)
+    def rows(self, collection: str, lower: Any = None, upper: Any = None) -> dict[int, bytes]:
+        """The images of the rows behind the bound `lower` and up to `upper`, by key."""
+        after, last = (None if bound is None else int(bound[0]) for bound in (lower, upper))
+        return {
+            key: image
+            for key, image in self.journal.rows(collection, self.upto).items()
+            if (after is None or after < key) and (last is None or key <= last)
+        }
 
-    @property
-    def visibility(self) -> State:
-        return self
+    def open(self) -> AbstractContextManager[State]:
+        return nullcontext(self)
 
-    def hides(self, rows: np.ndarray, _transactions: np.ndarray) -> np.ndarray:
-        return ~are_before(rows, place_of(self.upto))
+    def blocks(self, query: ChunkQuery, /) -> Iterator[ImageBlock]:
+        yield ImageBlock.of(self.rows(*query.query).values())
 
-    def keys(self, collection: int) -> list[int]:
-        return list(self.journal.rows(collection, self.upto))
+    def largest_key(self, target: JournalFacts, /) -> Key | None:
+        return next(((str(key),) for key in reversed(self.rows(target.name))), None)
 
-    def images(self, collection: int, chosen: slice = slice(None)) -> _Images:
-        images = list(self.journal.rows(collection, self.upto).values())[chosen]
-        offsets = np.cumsum([0, *map(len, images)], dtype=np.int64)
-        padded = np.frombuffer(b"".join(images) + bytes(PADDING), np.uint8)
-        return padded[: offsets[-1]], offsets
+    def split(
+        self, whole: KeyRange[JournalFacts], size: int, count: int, /
+    ) -> list[KeyRange[JournalFacts]]:
+        keys = list(self.rows(whole.target.name, whole.lower, whole.upper))
+        bounds: list[Key] = [(str(key),) for key in keys[size - 1 :: size]]
+        return whole.cut_at(bounds[: count - 1], size)
 
-    @contextlib.contextmanager
-    def open(self) -> Iterator[State]:
-        yield self
+    def read(self, ranges: Sequence[KeyRange[JournalFacts]], /) -> list[ChunkRows | Skipped]:
+        return [self._read(keys) for keys in ranges]
 
-    def blocks(self, query: ChunkQuery, /) -> Iterator[_Images]:
-        yield self.images(query.chunk.table, query.query)
-
-    def count(self, query: ChunkQuery, _rows: int, /) -> int:
-        return len(self.keys(query.chunk.table))
-
-    def largest_key(self, target: Target, /) -> Key | None:
-        keys = self.keys(target.number)
-        return (str(keys[-1]),) if keys else None
-
-    def split(self, whole: KeyRange[Target], size: int, count: int, /) -> list[KeyRange[Target]]:
-        keys = self.keys(whole.target.number)[self._within(whole)]
-        lower = [whole.lower, *((str(key),) for key in keys[size - 1 :: size][: count - 1])]
-        whole_ones = [KeyRange(whole.target, *pair) for pair in itertools.pairwise(lower)]
-        return [*whole_ones, KeyRange(whole.target, lower[-1], whole.upper, size)]
-
-    def read(self, ranges: Sequence[KeyRange[Target]], /) -> list[ChunkRows | Skipped]:
-        return [self._rows(keys.target, self._within(keys)) for keys in ranges]
-
-    def _within(self, keys: KeyRange[Target]) -> slice:
-        present = self.keys(keys.target.number)
-        first, last = (
-            None if key is None else bisect_right(present, int(key[0] or 0))
-            for key in (keys.lower, keys.upper)
-        )
-        end = len(present) if last is None else last
-        return slice(first, end if keys.limit is None else min(end, (first or 0) + keys.limit))
-
-    def _rows(self, target: Target, chosen: slice) -> ChunkRows:
-        images, offsets = self.images(target.number, chosen)
-        hashes = key_hashes(images, offsets, target.facts, self.rendering)
-        return ChunkRows(target.facts, images, offsets, hashes, self.rendering)
+    def _read(self, keys: KeyRange[JournalFacts]) -> ChunkRows:
+        images = self.rows(keys.target.name, keys.lower, keys.upper).values()
+        block = ImageBlock.of(itertools.islice(images, keys.limit))
+        return block.rows(keys.target, self.rendering)
 
 
-class SnapshotRows(SnapshotSource[JournalPosition, State]):
+class JournalSnapshot(SnapshotHolder[State], SnapshotSource[PlacePosition, State]):
     """See headrace.snapshots.source.SnapshotSource."""
 
     page_bytes = 1024
-    held: State | None = None
-    continued_at: int | None = None
 
     def __init__(self, database: RowChunks) -> None:
         self._database = database
 
-    def adopt(self, held: State, /) -> None:
-        self.held = held
-
-    def hold(self, covers: str | None) -> State:
-        self.held = self._database.now()
-        if covers:
-            self.continued_at = self.position()
-        return self.held
+    def _taken(self, _covers: str | None) -> State:
+        return self._database.now()
 
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         tables = []
-        for number, name in enumerate(COLLECTIONS):
-            offsets = self.reader().images(number)[1]
-            pages = -(-int(offsets[-1]) // self.page_bytes)
-            leaf = Leaf(number, "", name, pages, len(offsets) - 1)
-            if leaf.rows and (conditions is None or name in conditions):
-                tables.append(SnapshotTable(number, "", name, Cut.KEY, (leaf,), number == 0))
+        for number, name in enumerate(self._database.facts):
+            images = self.reader().rows(name).values()
+            leaf = Leaf(name, "", name, -(-sum(map(len, images)) // self.page_bytes), len(images))
+            if images and (conditions is None or name in conditions):
+                tables.append(SnapshotTable.of(leaf, Cut.KEY, opens=number == 0))
         return tables
-
-    def rows(self, leaf: Leaf) -> int:
-        return leaf.rows
 
     def next_bound(
         self, table: SnapshotTable, leaf: Leaf, lower: KeyBound | None, rows: int
     ) -> KeyBound | None:
-        keys = self.reader().keys(table.id)
-        place = rows + (bisect_left(keys, int(lower[0])) if lower else 0)
-        return (str(keys[place]),) if place < len(keys) else None
+        keys = list(self.reader().rows(table.name, lower))
+        return (str(keys[rows - 1]),) if rows < len(keys) else None
 
     def query(
         self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
     ) -> ChunkQuery:
-        keys = self.reader().keys(table.id)
-        first, last = (
-            bisect_left(keys, int(bound[0])) if isinstance(bound, tuple) else None
-            for bound in (chunk.lower, chunk.upper)
-        )
-        return ChunkQuery(chunk, slice(first, last), self._database.facts[table.id], announcements)
+        query = table.name, chunk.lower, chunk.upper
+        return ChunkQuery(chunk, query, self._database.facts[table.name], announcements)
 
     def reader(self) -> State:
-        assert self.held is not None
-        return self.held
+        return self._present()
 
     def position(self) -> int:
-        return place_of(self.reader().upto)
-
-    def moved(self, _position: JournalPosition, /) -> JournalPosition:
-        return JournalPosition(self.reader().upto)
-
-    def close(self) -> None:
-        self.held = None
+        return self.reader().upto
 
 
 @dataclass(frozen=True)
-class RowChunks(ChunkSource[Target]):
-    """See headrace.snapshots.incremental.source.ChunkSource."""
+class RowChunks(ChunkSource[JournalFacts]):
+    """See headrace.snapshots.incremental.source.ChunkSource. `facts` are by collection."""
 
     journal: Journal
-    facts: Sequence[JournalFacts]
+    facts: Mapping[str, JournalFacts]
     rendering: KeyRendering
 
     def now(self) -> State:
-        return State(self.journal, self.journal.end(), time.time_ns() // 1000, self.rendering)
+        end = self.journal.end()
+        return State(self.journal, self.rendering, end, str(end), time.time_ns() // 1000)
 
     def tables(self) -> list[str]:
-        return list(COLLECTIONS)
+        return list(self.facts)
 
     def position(self) -> int:
-        return place_of(self.journal.end())
+        return self.journal.end()
 
-    def target(self, pending: Pending) -> Target:
-        if pending.name not in COLLECTIONS:
+    def target(self, pending: Pending) -> JournalFacts:
+        if pending.name not in self.facts:
             raise Skipped("UNKNOWN_SCHEMA", "there is no such collection")
-        number = COLLECTIONS.index(pending.name)
-        return Target(number, self.facts[number])
+        return self.facts[pending.name]
 
-    @contextlib.contextmanager
-    def transaction(self, *, shared: bool) -> Iterator[State]:
-        yield self.now()
+    def transaction(self, *, shared: bool) -> AbstractContextManager[State]:
+        return nullcontext(self.now())

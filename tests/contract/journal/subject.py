@@ -13,11 +13,19 @@ from typing import Any
 from headrace.connect.images import cells, make_image
 from headrace.connectors.connector import OffsetObject
 from tests.contract.changes import Change, Delete, Fill, Insert, Move, Update
-from tests.contract.journal.journal import BEGIN, COLLECTIONS, GENERATION, HEAD, Journal, place_of
+from tests.contract.journal.journal import BEGIN, COLLECTIONS, GENERATION, HEAD, Journal
 from tests.contract.subject import Feature, Subject
 
 Row = tuple[int, str]
 _numbers = itertools.count(1)
+
+
+def create(folder: Path) -> Journal:
+    """A database without rows in an empty folder."""
+    (folder / "first").write_text("0")
+    journal = Journal(folder)
+    journal.file.touch()
+    return journal
 
 
 def commit(journal: Journal, changes: Iterable[tuple[int, Row | None, Row | None]]) -> None:
@@ -25,12 +33,12 @@ def commit(journal: Journal, changes: Iterable[tuple[int, Row | None, Row | None
     identity = make_image([f"txn:{next(_numbers)}:{time.time_ns():x}"])
     body = b"".join(
         _frame(
-            "U" if old and new else "I" if new else "D",
+            "u" if old and new else "c" if new else "d",
             collection,
             b"".join(make_image([str(row[0]), row[1]]) for row in (old, new) if row),
         )
         for collection, old, new in changes
-    ) + _frame("C", 0, b"")
+    ) + _frame("E", 0, b"")
     with journal.file.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         begin = HEAD.size + BEGIN.size + len(identity)
@@ -49,7 +57,7 @@ class JournalSubject(Subject):
     features = frozenset(Feature)
 
     def __init__(self, folder: Path) -> None:
-        self._journal = Journal(folder)
+        self._journal = create(folder)
         self._rows: dict[str, dict[int, str]] = {name: {} for name in COLLECTIONS}
 
     def properties(self, reader: str) -> dict[str, str]:
@@ -71,7 +79,7 @@ class JournalSubject(Subject):
             self._rows[collection] = rows
 
     def rows(self, collection: str) -> dict[int, str]:
-        images = self._journal.rows(COLLECTIONS.index(collection))
+        images = self._journal.rows(collection, self._journal.end())
         return {key: (cells(image)[1] or b"").decode() for key, image in images.items()}
 
     def identifier(self, collection: str) -> str:
@@ -79,12 +87,11 @@ class JournalSubject(Subject):
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
-        sign = self._journal.folder / "stopped"
-        sign.touch()
+        away = self._journal.file.rename(self._journal.folder / "stopped")
         try:
             yield
         finally:
-            sign.unlink()
+            away.rename(self._journal.file)
 
     def forget(self, reader: str) -> None:
         self._journal.acknowledged(reader).unlink(missing_ok=True)
@@ -93,7 +100,7 @@ class JournalSubject(Subject):
         return int(self._journal.acknowledged(reader).read_text(), 16)
 
     def place(self, offset: OffsetObject) -> Any:
-        return place_of(offset["journal"])
+        return offset["committed"]
 
     def lose(self, reader: str) -> None:
         (self._journal.folder / "first").write_text(str(self._journal.file.stat().st_size))

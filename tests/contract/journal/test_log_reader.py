@@ -9,7 +9,7 @@ from typing import Any
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.rows import JsonConverter
+from headrace.offsets.position import PlacePosition
 from headrace.spool.extract import relocate
 from headrace.spool.spool import Spool
 from headrace.streaming.changes.key_columns import KeyRendering
@@ -19,9 +19,10 @@ from headrace.streaming.receiver import Receiver
 from headrace.streaming.relations import RelationVersions
 from tests.connectors.harness import wait_for
 from tests.contract.journal.events import JournalFacts, JournalSource
-from tests.contract.journal.journal import GENERATION, Journal, place_of
-from tests.contract.journal.log_reader import JournalPosition, JournalReader
-from tests.contract.journal.subject import commit
+from tests.contract.journal.journal import GENERATION, Journal
+from tests.contract.journal.log_reader import JournalReader
+from tests.contract.journal.subject import commit, create
+from tests.converters.json_converter import json_converter
 
 FACTS = JournalFacts("s.things", "things")
 SETTINGS = EventSettings("s", JournalSource())
@@ -29,22 +30,21 @@ SETTINGS = EventSettings("s", JournalSource())
 
 def records_by_segment(journal: Journal) -> list[list[dict[str, Any]]]:
     """What a receiver indexes, by segment: each is read without the ones before it."""
-    versions = RelationVersions(KeyRendering(SETTINGS))
-    versions.append(FACTS)
+    versions = RelationVersions(KeyRendering(SETTINGS), first=[FACTS])
     versions.append(JournalFacts("", "marks"), captured=False)
-    reader = JournalReader(journal, "r", JournalPosition(), versions, TOMBSTONES)
+    reader = JournalReader(journal, "r", PlacePosition(), versions, TOMBSTONES)
     spool = Spool(reader.end_type, 256 << 20)
     receiver = Receiver(reader, spool, orphaned=lambda: False)
     receiver.start()
     try:
-        end = place_of(journal.end())
+        end = journal.end()
         wait_for(lambda: receiver.received.complete == end or receiver.error)
     finally:
         receiver.close()
     assert receiver.error is None
     assert receiver.received.filtered == 1
     plain = JsonOptions(schemas_enable=False)
-    convert = JsonConverter(plain, plain, plain).convert
+    convert = json_converter(plain, plain, plain).convert
     found = []
     for piece in spool.pieces:
         rows, transactions = piece.index.rows_now().copy(), piece.index.transactions_now().copy()
@@ -58,7 +58,7 @@ def records_by_segment(journal: Journal) -> list[list[dict[str, Any]]]:
 
 
 def test_the_receivers_rows_become_events_with_texts_of_row_and_transaction(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = create(tmp_path)
     commit(journal, [(0, None, (1, "one")), (0, (1, "one"), (1, "uno")), (1, None, (9, "not"))])
     commit(journal, [(0, (1, "uno"), (2, "moved")), (0, (2, "moved"), None)])
     (records,) = records_by_segment(journal)
@@ -72,7 +72,7 @@ def test_the_receivers_rows_become_events_with_texts_of_row_and_transaction(tmp_
 
 
 def test_a_transactions_image_goes_on_in_every_segment(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = create(tmp_path)
     commit(journal, [(1, None, (9, "not")), *((0, None, (n, "x" * (6 << 20))) for n in range(8))])
     segments = records_by_segment(journal)
     assert len(segments) >= 3

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,15 +12,19 @@ from hypothesis import strategies as st
 from headrace.connect.images import make_image
 from headrace.connect.rows import NULL, ORDER, ROW, TRANSACTION, low_half, place_of
 from headrace.relational.events import RelationFacts
-from headrace.signals.progress import Insert
+from headrace.signals.notifications import Notifier
+from headrace.signals.progress import Insert, Pending
 from headrace.snapshots.incremental.inserts import (
+    Insertions,
     chunk_block,
     merge,
     merge_orders,
     notification_block,
     places_of,
 )
-from headrace.snapshots.incremental.rows import ChunkRows
+from headrace.snapshots.incremental.places import InsertionPoint
+from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
+from headrace.snapshots.incremental.visibility import SeenBefore
 from headrace.spool.segment import Segment
 from tests.connectors.postgresql.facts import KEYS
 
@@ -111,3 +118,30 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
         range(1, len(before) + 1)
     )
     segment.drop()
+
+
+@given(st.integers(1, 3000), st.integers(0, 9000))
+def test_a_chunk_that_is_read_again_keeps_below_the_place_of_what_comes_next(
+    rows: int, more: int
+) -> None:
+    """Whatever came into its range since; the offset tells how many places were kept."""
+    config: Any = SimpleNamespace(
+        notification_enabled_channels=(), topic_prefix="s", notification_sink_topic_name=None
+    )
+    chunk = ReadChunk(Pending("t", "1"), _rows(rows), SeenBefore(1), 1)
+    insertions, place = Insertions(Notifier(config)), InsertionPoint(5, 1, 7, 3, 5, None)
+    insertions.add_rows(chunk, _rows(rows), place)
+    (insert,) = (Insert.from_json(insert.to_json()) for insert in insertions.inserts)
+    again = chunk_block(insert, _rows(rows + more)).rows
+    parts = again["part"].tolist()
+    assert parts == sorted(parts)
+    assert parts[0] == 3
+    assert parts[-1] < place.part
+    assert len(set(parts)) >= min(rows + more, 2 * rows, rows + 1024)
+
+
+def _rows(count: int) -> ChunkRows:
+    image = make_image(["x"])
+    offsets = np.arange(count + 1, dtype=np.int64) * len(image)
+    array = np.frombuffer(image * count, np.uint8)
+    return ChunkRows(FACTS[2], array, offsets, np.arange(count, dtype=np.uint64), KEYS)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.heartbeats import heartbeat_slice
-from headrace.connectors.postgresql.position import PostgresOffset, read_offset
+from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
 from headrace.signals.progress import SignalProgress
 
@@ -25,7 +25,7 @@ STORED = {
 
 
 def stored(**more: Any) -> PostgresOffset:
-    return read_offset(STORED | more, "headrace")
+    return PostgresOffset.from_json(STORED | more, "headrace", PostgresPosition.from_json)
 
 
 @given(

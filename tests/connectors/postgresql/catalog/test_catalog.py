@@ -28,7 +28,8 @@ def catalog(database: Database) -> Iterator[Catalog]:
 
 
 def described(database: Database, catalog: Catalog, name: str = "t") -> CatalogTable:
-    found = catalog.describe(database.execute("SELECT %s::regclass::oid", (name,))[0][0])
+    oid = database.execute("SELECT %s::regclass::oid", (name,))[0][0]
+    found = catalog.read([oid], sizes=True).describe(oid)
     assert found is not None
     return found
 
@@ -126,8 +127,9 @@ def test_the_text_of_a_type_follows_domains_arrays_and_enums(
     assert numbers.element.name == "int4"
     assert vector.name == "int2vector"
     database.execute("ALTER TYPE mood ADD VALUE 'great' BEFORE 'ok'")
-    assert catalog.type_facts(mood.oid).labels == ("sad", "great", "ok")
-    element = catalog.type_facts(moods.oid).element
+    types = catalog.read(types=[mood.oid, moods.oid])
+    assert types.type_facts(mood.oid).labels == ("sad", "great", "ok")
+    element = types.type_facts(moods.oid).element
     assert element is not None
     assert element.labels == ("sad", "great", "ok")
 
@@ -135,8 +137,7 @@ def test_the_text_of_a_type_follows_domains_arrays_and_enums(
 def test_what_is_not_there_is_none(database: Database, catalog: Catalog) -> None:
     database.execute("CREATE VIEW v AS SELECT 1")
     view = database.execute("SELECT 'v'::regclass::oid")[0][0]
-    assert catalog.describe(view) is None
-    assert catalog.describe(1) is None
+    assert not catalog.read([view, 1]).tables
     assert catalog.setting("no_such_setting") == ""
     assert catalog.setting("wal_level") == "logical"
 

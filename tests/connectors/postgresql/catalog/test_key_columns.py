@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 from headrace.connect.kernels.memory import PADDING
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
-from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions as TypeOptions
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.rows import JsonConverter
 from headrace.errors import HeadraceError
 from headrace.relational.events import ColumnFacts, RelationFacts
+from headrace.streaming.changes import row_kernel
 from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering
 from headrace.streaming.changes.key_hashes import key_hashes
 from headrace.streaming.facts import shape_of
@@ -36,6 +35,7 @@ from tests.connectors.postgresql.replication.pgoutput import (
     insert,
     update,
 )
+from tests.converters.json_converter import json_converter
 
 DECIMALS = [TypeOptions(decimal_handling_mode=mode) for mode in ("precise", "double", "string")]
 TIMES = [
@@ -164,12 +164,12 @@ def relation(*columns: tuple[Kind, bool]) -> RelationFacts:
 
 
 OPTIONS = [JsonOptions(), JsonOptions(replace_null_with_default=False, decimal_numeric=True)]
-CONVERTERS = {options: JsonConverter(options, JsonOptions(), JsonOptions()) for options in OPTIONS}
+CONVERTERS = {options: json_converter(options, JsonOptions(), JsonOptions()) for options in OPTIONS}
 
 
 def keys_of(facts: RelationFacts, options: JsonOptions, mode: TypeOptions, index: Index) -> Keys:
     """The rendered key of each row; raises where one has none."""
-    assert index.status == decoder.MORE
+    assert index.status == row_kernel.MORE
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
     records = group_by_shape(table, {0: shape_of(facts, SETTINGS[mode])})
     batches = CONVERTERS[options].convert(records, Sequences(1))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogReading, CatalogTable
-from headrace.connectors.postgresql.replication.known_tables import LoggedTables
+from headrace.connectors.postgresql.replication.logged_table import LoggedTables
 from headrace.connectors.postgresql.replication.pgoutput_messages import (
     RelationColumn,
     RelationMessage,

@@ -317,7 +317,7 @@ def test_a_limit_on_catalogue_queries_ends_them(database: Database) -> None:
 
     def describe() -> None:
         try:
-            catalog.describe(oid)
+            catalog.read([oid], sizes=True)
         except HeadraceError as error:
             errors.append(error)
 

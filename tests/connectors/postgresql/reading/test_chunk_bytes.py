@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.postgresql.reading import chunk_source, key_ranges
+from headrace.connectors.postgresql.reading.key_ranges import PostgresRanges
 from headrace.snapshots.incremental.rows import ChunkRows
+from headrace.snapshots.incremental.source import Skipped
 from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
@@ -30,13 +31,15 @@ TABLES = (
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[ChunkRows]:
     """The rows of every range that was read."""
     found: list[ChunkRows] = []
-    original = key_ranges.read_range
+    original = PostgresRanges.read_range
 
-    def watched(*given: Any) -> ChunkRows:
-        found.append(original(*given))
-        return found[-1]
+    def watched(*given: Any) -> ChunkRows | Skipped:
+        rows = original(*given)
+        assert isinstance(rows, ChunkRows)
+        found.append(rows)
+        return rows
 
-    monkeypatch.setattr(chunk_source, "read_range", watched)
+    monkeypatch.setattr(PostgresRanges, "read_range", watched)
     return found
 
 

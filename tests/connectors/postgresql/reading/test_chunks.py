@@ -4,42 +4,50 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
 
-from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
-from headrace.connectors.postgresql.reading.chunks import (
-    PAGE_BYTES,
-    copy_statement,
-    cut_of,
-    next_bound,
-    number_of_rows,
-    tables_with_rows,
-)
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog.catalog import Catalog
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.reading.dialect import PAGE_BYTES
+from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshotSource
 from headrace.connectors.registry import parse_configuration
 from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
-from headrace.snapshots.tables import Leaf
+from headrace.snapshots.tables import SnapshotTable
 from tests.servers.postgresql import Database
 
 
-def described(database: Database, name: str) -> CatalogTable:
+@contextmanager
+def held(database: Database) -> Iterator[PostgresSnapshotSource]:
+    """A snapshot of now."""
     config = parse_configuration(database.properties())
-    catalog = Catalog(config)  # type: ignore[arg-type]
-    oid = database.execute("SELECT %s::regclass::oid", (name,))[0][0]
-    found = catalog.describe(oid)
-    catalog.close()
-    assert found is not None
-    return found
+    assert isinstance(config, PostgresConfig)
+    catalog = Catalog(config)
+    source = PostgresSnapshotSource(config, Capture(config), catalog, lambda: None)
+    source.hold(None)
+    try:
+        yield source
+    finally:
+        source.close()
+        catalog.close()
 
 
-def planned(connection: psycopg.Connection, table: CatalogTable, rows: int) -> list[Chunk]:
+def table_of(source: PostgresSnapshotSource, name: str = "t") -> SnapshotTable:
+    (table,) = (table for table in source.tables() if table.table == name)
+    return table
+
+
+def planned(source: PostgresSnapshotSource, table: SnapshotTable, rows: int) -> list[Chunk]:
     """Key ranges, walked as the snapshot does."""
     chunks = []
     for number, leaf in enumerate(table.leaves):
         lower = None
         while True:
-            upper = next_bound(connection, (leaf[1], leaf[2]), table.key, lower, rows)
+            upper = source.next_bound(table, leaf, lower, rows)
             chunks.append(Chunk(0, len(chunks), Cut.KEY, number, lower, upper))
             if upper is None:
                 break
@@ -47,12 +55,17 @@ def planned(connection: psycopg.Connection, table: CatalogTable, rows: int) -> l
     return chunks
 
 
-def copied(connection: psycopg.Connection, table: CatalogTable, chunk: Chunk) -> list[bytes]:
-    leaf = table.leaves[chunk.leaf]
-    statement = copy_statement(
-        (leaf[1], leaf[2]), [c.name for c in table.columns], table.key, chunk
-    )
-    with connection.cursor().copy(statement) as copy:
+def copied(
+    source: PostgresSnapshotSource,
+    table: SnapshotTable,
+    chunk: Chunk,
+    connection: psycopg.Connection | None = None,
+) -> list[bytes]:
+    """The lines of a chunk in the snapshot, or as a connection sees them."""
+    query = source.query(table, chunk, None)
+    assert query is not None
+    assert source.held is not None
+    with (connection or source.held.connection).cursor().copy(query.query) as copy:
         return b"".join(copy).splitlines()
 
 
@@ -97,12 +110,12 @@ def test_chunks_by_any_type_of_key_are_the_table(database: Database, kind: str) 
         f"CREATE TABLE t ({column} PRIMARY KEY, n int);"
         f" INSERT INTO t SELECT x, 1 FROM ({rows}) r(x)"
     )
-    table = described(database, "t")
-    assert cut_of(table) == Cut.KEY
-    with database.connect() as connection:
-        chunks = planned(connection, table, 3 if kind == "enum" else 37)
+    with held(database) as source, database.connect() as connection:
+        table = table_of(source)
+        assert table.kind == Cut.KEY
+        chunks = planned(source, table, 3 if kind == "enum" else 37)
         assert len(chunks) > 1
-        pieces = [copied(connection, table, chunk) for chunk in chunks]
+        pieces = [copied(source, table, chunk) for chunk in chunks]
         with connection.cursor().copy("COPY (SELECT * FROM t ORDER BY id) TO STDOUT") as copy:
             whole = b"".join(copy).splitlines()
     assert [row for piece in pieces for row in piece] == whole
@@ -118,10 +131,10 @@ def test_chunks_by_a_composite_key_are_the_table(database: Database, size: int) 
         "INSERT INTO \"Odd t\" SELECT i, 'x''' || i % 5, date '2026-01-01' + i % 3, i"
         " FROM generate_series(1, 400) i"
     )
-    table = described(database, '"Odd t"')
-    assert table.key == ("the %s", 'a"b', "d")
-    with database.connect() as connection:
-        pieces = [copied(connection, table, c) for c in planned(connection, table, size)]
+    with held(database) as source:
+        table = table_of(source, "Odd t")
+        assert table.kind == Cut.KEY
+        pieces = [copied(source, table, c) for c in planned(source, table, size)]
     assert Counter(row.split(b"\t")[0] for p in pieces for row in p) == Counter(
         str(i).encode() for i in range(1, 401)
     )
@@ -133,16 +146,15 @@ def test_chunks_by_page_are_the_table(database: Database) -> None:
         "CREATE TABLE t (n int, v text);"
         "INSERT INTO t SELECT i, repeat('x', 300) FROM generate_series(1, 500) i"
     )
-    table = described(database, "t")
-    assert cut_of(table) == Cut.PAGES
-    pages = table.leaves[0][3]
-    assert pages > 10
-    bounds = [None, *range(3, pages, 3), None]
-    with database.connect() as connection:
+    with held(database) as source:
+        table = table_of(source)
+        assert table.kind == Cut.PAGES
+        assert table.pages > 10
+        bounds = [None, *range(3, table.pages, 3), None]
         rows = [
             row
             for i, (lower, upper) in enumerate(itertools.pairwise(bounds))
-            for row in copied(connection, table, Chunk(0, i, Cut.PAGES, 0, lower, upper))
+            for row in copied(source, table, Chunk(0, i, Cut.PAGES, 0, lower, upper))
         ]
     assert sorted(int(row.split(b"\t")[0]) for row in rows) == list(range(1, 501))
 
@@ -150,22 +162,24 @@ def test_chunks_by_page_are_the_table(database: Database) -> None:
 @pytest.mark.postgres
 def test_the_open_last_chunk_holds_rows_that_came_after_planning(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)")
-    table = described(database, "t")
-    with database.connect() as connection:
-        chunks = planned(connection, table, 2)
+    with held(database) as source, database.connect() as connection:
+        table = table_of(source)
+        chunks = planned(source, table, 2)
         database.execute("INSERT INTO t VALUES (0), (9)")
-        rows = [row for chunk in chunks for row in copied(connection, table, chunk)]
+        rows = [row for chunk in chunks for row in copied(source, table, chunk, connection)]
     assert rows == [b"0", b"1", b"2", b"3", b"9"]
 
 
 @pytest.mark.postgres
 def test_an_empty_table_is_seen_as_empty(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    with database.connect() as connection:
-        assert tables_with_rows(connection, [("public", "t")]) == set()
-        assert next_bound(connection, ("public", "t"), ("id",), None, 5) is None
+    with held(database) as source:
+        assert source.tables() == []
         database.execute("INSERT INTO t VALUES (1)")
-        assert tables_with_rows(connection, [("public", "t")]) == {("public", "t")}
+        assert source.tables() == []
+    with held(database) as source:
+        table = table_of(source)
+        assert source.next_bound(table, table.leaves[0], None, 5) is None
 
 
 @pytest.mark.postgres
@@ -177,11 +191,10 @@ def test_partitions_are_chunked_one_by_one(database: Database) -> None:
         "CREATE TABLE higher PARTITION OF high FOR VALUES FROM (50) TO (500);"
         "INSERT INTO p SELECT generate_series(0, 199)"
     )
-    table = described(database, "p")
-    assert [leaf[2] for leaf in table.leaves] == ["higher", "low"]
-    with database.connect() as connection:
-        chunks = planned(connection, table, 30)
-        rows = [row for chunk in chunks for row in copied(connection, table, chunk)]
+    with held(database) as source:
+        table = table_of(source, "p")
+        assert [leaf.name for leaf in table.leaves] == ["higher", "low"]
+        rows = [row for chunk in planned(source, table, 30) for row in copied(source, table, chunk)]
     assert sorted(map(int, rows)) == list(range(200))
 
 
@@ -197,13 +210,15 @@ def test_partitions_are_chunked_one_by_one(database: Database) -> None:
 )
 def test_only_keys_without_nulls_are_chunked_by_key(database: Database, key: str, cut: Cut) -> None:
     database.execute(f"CREATE TABLE t (a int, b int NOT NULL, {key})")
-    assert cut_of(described(database, "t")) == cut
+    database.execute("INSERT INTO t VALUES (1, 1)")
+    with held(database) as source:
+        assert table_of(source).kind == cut
 
 
-def rows_of_a_chunk(connection: psycopg.Connection, table: CatalogTable) -> int:
-    leaf = Leaf(*table.leaves[0])
-    rows = number_of_rows(connection, leaf)
-    return rows_per_chunk(rows, leaf.pages * PAGE_BYTES, 500_000, 2)
+def rows_of_a_chunk(database: Database) -> int:
+    with held(database) as source:
+        (leaf,) = table_of(source).leaves
+        return rows_per_chunk(source.rows(leaf), leaf.pages * PAGE_BYTES, 500_000, 2)
 
 
 @pytest.mark.postgres
@@ -217,10 +232,7 @@ def test_a_chunk_has_about_its_bytes_with_old_statistics_and_without(
     )
     for part in filter(None, statement.split("; ")):
         database.execute(part)
-    table = described(database, "t")
-    with database.connect() as connection:
-        rows = rows_of_a_chunk(connection, table)
-    assert 2500 < rows < 4200
+    assert 2500 < rows_of_a_chunk(database) < 4200
 
 
 @pytest.mark.postgres
@@ -231,8 +243,6 @@ def test_statistics_from_before_a_load_do_not_make_tiny_chunks(database: Databas
     database.execute("INSERT INTO t SELECT i, repeat('x', 90) FROM generate_series(1, 100) i")
     database.execute("ANALYZE t")
     database.execute("INSERT INTO t SELECT i, repeat('x', 90) FROM generate_series(1, 60000) i")
-    table = described(database, "t")
-    assert 40000 < table.leaves[0][4] < 80000
-    with database.connect() as connection:
-        rows = rows_of_a_chunk(connection, table)
-    assert 2500 < rows < 4200
+    with held(database) as source:
+        assert 40000 < table_of(source).leaves[0].rows < 80000
+    assert 2500 < rows_of_a_chunk(database) < 4200

@@ -74,7 +74,7 @@ class Index:
         most = 3 * (len(raw) // 31 + 2)
         self._rows = np.zeros(most, ROW)
         self._transactions = np.zeros(most, TRANSACTION)
-        self._ends = np.zeros(most, decoder.END)
+        self._ends = np.zeros(most, row_kernel.END)
         self._keys = np.zeros((1, key_kernel.COLUMN_WORDS), np.int64)
         self._keys[0, key_kernel.ENCODING] = key_kernel.AS_SENT
         self._keys[0, key_kernel.NULL_LENGTH] = key_kernel.NO_TEXT
@@ -117,7 +117,7 @@ class Index:
         self.state[row_kernel.LAST_COMMIT] = NULL
         self.state[row_kernel.TRANSACTION_ROW] = -1
         self._go_on()
-        while self.status == decoder.KEY:
+        while self.status == row_kernel.KEY:
             self._texts.render()
             self._go_on()
 
@@ -155,7 +155,7 @@ class Index:
 
     @property
     def ends(self) -> np.ndarray:
-        return self._ends[: int(self.state[decoder.ENDS])]
+        return self._ends[: int(self.state[row_kernel.ENDS])]
 
     def real_rows(self) -> np.ndarray:
         """The rows with addresses of this process."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from headrace.connectors.postgresql.position import PostgresPosition
-from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
     ReaderOptions,
@@ -30,6 +29,11 @@ class Tables:
     table = np.array([(1, 2, 77, 0, 0, 0)[: row_kernel.RELATION_WORDS]], np.int64)
     oids = IdTable()
     key_texts = KeyScratch()
+
+    @property
+    def tables(self) -> Tables:
+        """The catalogue, which is asked nothing."""
+        return self
 
     def close(self) -> None:
         pass
@@ -81,7 +85,7 @@ class LooksFirst(Receiver):
 
 def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
     raw = begin(100) + insert(0, ROW_1, 60) + commit(100, 110) + begin(200) + insert(0, ROW_1, 120)
-    spool = Spool(decoder.END, 64 << 20)
+    spool = Spool(row_kernel.END, 64 << 20)
     receiver = LooksFirst(reader_of(OnceStream(raw)), spool)
     receiver.start()
     wait_for(lambda: receiver.received.transaction is not None)
@@ -115,5 +119,5 @@ def test_a_receiver_without_driver_frees_the_slot_and_ends_alone() -> None:
 def orphaned_receiver() -> tuple[Receiver, OnceStream]:
     """Whose driver is gone."""
     stream = OnceStream(b"")
-    spool = Spool(decoder.END, 64 << 20)
+    spool = Spool(row_kernel.END, 64 << 20)
     return Receiver(reader_of(stream), spool, orphaned=lambda: True), stream

@@ -130,11 +130,11 @@ def test_a_slot_in_use_is_waited_for_and_then_named(
     wait_for(in_use)
     started = time.monotonic()
     with pytest.raises(HeadraceError, match="active for PID"):
-        wait_until_free(lambda: find_slot(replication_free, config.slot_name), config, print)
+        wait_until_free(replication_free, config)
     assert time.monotonic() - started > 0.5
     patient = configure(slot__max__retries="1000", slot__retry__delay__ms="100")
     threading.Timer(0.2, replication.close).start()
-    wait_until_free(lambda: find_slot(replication_free, config.slot_name), patient, print)
+    wait_until_free(replication_free, patient)
     assert not in_use()
     replication_free.close()
 

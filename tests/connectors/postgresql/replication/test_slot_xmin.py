@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from headrace.connectors.postgresql import connection
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.replication import slot_xmin
@@ -119,6 +120,10 @@ def slot_xmin_of(given: dict[str, str]) -> SlotXmin:
     return SlotXmin(config)
 
 
+def _no_memory(_address: int) -> memoryview:
+    raise AssertionError("the xmin is not in the log")
+
+
 START = PostgresOffset("s", PostgresPosition(lsn=1, xmin=7))
 END = PostgresOffset("s", PostgresPosition(lsn=2))
 
@@ -132,22 +137,22 @@ def test_a_server_that_refuses_is_not_asked_again_at_every_range(
         attempts.append(1)
         raise HeadraceError("postgresql.unreachable", "it is gone", "wait")
 
-    monkeypatch.setattr(slot_xmin, "connect", refuse)
+    monkeypatch.setattr(connection, "connect", refuse)
     xmin = slot_xmin_of(properties(database, "1"))
-    assert [xmin.shown(START, END).position.xmin for _ in range(5)] == [7] * 5
+    assert [xmin.shown(START, END, _no_memory).position.xmin for _ in range(5)] == [7] * 5
     assert len(attempts) == 1
 
 
 def test_a_query_of_the_xmin_that_waits_is_ended(database: Database) -> None:
     given = properties(database, "1") | {"database.query.timeout.ms": "300"}
     xmin = slot_xmin_of(given)
-    assert xmin.shown(START, END).position.xmin is None  # there is no slot
+    assert xmin.shown(START, END, _no_memory).position.xmin is None  # there is no slot
     with database.connect() as blocker:
         blocker.execute("BEGIN; LOCK pg_catalog.pg_database IN ACCESS EXCLUSIVE MODE")
         # A query without a limit waits until then, and finds no slot.
         release = threading.Timer(20, blocker.execute, [b"ROLLBACK"])
         release.start()
-        assert xmin.shown(START, END).position.xmin == 7
+        assert xmin.shown(START, END, _no_memory).position.xmin == 7
         release.cancel()
         release.join()
     xmin.close()

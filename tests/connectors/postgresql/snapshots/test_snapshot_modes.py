@@ -154,12 +154,18 @@ def test_no_data_reads_no_rows_and_refuses_half_a_snapshot(database: Database) -
     assert operations(reader) == "c"
     half = reader_of(database, slot__name=f"{database.name}_2")
     half.step()
+    half.step()
     half.stop()
     assert "snapshot" in half.offsets[-1]
     never = reader_of(database, slot__name=f"{database.name}_2", snapshot__mode="never")
     never.offsets = half.offsets
     with pytest.raises(HeadraceError, match="snapshot_unfinished"):
         never.step()
+    never.restart()
+    # Spark plans the last range again before it asks for another one.
+    *never.offsets, planned = half.offsets
+    with pytest.raises(HeadraceError, match="snapshot_unfinished"):
+        never.read(planned)
     never.stop()
 
 
@@ -174,12 +180,14 @@ def lose(database: Database, how: str) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("how", ["gone", "made anew"])
-@pytest.mark.parametrize("mode", ["when_needed", "always"])
+@pytest.mark.parametrize("mode", ["when_needed", "always", "configuration_based"])
 def test_a_lost_position_is_met_with_a_new_snapshot(
     database: Database, mode: str, how: str
 ) -> None:
     database.execute(TABLE)
-    reader = reader_of(database, snapshot__mode=mode).drain().restart()
+    parts = {f"{BASED}.start.stream": "true", f"{BASED}.snapshot.on.data.error": "true"}
+    reader = reader_of(database, snapshot__mode=mode, **parts).drain().restart()
+    assert operations(reader) == ("" if mode == "configuration_based" else "r" * 20)
     lose(database, how)
     reader.drain()
     database.execute("UPDATE t SET v = 'seen' WHERE id = 1")

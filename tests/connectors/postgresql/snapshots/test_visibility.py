@@ -78,7 +78,7 @@ def test_delivered_transactions_are_visible_when_every_one_of_them_is(
 ) -> None:
     server = Server(first)
     earlier = {server.begin() for _ in range(data.draw(st.integers(0, 3)))}
-    delivered = DeliveredTransactions(server)
+    delivered = DeliveredTransactions(server.next_xid, server.visible)
     delivered.begin()
     in_log: set[int] = set()
     for _ in range(data.draw(st.integers(1, 15))):
@@ -102,7 +102,7 @@ def test_delivered_transactions_are_visible_when_every_one_of_them_is(
 
 def test_what_somebody_else_delivered_must_have_ended() -> None:
     server = Server(100)
-    delivered = DeliveredTransactions(server)
+    delivered = DeliveredTransactions(server.next_xid, server.visible)
     delivered.begin()
     assert delivered.are_visible()
     open_before = server.begin()
@@ -115,7 +115,7 @@ def test_what_somebody_else_delivered_must_have_ended() -> None:
 
 def test_ids_that_are_settled_are_forgotten() -> None:
     server = Server(100)
-    delivered = DeliveredTransactions(server)
+    delivered = DeliveredTransactions(server.next_xid, server.visible)
     delivered.begin()
     server.next += 3 * visibility._SETTLES_AT
     for start in range(100, server.next, 1000):

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions as TypeOptions
-from headrace.connectors.postgresql.types.resolve import resolve
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError
 from headrace.relational.types.column_type import ColumnType
+from tests.connectors.postgresql.facts import resolve
 
 STRUCTURED = TypeOptions(time_precision_mode="structured")
 NAMES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")

@@ -16,12 +16,12 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Type
 from headrace.connectors.postgresql.types.declarations import BUILT_IN
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions as TypeOptions
-from headrace.connectors.postgresql.types.resolve import resolve
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError
 from headrace.relational.types.column_type import ColumnName, ColumnType
 from headrace.relational.types.declaration import NO_PLACEHOLDER
+from tests.connectors.postgresql.facts import resolve
 
 
 def facts(name: str) -> TypeFacts:

@@ -1,0 +1,1 @@
+"""The databases under the kills."""

@@ -1,0 +1,125 @@
+"""What the kills ask of a database."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from headrace.testing.server import Server
+
+Row = dict[str, Any]
+
+ACCOUNTS = 100
+START_BALANCE = 1000
+LEDGER_ROWS = 25_000
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One transaction: `moves` are accounts, what is added to their balance, and a note; a ledger
+    gets `entries` rows from `source` to `target`, and loses the row `victim`."""
+
+    moves: tuple[tuple[int, int, str], ...]
+    source: int
+    target: int
+    entries: int
+    victim: int | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """An event of an account or of a row of the ledger. `place` says, with `op`, which change of
+    the log it is; `position` is where in the log, `commit` where its transaction ends."""
+
+    collection: str
+    id: int
+    op: str
+    before: Row | None
+    after: Row | None
+    transaction: Hashable
+    place: Hashable
+    position: int
+    commit: int
+
+
+class ChaosDatabase(ABC):
+    """A server with accounts, the ledger, and a connector that reads both."""
+
+    name: ClassVar[str]
+    errors: ClassVar[tuple[type[Exception], ...]]
+    """What its driver raises while the server is gone."""
+    collection_member: ClassVar[str]
+    """Member of `source` that names an event's collection."""
+    is_exclusive: ClassVar[bool]
+    """Whether only one may read the log at a time."""
+    server: Server
+
+    @abstractmethod
+    def properties(self) -> dict[str, str]:
+        """The connector's; topics begin with "chaos"."""
+
+    @abstractmethod
+    def create(self) -> None:
+        """Accounts with START_BALANCE each and the ledger with LEDGER_ROWS, by numbers from 1 on,
+        and what remembers every change since then."""
+
+    @abstractmethod
+    def connect(self) -> AbstractContextManager[Any]:
+        """What `commit` needs."""
+
+    @abstractmethod
+    def commit(self, connection: Any, transfer: Transfer) -> None:
+        """Do it in one transaction."""
+
+    @abstractmethod
+    def head(self) -> int:
+        """Where the log is now."""
+
+    @abstractmethod
+    def stir(self) -> None:
+        """Write something that moves the log, and is not captured."""
+
+    @abstractmethod
+    def place(self, offset: dict[str, object]) -> int:
+        """The position of the log where an offset is."""
+
+    @abstractmethod
+    def consistent(self, offset: dict[str, object]) -> int:
+        """The position from which on rows that a snapshot read agree with the log; 0: the first."""
+
+    @abstractmethod
+    def has_position(self, planned: int) -> bool:
+        """Whether the connector has a position in the log, the newest micro-batch with an offset
+        being `planned` (-1: none)."""
+
+    @abstractmethod
+    def readers(self) -> AbstractContextManager[Callable[[], bool]]:
+        """Tells whether somebody reads the log, on one connection."""
+
+    @abstractmethod
+    def identifier(self, collection: str) -> str:
+        """How signals and lists of names name accounts and ledger."""
+
+    @abstractmethod
+    def create_signals(self) -> str:
+        """A collection for signals; its name, as signal.data.collection takes it."""
+
+    @abstractmethod
+    def signal(self, identity: str, kind: str, data: Row) -> None:
+        """Write a signal to that collection."""
+
+    @abstractmethod
+    def change(self, value: Row) -> Change:
+        """What an event says."""
+
+    @abstractmethod
+    def history(self, first: int) -> Iterator[tuple[Hashable, str]]:
+        """Place and operation of each change that was committed from the position `first` on, as
+        the server remembers them."""
+
+    @abstractmethod
+    def rows(self, collection: str) -> dict[int, Row]:
+        """What is there now."""

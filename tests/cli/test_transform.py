@@ -1,0 +1,61 @@
+"""`headrace transform`: a chain over lines of JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from headrace.cli import main
+
+CHAIN = """
+connector.class=postgresql
+transforms=route,required
+transforms.route.type=RegexRouter
+transforms.route.regex=(.*)
+transforms.route.replacement=$1-x
+transforms.required.type=org.apache.kafka.connect.transforms.InsertField$Value
+transforms.required.partition.field=p!
+transforms.required.predicate=gone
+transforms.required.negate=true
+predicates=gone
+predicates.gone.type=RecordIsTombstone
+"""
+VALUE = {"schema": {"type": "struct", "fields": [], "optional": False}, "payload": {}}
+
+
+def record(**members: object) -> str:
+    return json.dumps({"topic": "t", "key": None, "value": None, "headers": []} | members)
+
+
+def test_each_line_is_a_record_a_null_or_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chain.properties").write_text(CHAIN)
+    lines = [record(), record(value=VALUE), record(value=VALUE, partition=3), '{"topic": 1}']
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n\n".join(lines)))
+    assert main(["transform", str(tmp_path / "chain.properties")]) == 0
+    made = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(made) == 4
+    assert made[0] == {"topic": "t-x", "partition": None, "timestamp": None, "key": None,
+                       "value": None, "headers": []}  # fmt: skip
+    assert made[1]["error"].startswith("transforms.required: a record has no partition")
+    assert made[2]["value"]["payload"] == {"p": 3}
+    assert "connect.record_not_understood" in made[3]["error"]
+
+
+def test_a_line_that_is_no_json_and_a_wrong_chain_are_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chain, records = tmp_path / "chain.json", tmp_path / "records.jsonl"
+    records.write_text(record() + "\nnone\n")
+    chain.write_text("{}")
+    assert main(["transform", str(chain), str(records)]) == 1
+    assert "line 2 of the records is not JSON" in capsys.readouterr().err
+    chain.write_text('{"transforms": "a,b", "transforms.a.type": "Gone"}')
+    assert main(["transform", str(chain), str(records)]) == 1
+    error = capsys.readouterr().err
+    assert "transforms.a.type" in error
+    assert "transforms.b.type is missing" in error

@@ -1,0 +1,107 @@
+"""Which converters a configuration may name, and what it must say of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.registry import open_connector
+from headrace.converters.avro.converter import AvroConverter
+from headrace.converters.cloudevents import CloudEventsConverter
+from headrace.converters.configured import converter_of
+from headrace.converters.json.converter import JsonConverter
+from headrace.converters.plain.converters import BytesConverter, SimpleConverter, StringConverter
+from headrace.errors import HeadraceError
+from headrace.spark.source import columns
+
+NEEDED = {
+    "connector.class": "postgresql",
+    "topic.prefix": "t",
+    "database.hostname": "h",
+    "database.user": "u",
+    "database.dbname": "d",
+    "slot.name": "s",
+}
+REGISTRY = {"value.converter.schema.registry.url": "http://registry:8081"}
+
+
+def parsed(**options: str) -> PostgresConfig:
+    named = {name.replace("_", "."): text for name, text in options.items()}
+    return PostgresConfig.parse(NEEDED | named)
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("json", JsonConverter),
+        ("JsonByteArray", JsonConverter),
+        ("org.apache.kafka.connect.storage.StringConverter", StringConverter),
+        ("SimpleString", StringConverter),
+        ("org.apache.kafka.connect.storage.SimpleHeaderConverter", SimpleConverter),
+        ("org.apache.kafka.connect.converters.ByteArrayConverter", BytesConverter),
+        ("io.confluent.connect.avro.AvroConverter", AvroConverter),
+        ("io.debezium.converters.CloudEventsConverter", CloudEventsConverter),
+    ],
+)
+def test_a_converter_is_found_by_its_class_and_by_its_short_name(name: str, made: type) -> None:
+    config = PostgresConfig.parse(NEEDED | REGISTRY | {"value.converter": name})
+    assert isinstance(converter_of(config, "value"), made)
+    assert isinstance(converter_of(config, "key"), JsonConverter)
+
+
+@pytest.mark.parametrize("name", ["protobuf", "variant", "row"])
+def test_a_converter_that_is_not_there_is_refused_by_its_name(name: str) -> None:
+    with pytest.raises(
+        HeadraceError, match=rf"value\.converter = {name} is not supported"
+    ) as raised:
+        parsed(value_converter=name)
+    assert raised.value.code == "config.not_supported"
+
+
+def test_cloudevents_are_values() -> None:
+    with pytest.raises(HeadraceError, match=r"key\.converter = cloudevents is for values only"):
+        parsed(key_converter="cloudevents")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"value_converter": "avro"},
+        {"value_converter": "cloudevents", "value_converter_serializer_type": "avro",
+         "value_converter_data_serializer_type": "avro"},
+    ],
+)  # fmt: skip
+def test_avro_needs_a_registry(options: dict[str, str]) -> None:
+    with pytest.raises(HeadraceError, match=r"value\.converter\.schema\.registry\.url"):
+        parsed(**options)
+
+
+def test_columns_are_texts_or_bytes_as_the_converters_make_them() -> None:
+    assert "key string, value string" in columns(parsed(key_converter="string"))
+    avro = PostgresConfig.parse(NEEDED | REGISTRY | {"value.converter": "avro"})
+    assert "key string, value binary" in columns(avro)
+    assert "key binary, value string" in columns(parsed(key_converter="bytes"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("auto.register.schemas", "maybe"),
+        ("use.schema.id", "first"),
+        ("value.subject.name.strategy", "MyStrategy"),
+    ],
+)
+def test_an_option_of_avro_that_cannot_be_is_refused_at_the_start(name: str, text: str) -> None:
+    options = {"value.converter": "avro", f"value.converter.{name}": text}
+    config = PostgresConfig.parse(NEEDED | REGISTRY | options)
+    with pytest.raises(HeadraceError, match=rf"value\.converter\.{name}") as raised:
+        open_connector(config, cores=1, inline=False, orphaned=lambda: False)
+    assert raised.value.code == "config.impossible_value"
+
+
+def test_the_converter_of_bytes_leaves_other_records_to_json_where_it_is_told() -> None:
+    name = "value_converter_delegate_converter_type"
+    made = parsed(value_converter="bytes", **{name: "org.apache.kafka.connect.json.JsonConverter"})
+    assert isinstance(converter_of(made, "value"), BytesConverter)
+    with pytest.raises(HeadraceError, match=r"delegate\.converter\.type"):
+        converter_of(parsed(value_converter="bytes", **{name: "avro"}), "value")

@@ -1,0 +1,127 @@
+"""The commands of the guide work, and suffice."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bson import json_util
+
+import headrace
+from headrace.config.source import read_text
+from headrace.connectors.mongodb import errors
+from headrace.connectors.mongodb.shell_json import to_extended_json
+from headrace.connectors.registry import check, parse_configuration, parse_options
+from headrace.testing.mongodb import MongoServer
+from tests.servers.mongodb_kinds import GuardedServer
+
+GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "mongodb.md").read_text()
+COMMAND = re.compile(r'^db\.(?:getSiblingDB\("(\w+)"\)\.runCommand|adminCommand)\((.+)\)$')
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.M | re.S)
+
+
+@pytest.mark.mongodb
+def test_the_guides_commands_prepare_a_server(
+    mongodb_servers: Callable[[str], MongoServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mongodb_servers("plain").running
+    lines = "".join(blocks("js")).splitlines()
+    assert len(lines) > 5
+    with GuardedServer() as server:
+        server.start()
+        with server.connect_to_member() as client:
+            for name in ("customers", "orders"):
+                client["inventory"][name].insert_one({})
+            for line in lines:
+                command_line = COMMAND.match(line)
+                assert command_line is not None, line
+                command: dict[str, Any] = json_util.loads(to_extended_json(command_line[2]))
+                client[command_line[1] or "admin"].command(command)
+        monkeypatch.setenv("CDC_PASSWORD", "secret")
+        (text,) = blocks("properties")
+        given = read_text(text.replace("mongodb://h1,h2/?replicaSet=rs0", server.uri))
+        more = {
+            "signal.data.collection": "inventory.signals",
+            "capture.mode": "change_streams_update_full_with_pre_image",
+        }
+        findings = check(parse_configuration(given.with_overrides(more)))
+    # One collection of the two keeps images.
+    assert [one.code for one in findings if one.level != "ok"] == ["mongodb.no_images"]
+    (images,) = (one for one in findings if one.code == "mongodb.no_images")
+    assert "inventory.customers" in images.message
+
+
+def program(line: str) -> str:
+    """What a line of the guide prints that tells where the embedded server's program is."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(
+        ["/bin/bash", "-c", line], env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+@pytest.mark.mongodb
+def test_the_guides_own_server_is_started_and_initiated_as_it_says(
+    mongodb_servers: Callable[[str], MongoServer], tmp_path: Path
+) -> None:
+    assert mongodb_servers("plain").running
+    start, where, shell = blocks("sh")[-3:]
+    initiate = blocks("python")[-1]
+    document = re.search(r"rs\.initiate\((.*)\)'", shell)
+    assert document is not None
+    assert ast.literal_eval(to_extended_json(document[1])) == ast.literal_eval(
+        initiate[initiate.index('{"_id"') : initiate.rindex(")")]
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    folder, line = (text.partition("#")[0].split() for text in start.splitlines())
+    subprocess.run(folder, cwd=tmp_path, check=True)
+    line = [program(where), *(word.replace("27017", port) for word in line[1:])]
+    with (tmp_path / "log").open("w") as log, subprocess.Popen(
+        line, cwd=tmp_path, stdout=log
+    ) as server:  # fmt: skip
+        try:
+            names: dict[str, Any] = {}
+            exec(initiate.replace("27017", port), names)
+            names["member"].close()
+            string = f"mongodb://127.0.0.1:{port}/?replicaSet=rs0"
+            properties = {"connector.class": "mongodb", "topic.prefix": "p"}
+            findings = check(
+                parse_configuration({**properties, "mongodb.connection.string": string})
+            )
+            assert {one.code for one in findings if one.level == "error"} == set()
+            assert "mongodb.change_stream" in {one.code for one in findings}
+        finally:
+            server.terminate()
+
+
+def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDC_PASSWORD", "secret")
+    example = ast.parse(blocks("python")[0])
+    (given,) = (ast.literal_eval(one) for one in ast.walk(example) if isinstance(one, ast.Dict))
+    config = parse_options(headrace.options(given))
+    (text,) = blocks("properties")
+    written = parse_configuration(read_text(text))
+    assert config.names_in("collection.include.list") == written.names_in("collection.include.list")
+    assert config.warnings == ()
+
+
+def test_the_guide_tells_of_every_error_that_ends_a_query() -> None:
+    answers = [one for one in vars(errors).values() if isinstance(one, errors.Answer)]
+    answers += errors._BY_CODE.values()
+    answers += [answer for _, answer in errors._BY_TEXT]
+    codes = {f"mongodb.{one.code}" for one in answers if not one.retriable}
+    table = GUIDE.split("## Failures")[1].split("\n## ")[0]
+    assert codes - {"mongodb.no_replica_set"} <= set(re.findall(r"`(mongodb\.\w+)`", table))

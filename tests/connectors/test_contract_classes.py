@@ -1,0 +1,50 @@
+"""What a connector must bring is asked for by name."""
+
+from __future__ import annotations
+
+import argparse
+from types import SimpleNamespace
+
+import pytest
+
+from headrace.cli import check
+from headrace.connectors.definition import ConnectorDefinition
+from headrace.connectors.engine import Engine
+from headrace.connectors.source import Source
+from headrace.snapshots.source import SnapshotSource
+from tests.connectors.lines import LineSource, Query
+
+
+@pytest.mark.parametrize(
+    ("contract", "method"),
+    [(Source, "begin"), (SnapshotSource, "hold"), (ConnectorDefinition, "caught_up")],
+)
+def test_a_method_without_default_is_missed_when_the_object_is_made(
+    contract: type, method: str
+) -> None:
+    class Empty(contract):  # type: ignore[misc]
+        pass
+
+    with pytest.raises(TypeError, match=rf"abstract methods.*\b{method}\b"):
+        Empty()
+
+
+@pytest.mark.parametrize("attribute", ["server", "position_type", "metrics"])
+def test_a_source_without_an_attribute_is_refused_by_its_name(attribute: str) -> None:
+    query = Query(LineSource())
+    kept = ("server", "position_type", "metrics")
+    source = SimpleNamespace(
+        **{name: getattr(query.source, name) for name in kept if name != attribute}
+    )
+    with pytest.raises(TypeError, match=f"must have an attribute {attribute}"):
+        Engine(source, query.options, query.engine._waiting, None)  # type: ignore[type-var]
+
+
+def test_a_connector_without_checks_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = SimpleNamespace(connector_class="lines")
+    monkeypatch.setattr(check, "read_pipeline", lambda *_: SimpleNamespace(config=config))
+    monkeypatch.setattr(check, "check", lambda _: ())
+    assert check.run(argparse.Namespace(file="lines.properties")) == 0
+    assert capsys.readouterr().out == "The connector lines has no checks: nothing was looked at\n"

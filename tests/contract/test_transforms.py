@@ -1,0 +1,132 @@
+"""Transforms over what connectors stream and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import pyarrow.compute as pc
+import pytest
+
+from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.evaluation.values import values
+from headrace.connect.records import Column, Node, Records, Shape, Struct
+from headrace.connect.schema import Schema, Type
+from headrace.connect.trees import select, with_added
+from headrace.transforms.transform import Ordering, PerShape, transform
+from tests.contract.changes import EVERYTHING, MOVES, Event, Fill, events_of
+from tests.contract.run import Run, run_workload
+from tests.contract.subject import Feature, Subject
+from tests.contract.test_ranges import check_order
+
+ITEMS = "items"
+ROUTE = {
+    "transforms": "route",
+    "transforms_route_type": "org.apache.kafka.connect.transforms.RegexRouter",
+    "transforms_route_regex": "(.*)things",
+    "transforms_route_replacement": "$1items",
+}
+UNWRAP = ROUTE | {
+    "transforms": "unwrap,length,route",
+    "transforms_length_type": "tests.contract.test_transforms:with_length",
+    "transforms_length_predicate": "things",
+    "transforms_unwrap_type": "io.debezium.transforms.ExtractNewRecordState",
+    "transforms_unwrap_delete_tombstone_handling_mode": "rewrite-with-tombstone",
+    "transforms_unwrap_add_fields": "op,source.connector",
+    "transforms_unwrap_add_headers": "op",
+    "transforms_unwrap_predicate": "things",
+    "predicates": "things",
+    "predicates_things_type": "TopicNameMatches",
+    "predicates_things_pattern": ".*things",
+}
+
+
+def _lengths(shape: Shape) -> tuple[Shape, Node, Column] | None:
+    text = select(shape.value, "text")
+    if text is None or not isinstance(shape.value, Struct):
+        return None
+    length = column_of(Schema(Type.INT32, optional=True))
+    return replace(shape, value=with_added(shape.value, {"length": length})), text, length
+
+
+_SHAPES = PerShape(_lengths)
+
+
+@transform(ordering=Ordering.KEEPS_KEY)
+def with_length(records: Records, _options: Mapping[str, str]) -> Iterable[Records]:
+    """Adds the length of `text`."""
+    made = _SHAPES(records.shape)
+    if made is None:
+        return [records]
+    shape, text, length = made
+    lengths = pc.utf8_length(values(records, text))
+    return [with_values(records, length, lengths).with_shape(shape)]
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_what_is_streamed_goes_through_the_chain_in_its_order(
+    subject: Subject, inline: bool
+) -> None:
+    with Run.start(subject, inline=inline, headrace_slices=3, **ROUTE) as run:
+        workload = EVERYTHING + (MOVES if Feature.KEY_CHANGES in subject.features else ())
+        run_workload(subject, workload)
+        run.deliver()
+        assert run.told() == []
+        assert run.told(ITEMS) == events_of(workload)
+
+
+def test_rows_take_the_place_of_envelopes(subject: Subject) -> None:
+    if "mongodb" in subject.properties("any")["connector.class"]:
+        pytest.skip("its rows are documents, which another transform unwraps")
+    with Run.start(subject, headrace_slices=3, **UNWRAP) as run:
+        workload = EVERYTHING + (MOVES if Feature.KEY_CHANGES in subject.features else ())
+        run_workload(subject, workload)
+        run.deliver()
+        told = []
+        for record in run.of(run.in_order(), ITEMS):
+            key = json.loads(record["key"])["id"]
+            if record["value"] is None:
+                told.append(Event(None, key, None))
+                continue
+            value = json.loads(record["value"])
+            assert value["__deleted"] == str(value["__op"] == "d").lower()
+            assert value["__source_connector"]
+            assert value["id"] == key
+            assert value["length"] == (None if value["text"] is None else len(value["text"]))
+            headers = {header["key"]: json.loads(header["value"]) for header in record["headers"]}
+            assert headers["__op"] == value["__op"]
+            text = None if value["__op"] == "d" else value["text"]
+            told.append(Event(value["__op"], key, text))
+        assert told == events_of(workload)
+
+
+@pytest.mark.needs(Feature.SNAPSHOTS)
+def test_what_is_read_of_existing_rows_goes_through_the_chain(subject: Subject) -> None:
+    run_workload(subject, EVERYTHING)
+    rows = subject.rows("things")
+    with Run.start(subject, snapshot_mode="initial", **ROUTE) as run:
+        run.deliver()
+        events = run.told(ITEMS)
+        assert {event.key: event.text for event in events} == rows
+        assert {event.op for event in events} <= {"r"}
+
+
+def test_equal_keys_of_topics_that_become_one_share_a_slice(subject: Subject) -> None:
+    merged = ROUTE | {"transforms_route_regex": "(.*)(things|marks)"}
+    with Run.start(subject, headrace_slices=3, **merged) as run:
+        for first in range(1, 4000, 500):
+            for collection in ("things", "marks"):
+                subject.apply(collection, [Fill(first, first + 499, 1000)])
+        told = pairs = most = 0
+        while told < 2 * 4000:
+            end = run.plan()
+            slices = run.slices(end)
+            check_order(slices, "key")
+            items = [record["key"] for records in slices for record in run.of(records, ITEMS)]
+            told += len(items)
+            pairs += len(items) - len(set(items))
+            most = max(most, len(slices))
+            run.offsets.append(end)
+        assert pairs > 0
+        assert most > 1

@@ -1,0 +1,219 @@
+"""A real schema registry: ids, subjects, what it refuses, and what happens while it is away."""
+
+from __future__ import annotations
+
+import base64
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from headrace.connect.schema import Field, Schema, Type
+from headrace.converters.avro.converter import AvroConverter, AvroSettings, SubjectStrategy
+from headrace.converters.avro.schemas import AvroOptions, avro_text
+from headrace.converters.configured import avro_converter
+from headrace.errors import HeadraceError
+from headrace.kafka import registry as client
+from headrace.kafka.registry import Registry, registry_settings
+from tests.servers.registry import RegistryServer
+
+OPTIONS = AvroOptions()
+
+
+def record(name: str, **fields: Schema) -> Schema:
+    described = tuple(Field(key, schema) for key, schema in fields.items())
+    return Schema(Type.STRUCT, name=name, fields=described)
+
+
+ONE = record("r.One", a=Schema(Type.INT32))
+WIDER = record("r.One", a=Schema(Type.INT32), b=Schema(Type.STRING, optional=True))
+OTHER = record("r.One", a=Schema(Type.STRING))
+
+
+def converter(server: RegistryServer, **options: str) -> AvroConverter:
+    named = {name.replace("_", "."): text for name, text in options.items()}
+    given = {"schema.registry.url": server.url, **named}
+    return avro_converter("value.converter", given, is_key=False)
+
+
+def number(head: bytes) -> int:
+    assert head[0] == 0
+    return int.from_bytes(head[1:], "big")
+
+
+def test_a_schema_gets_one_id_however_often_and_by_whom_it_is_registered(
+    registry_server: RegistryServer,
+) -> None:
+    first = converter(registry_server).head("ids", ONE)
+    assert converter(registry_server).head("ids", ONE) == first
+    store = Registry(registry_settings({"schema.registry.url": registry_server.url}))
+    assert store.by_id(number(first)) == avro_text(ONE, OPTIONS)
+    assert store.latest("ids-value") == (number(first), avro_text(ONE, OPTIONS))
+    assert converter(registry_server, auto_register_schemas="false").head("ids", ONE) == first
+
+
+def test_subjects_are_named_by_the_strategy(registry_server: RegistryServer) -> None:
+    store = Registry(registry_settings({"schema.registry.url": registry_server.url}))
+    subjects = {
+        "TopicNameStrategy": "named-value",
+        "io.confluent.kafka.serializers.subject.RecordNameStrategy": "r.One",
+        "TopicRecordNameStrategy": "named-r.One",
+    }
+    for strategy, subject in subjects.items():
+        made = converter(registry_server, value_subject_name_strategy=strategy).head("named", ONE)
+        assert store.latest(subject)[0] == number(made)
+    with pytest.raises(HeadraceError) as raised:
+        SubjectStrategy.RECORD.subject("named", Schema(Type.INT64), is_key=False)
+    assert raised.value.code == "avro.no_record_name"
+
+
+def test_without_registering_an_unknown_schema_is_an_error(registry_server: RegistryServer) -> None:
+    with pytest.raises(HeadraceError) as raised:
+        converter(registry_server, auto_register_schemas="false").head("unknown", ONE)
+    assert raised.value.code == "registry.not_registered"
+
+
+def test_an_incompatible_schema_is_refused(registry_server: RegistryServer) -> None:
+    made = converter(registry_server)
+    made.head("evolving", ONE)
+    request = urllib.request.Request(
+        f"{registry_server.url}/config/evolving-value", b'{"compatibility": "BACKWARD"}',
+        {"Content-Type": "application/vnd.schemaregistry.v1+json"}, method="PUT",
+    )  # fmt: skip
+    urllib.request.urlopen(request, timeout=60).close()
+    assert number(made.head("evolving", WIDER)) != number(made.head("evolving", ONE))
+    with pytest.raises(HeadraceError, match="evolving-value") as raised:
+        made.head("evolving", OTHER)
+    assert raised.value.code == "registry.refused"
+
+
+def test_the_latest_version_is_used_where_it_has_the_same_fields(
+    registry_server: RegistryServer,
+) -> None:
+    documented = avro_text(ONE, OPTIONS).replace('"fields"', '"doc":"by hand","fields"')
+    store = Registry(registry_settings({"schema.registry.url": registry_server.url}))
+    by_hand = store.register("latest-value", documented, normalize=False)
+    options = {"auto_register_schemas": "false", "use_latest_version": "true"}
+    assert number(converter(registry_server, **options).head("latest", ONE)) == by_hand
+    with pytest.raises(HeadraceError) as raised:
+        converter(registry_server, **options).head("latest", WIDER)
+    assert raised.value.code == "avro.other_schema"
+    by_id = {"auto_register_schemas": "false", "use_schema_id": str(by_hand)}
+    assert number(converter(registry_server, **by_id).head("latest", ONE)) == by_hand
+
+
+class _Door(ThreadingHTTPServer):
+    """In front of a registry: asks for a password, and is out of order for the first requests."""
+
+    def __init__(self, target: str, failures: int) -> None:
+        super().__init__(("127.0.0.1", 0), _DoorHandler)
+        self.target, self.failures, self.requests = target, failures, 0
+
+
+class _DoorHandler(BaseHTTPRequestHandler):
+    server: _Door
+
+    def do_POST(self) -> None:
+        self.server.requests += 1
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        allowed = base64.b64encode(b"user:secret").decode()
+        if self.server.requests <= self.server.failures:
+            self.send_response(503)
+            self.end_headers()
+            return
+        if self.headers["Authorization"] != f"Basic {allowed}":
+            self.send_response(401)
+            self.end_headers()
+            return
+        request = urllib.request.Request(
+            self.server.target + self.path, body, {"Content-Type": self.headers["Content-Type"]}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            self.send_response(answer.status)
+            self.end_headers()
+            self.wfile.write(answer.read())
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def door(registry_server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Door]:
+    monkeypatch.setattr(client, "_FIRST_WAIT_MS", 10)
+    server = _Door(registry_server.url, 0)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def through(door: _Door, **options: str) -> AvroConverter:
+    named = {name.replace("_", "."): text for name, text in options.items()}
+    url = f"http://127.0.0.1:{door.server_address[1]}"
+    settings = registry_settings({"schema.registry.url": url, **named})
+    return AvroConverter(AvroSettings(OPTIONS), Registry(settings), is_key=False)
+
+
+USER = {"basic_auth_credentials_source": "USER_INFO", "basic_auth_user_info": "user:secret"}
+
+
+def test_a_registry_that_is_away_is_asked_again(door: _Door) -> None:
+    door.failures = 3
+    assert number(through(door, **USER).head("again", ONE)) > 0
+    assert door.requests == 4
+
+
+def test_a_registry_that_stays_away_is_a_clear_error_to_try_again(door: _Door) -> None:
+    door.failures = 1000
+    with pytest.raises(HeadraceError, match="does not answer") as raised:
+        through(door, **USER).head("away", ONE)
+    assert raised.value.code == "registry.unreachable"
+    assert raised.value.retriable
+    nobody = Registry({"url": "http://127.0.0.1:9"})
+    with pytest.raises(HeadraceError) as raised:
+        nobody.register("s", "{}", normalize=False)
+    assert raised.value.code == "registry.unreachable"
+
+
+def test_a_wrong_password_is_told_and_not_shown(door: _Door) -> None:
+    wrong = USER | {"basic_auth_user_info": "user:wr0ng-secret"}
+    with pytest.raises(HeadraceError) as raised:
+        through(door, **wrong).head("closed", ONE)
+    assert raised.value.code == "registry.not_allowed"
+    assert "wr0ng" not in str(raised.value)
+
+
+def test_settings_of_java_are_translated(tmp_path: Path) -> None:
+    pem = tmp_path / "ca.pem"
+    pem.write_text("-----BEGIN CERTIFICATE-----\n")
+    settings = registry_settings(
+        {
+            "schema.registry.url": "https://user:word@host:1",
+            "schema.registry.ssl.truststore.location": str(pem),
+            "schema.registry.ssl.keystore.location": "both.pem",
+            "schema.registry.ssl.keystore.type": "PEM",
+            "schema.registry.ssl.key.password": "p",
+        }
+    )
+    assert settings == {
+        "url": "https://user:word@host:1", "ssl.ca.location": str(pem),
+        "ssl.certificate.location": "both.pem", "ssl.key.location": "both.pem",
+        "ssl.key.password": "p",
+    }  # fmt: skip
+    assert "word" not in Registry(settings).url
+    for wrong in (
+        {"schema.registry.ssl.truststore.location": "store.jks"},
+        {"basic.auth.credentials.source": "SASL_INHERIT"},
+    ):
+        with pytest.raises(HeadraceError) as raised:
+            registry_settings({"schema.registry.url": "http://h", **wrong})
+        assert raised.value.code == "registry.setting"
+    with pytest.raises(HeadraceError) as raised:
+        registry_settings({})
+    assert raised.value.code == "registry.no_url"

@@ -1,0 +1,282 @@
+"""What transforms make of trees: made columns, presence, guards, headers of every record,
+partitions, and nulls that keep their schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.images import BINARY, NO_CELL, NULL, TEXT
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import (
+    NO_PARTITION,
+    Cell,
+    Cells,
+    Column,
+    ColumnIdentity,
+    Constant,
+    Guarded,
+    Header,
+    Image,
+    Instant,
+    On,
+    Records,
+    RowField,
+    Shape,
+    Struct,
+    group_by_shape,
+    struct_of,
+)
+from headrace.connect.rows import Sequences
+from headrace.connect.schema import Schema, Type
+from headrace.converters.avro.schemas import AvroOptions
+from headrace.converters.converter import Converter
+from headrace.converters.json.converter import JsonConverter
+from headrace.converters.json.values import JsonOptions
+from headrace.converters.plain.converters import SimpleConverter, StringConverter
+from headrace.converters.rows import SliceConverter
+from headrace.errors import HeadraceError
+from tests.connectors.postgresql.replication.pgoutput import cell, image
+from tests.converters.registry_double import numbered_avro
+from tests.converters.test_node_trees import Memory, reversed_text
+
+OPTIONAL = Schema(Type.STRING, optional=True)
+NUMBER = Schema(Type.INT64, optional=True)
+JSON = JsonConverter(JsonOptions())
+
+
+def cells_of(values: Sequence[bytes | int | None], kind: int = TEXT) -> Cells:
+    """A made column: texts or binary values, nulls (None), and rows that it says nothing of (0)."""
+    memory = np.frombuffer(
+        b"".join(value for value in values if isinstance(value, bytes)) + bytes(PADDING), np.uint8
+    ).copy()
+    table = np.zeros((len(values), 3), np.int64)
+    place = address_of(memory)
+    for number, value in enumerate(values):
+        if isinstance(value, bytes):
+            table[number] = (kind, place, len(value))
+            place += len(value)
+        else:
+            table[number, 0] = NULL if value is None else NO_CELL
+    return Cells(table, (memory,))
+
+
+def column(
+    identity: ColumnIdentity, encoding: Encoding = Encoding.STRING, null: object = None
+) -> Column:
+    return Column(OPTIONAL, identity, encoding, 0, bytes.decode, null)
+
+
+def three_rows() -> Records:
+    memory = Memory()
+    for number in range(3):
+        raw = memory.place(image(cell(b"%d" % number), cell(b"x" if number else None)))
+        memory.row(new=raw, operation=ord("c"))
+    (records,) = group_by_shape(memory.table(), {0: Shape("t", None, Constant(OPTIONAL, "v"))})
+    return records
+
+
+def values_of(records: Sequence[Records], converter: Converter = JSON) -> list[object]:
+    made = SliceConverter(converter, converter, converter)
+    return [
+        value
+        for batch in made.convert(records, Sequences(1))
+        for value in batch.column("value").to_pylist()
+    ]
+
+
+def test_a_made_column_shows_the_cell_of_its_row() -> None:
+    one, two = ColumnIdentity(), ColumnIdentity()
+    tree = struct_of(
+        None,
+        {
+            "a": column(one),
+            "b": column(two, null="made up"),
+            "backwards": Column(OPTIONAL, one, Encoding.PYTHON, 0, reversed_text),
+        },
+    )
+    records = three_rows().with_shape(Shape("t", tree, tree))
+    records = records.with_column(one, cells_of([b'first "a"', None, b"third"]))
+    records = records.with_column(two, cells_of([0, b"b", None]))
+    assert [json.loads(str(value)) for value in values_of([records])] == [
+        {"a": 'first "a"', "b": "made up", "backwards": '"a" tsrif'},
+        {"a": None, "b": "b", "backwards": None},
+        {"a": "third", "b": "made up", "backwards": "driht"},
+    ]
+    strings = values_of([records], StringConverter())
+    assert strings == [
+        'Struct{a=first "a",b=made up,backwards="a" tsrif}',
+        "Struct{b=b}",
+        "Struct{a=third,b=made up,backwards=driht}",
+    ]
+
+
+def test_columns_of_numbers_in_binary_are_written_in_every_form() -> None:
+    identity = ColumnIdentity()
+    numbers = Column(NUMBER, identity, Encoding.INT64_LE, 0, lambda raw: int.from_bytes(
+        raw, "little", signed=True))  # fmt: skip
+    cells = cells_of([n.to_bytes(8, "little", signed=True) for n in (0, -1, 2**62)], BINARY)
+    records = three_rows().with_shape(Shape("t", None, numbers)).with_column(identity, cells)
+    assert values_of([records]) == ["0", "-1", str(2**62)]
+    assert values_of([records], StringConverter()) == ["0", "-1", str(2**62)]
+    avro, _ = numbered_avro(AvroOptions())
+    assert [value[5:7] for value in values_of([records], avro)] == [  # type: ignore[index]
+        b"\x02\x00", b"\x02\x01", b"\x02\x80",
+    ]  # fmt: skip
+
+
+def test_records_with_the_same_shape_have_columns_of_their_own() -> None:
+    identity = ColumnIdentity()
+    shape = Shape("t", None, column(identity))
+    both = []
+    records = three_rows()
+    for mask, text in (([True, False, True], b"one"), ([False, True, False], b"two")):
+        part = records.with_rows(np.array(mask)).with_shape(shape)
+        both.append(part.with_column(identity, cells_of([text] * 3)))
+    assert values_of(both) == ['"one"', '"two"', '"one"']
+
+
+def test_a_column_that_is_larger_than_a_batch_has_room() -> None:
+    identity = ColumnIdentity()
+    tree = struct_of(None, {"a": column(identity), "b": column(identity)})
+    text = b"\x01" * 8_000_000
+    records = three_rows().with_shape(Shape("t", None, tree))
+    shown = values_of([records.with_column(identity, cells_of([text, b"small", text]))])
+    assert [len(json.loads(str(value))["b"]) for value in shown] == [8_000_000, 5, 8_000_000]
+
+
+def test_a_shape_whose_records_lack_its_column_is_refused() -> None:
+    records = three_rows().with_shape(Shape("t", None, column(ColumnIdentity())))
+    with pytest.raises(HeadraceError) as raised:
+        values_of([records])
+    assert raised.value.code == "converters.column_missing"
+
+
+def optional_struct(presence: Cell | Column, member: Cell | Column) -> Struct:
+    made = struct_of("s.Row", {"a": member})
+    return Struct(made.schema.as_optional(), made.members, None, presence)
+
+
+def test_a_struct_is_null_where_its_presence_is() -> None:
+    identity = ColumnIdentity()
+    by_cell = Cell(OPTIONAL, Image.NEW, 1, Encoding.STRING, 0, bytes.decode)
+    first = Cell(OPTIONAL, Image.NEW, 0, Encoding.STRING, 0, bytes.decode)
+    tree = struct_of(
+        "s.Both",
+        {
+            "by cell": optional_struct(by_cell, first),
+            "by column": optional_struct(column(identity), first),
+            "lifted": Guarded(first, None, by_cell),
+        },
+    )
+    records = three_rows().with_shape(Shape("t", None, tree))
+    records = records.with_column(identity, cells_of([b"", None, 0]))
+    row = [{"a": str(n)} for n in range(3)]
+    assert [json.loads(str(value)) for value in values_of([records])] == [
+        {"by cell": None, "by column": row[0], "lifted": None},
+        {"by cell": row[1], "by column": None, "lifted": "1"},
+        {"by cell": row[2], "by column": None, "lifted": "2"},
+    ]
+    assert values_of([records], StringConverter()) == [
+        "Struct{by column=Struct{a=0}}",
+        "Struct{by cell=Struct{a=1},lifted=1}",
+        "Struct{by cell=Struct{a=2},lifted=2}",
+    ]
+
+
+def test_a_root_whose_presence_is_null_is_no_value() -> None:
+    presence = Cell(OPTIONAL, Image.NEW, 1, Encoding.STRING, 0, bytes.decode)
+    root = optional_struct(presence, presence)
+    records = three_rows().with_shape(Shape("t", None, root))
+    avro, _ = numbered_avro(AvroOptions())
+    for converter in (JSON, StringConverter(), SimpleConverter(), avro):
+        assert [value is None for value in values_of([records], converter)] == [True, False, False]
+
+
+@pytest.mark.parametrize("schemas", [True, False])
+def test_a_null_keeps_its_schema_where_the_shape_says_so(schemas: bool) -> None:
+    identity = ColumnIdentity()
+    shape = Shape("t", None, column(identity), null_has_schema=True)
+    records = three_rows().with_shape(shape).with_column(identity, cells_of([None, b"a", None]))
+    null = '{"schema":{"type":"string","optional":true},"payload":null}' if schemas else "null"
+    shown = values_of([records], JsonConverter(JsonOptions(schemas_enable=schemas)))
+    assert [shown[0], shown[2]] == [null, null]
+    assert shown[1] != null
+
+
+def test_headers_of_every_record_are_rendered_with_it() -> None:
+    identity = ColumnIdentity()
+    memory = Memory()
+    for number, flags in enumerate((0, 2, 2)):
+        raw = memory.place(image(cell(b"%d" % number)))
+        memory.row(new=raw, counterpart=raw, operation=ord("u"), flags=flags,
+                   part=(0, 2, 0)[number])  # fmt: skip
+    here = Cell(OPTIONAL, Image.NEW, 0, Encoding.STRING, 0, bytes.decode)
+    there = Cell(OPTIONAL, Image.COUNTERPART, 0, Encoding.PYTHON, 0, reversed_text)
+    headers = (
+        Header("constant", Constant(OPTIONAL, "c")),
+        Header("null", Constant(OPTIONAL, None)),
+        Header("cell", here),
+        Header("made", column(identity)),
+        Header("created", there, On.CREATE),
+        Header("deleted", there, On.DELETE),
+    )
+    shape = Shape("t", None, here, headers)
+    (records,) = group_by_shape(memory.table(), {0: shape})
+    records = records.with_column(identity, cells_of([b"x" * 2_000_000, None, b"z"]))
+    made = SliceConverter(StringConverter(), StringConverter(), JSON)
+    (batch,) = made.convert([records], Sequences(1))
+    shown = [
+        {header["key"]: header["value"] for header in entry}
+        for entry in batch.column("headers").to_pylist()
+    ]
+    every = [{"constant": b'"c"', "null": None, "cell": b'"%d"' % n} for n in range(3)]
+    assert shown == [
+        {**every[0], "made": b'"' + b"x" * 2_000_000 + b'"'},
+        {"created": b'"1"', **every[1], "made": None},
+        {"deleted": b'"2"', **every[2], "made": b'"z"'},
+    ]
+    assert [next(iter(entry)) for entry in shown] == ["constant", "created", "deleted"]
+
+
+def test_partitions_follow_their_records_into_the_total_order() -> None:
+    records = three_rows()
+    parts = [
+        records.with_rows(np.array([True, False, True])).with_partition(
+            np.array([7, NO_PARTITION], np.int32)
+        ),
+        records.with_rows(np.array([False, True, False])),
+    ]
+    made = SliceConverter(JSON, JSON, JSON)
+    (batch,) = made.convert(parts, Sequences(1))
+    assert batch.column("partition").to_pylist() == [7, None, None]
+    turned = [part.with_partition(np.full(len(part), 3, np.int32)) for part in reversed(parts)]
+    (batch,) = made.convert(turned, Sequences(1))
+    assert batch.column("partition").to_pylist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (951_782_400_001, "2000-02-29T00:00:00.001Z"),
+        (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
+        (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        (253_402_300_800_000, None),
+        (-1, None),
+    ],
+)
+def test_an_instant_is_its_text_in_every_form(milliseconds: int, text: str | None) -> None:
+    memory = Memory()
+    memory.row(new=memory.place(image(cell(b"a"))), operation=ord("c"), place=milliseconds)
+    node = Instant(OPTIONAL, RowField(NUMBER, "place"))
+    (records,) = group_by_shape(memory.table(), {0: Shape("t", None, node)})
+    assert values_of([records]) == [None if text is None else f'"{text}"']
+    assert values_of([records], StringConverter()) == [text]
+    avro, _ = numbered_avro(AvroOptions())
+    (shown,) = values_of([records], avro)
+    assert shown == (None if text is None else b"\0\0\0\0\1\x02" + b"\x30" + text.encode())

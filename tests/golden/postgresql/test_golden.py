@@ -1,0 +1,27 @@
+"""Our events against recordings of the real Debezium: byte for byte but for clocks, LSNs and xids.
+
+What differs on purpose stands, difference by difference, in `differences/`, and with its reason in
+docs/guides/differences.md.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.testing.embedded import PostgresServer
+from tests.golden.ours import differences
+from tests.golden.postgresql.database import PostgresDatabase
+
+WORKLOADS = PostgresDatabase.names()
+
+
+def test_every_difference_on_purpose_is_of_a_workload() -> None:
+    names = {file.stem for file in (PostgresDatabase.folder / "differences").glob("*.txt")}
+    assert names <= set(WORKLOADS)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_events_equal_the_recording_of_debezium(name: str, postgres: PostgresServer) -> None:
+    found = differences(name, PostgresDatabase(postgres))
+    assert not found, "\n".join(found[:10])

@@ -1,0 +1,1 @@
+"""The records that the transforms are recorded with, in Kafka Connect's JSON form."""

@@ -1,0 +1,89 @@
+"""What the JSON converter writes behind a chain is what `apply_json` says of it.
+
+`apply_json` evaluates nodes, the converter compiles them: both see the recorded cases.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from headrace.connect.json_records import read_records
+from headrace.connect.rows import Sequences
+from headrace.converters.json.converter import JsonConverter
+from headrace.converters.json.values import JsonOptions
+from headrace.converters.rows import SliceConverter
+from headrace.errors import HeadraceError
+from headrace.transforms import apply_json
+from headrace.transforms.json_form import transforms_config
+from headrace.transforms.reading import chain_of
+from tests.golden.transforms.cases import Case
+from tests.golden.transforms.test_golden import IMPLEMENTED, comparable, first_difference
+
+OPTIONS = JsonOptions(schemas_enable=True, replace_null_with_default=False)
+RECORDINGS = (
+    "Cast",
+    "ExtractField",
+    "ExtractNewRecordState",
+    "Flatten",
+    "HeaderFrom",
+    "HoistField",
+    "InsertField",
+    "MaskField",
+    "TimestampConverter",
+    "chains",
+)
+
+
+def read_part(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else json.loads(text)
+
+
+def read_header(header: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
+    """A header that is null has no text, whatever its schema."""
+    part = read_part(header["value"]) or {"schema": expected["schema"], "payload": None}
+    return {"name": header["key"], **part}
+
+
+def converted(case: Case, converter: SliceConverter) -> list[tuple[Any, Any]]:
+    """Each record that passes: from the converter, and from `apply_json`."""
+    try:
+        chain = chain_of(transforms_config(case.properties))
+    except HeadraceError:
+        return []
+    expected, passing = [], []
+    for record, made in zip(
+        case.records(), apply_json(case.properties, case.records()), strict=True
+    ):
+        if made is not None and "error" not in made:
+            expected.append(made)
+            passing.append(record)
+    records = chain(read_records(passing))
+    rows = [row for b in converter.convert(records, Sequences(0)) for row in b.to_pylist()]
+    pairs = []
+    for row, made in zip(rows, expected, strict=True):
+        headers = zip(row["headers"] or [], made["headers"], strict=True)  # type: ignore[call-overload]
+        written = {
+            "topic": row["topic"],
+            "partition": row["partition"],
+            "timestamp": made["timestamp"],
+            "key": read_part(row["key"]),
+            "value": read_part(row["value"]),
+            "headers": [read_header(header, other) for header, other in headers],
+        }
+        pairs.append((comparable(written), comparable(made)))
+    return pairs
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_the_converter_writes_what_the_chain_made(name: str) -> None:
+    converter = SliceConverter(*(JsonConverter(OPTIONS) for _ in range(3)))
+    count = 0
+    for case in IMPLEMENTED:
+        if case.transform == name and case.refused is None:
+            for ours, made in converted(case, converter):
+                assert first_difference(ours, made) is None, case.name
+                count += 1
+    assert count > 20

@@ -1,0 +1,1 @@
+"""The configurations that are recorded, a list per transform."""

@@ -1,0 +1,106 @@
+"""An environment that holds what `pip install headrace` brings, built from the sources."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+from zipfile import ZipFile
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import headrace
+
+ROOT = Path(headrace.__file__).parents[2]
+_BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "src")
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel of the sources, built in `folder` by the setuptools that runs the tests."""
+    sources = folder / "sources"
+    sources.mkdir()
+    for name in _BUILT_FROM:
+        if (ROOT / name).is_dir():
+            leave = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(ROOT / name, sources / name, ignore=leave)
+        else:
+            shutil.copy(ROOT / name, sources)
+    without_index = ("--no-build-isolation", "--check-build-dependencies", "--no-deps")
+    _pip("wheel", *without_index, "--wheel-dir", folder, sources)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def files_of(wheel: Path) -> set[str]:
+    """The paths of the packages' files in `wheel`, without its metadata."""
+    with ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+class Installation:
+    """A fresh virtual environment in `folder` with `wheel`, and with nothing else but the
+    distributions that it requires without any extra: those that run the tests, by links."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self._folder = folder
+        environment = folder / "environment"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+        self._programs = environment / "bin"
+        _pip("--python", self._programs / "python", "install", "--no-deps", "--no-compile", wheel)
+        (self.packages,) = environment.glob("lib/python*/site-packages")
+        (metadata,) = self.packages.glob("headrace-*.dist-info")
+        for required in _required(Distribution.at(metadata), {}):
+            _link(required, self.packages)
+
+    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What `program` of the environment prints. Its caches are its own."""
+        environment = {
+            name: text
+            for name, text in os.environ.items()
+            if not name.startswith(("PYTHON", "HEADRACE_", "NUMBA_"))
+        }
+        return subprocess.run(
+            [self._programs / program, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self._folder,
+            env=environment | {"XDG_CACHE_HOME": str(self._folder / "cache")},
+        )
+
+
+def _pip(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "pip", "--no-input", "-q", *map(str, arguments)]
+    # Neither an index nor a folder of packages is looked into.
+    environment = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def _required(
+    installed: Distribution, seen: dict[str, Distribution], extras: frozenset[str] = frozenset()
+) -> Iterator[Distribution]:
+    """The distributions that `installed` needs, and those that these need, each once."""
+    for text in installed.requires or ():
+        requirement = Requirement(text)
+        markers = [{"extra": extra} for extra in extras] or [{"extra": ""}]
+        name = canonicalize_name(requirement.name)
+        if name in seen or (
+            requirement.marker and not any(map(requirement.marker.evaluate, markers))
+        ):
+            continue
+        seen[name] = distribution(requirement.name)
+        yield seen[name]
+        yield from _required(seen[name], seen, frozenset(requirement.extras))
+
+
+def _link(installed: Distribution, folder: Path) -> None:
+    for name in {file.parts[0] for file in installed.files or ()} - {"..", "__pycache__"}:
+        source = Path(str(installed.locate_file(name)))
+        if not (folder / name).exists():
+            (folder / name).symlink_to(source)

@@ -1,0 +1,84 @@
+"""What becomes of the failures of heartbeat.action.query."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.relational.heartbeat_query import Failure, HeartbeatQuery
+
+
+class DriverError(Exception):
+    """What the driver raises; `failure` is what it means."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
+def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
+    if not isinstance(error, DriverError):
+        return None
+    return error.failure, HeadraceError("db.failed", "it failed", "Look.", retriable=True)
+
+
+class Connection:
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+        self.ran: list[str] = []
+        self.closed = 0
+
+    def execute(self, statement: str) -> None:
+        self.ran.append(statement)
+        if self.error is not None:
+            raise self.error
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def query(connection: Connection) -> HeartbeatQuery:
+    return HeartbeatQuery("db", "UPDATE beats", connection.execute, explain, connection.close)
+
+
+def test_the_query_runs_and_the_connection_stays_open() -> None:
+    connection = Connection(None)
+    beats = query(connection)
+    beats.run()
+    beats.run()
+    assert connection.ran == ["UPDATE beats"] * 2
+    assert connection.closed == 0
+
+
+def test_a_missing_table_is_an_error_of_the_configuration() -> None:
+    connection = Connection(DriverError(Failure.NO_TABLE))
+    with pytest.raises(HeadraceError, match=r"db\.heartbeat_table") as raised:
+        query(connection).run()
+    assert not raised.value.retriable
+    assert connection.closed == 1
+
+
+def test_a_server_that_goes_is_told_as_what_it_is() -> None:
+    connection = Connection(DriverError(Failure.SERVER_GOES))
+    with pytest.raises(HeadraceError, match=r"db\.failed") as raised:
+        query(connection).run()
+    assert raised.value.retriable
+    assert connection.closed == 1
+
+
+def test_another_failure_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    connection = Connection(DriverError(Failure.OTHER))
+    with caplog.at_level(logging.WARNING):
+        query(connection).run()
+    assert "it failed" in caplog.text
+    assert connection.closed == 1
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("a fault of ours"), HeadraceError("db.far", "a", "b")]
+)
+def test_what_is_not_the_drivers_is_raised(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        query(Connection(error)).run()

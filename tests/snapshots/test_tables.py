@@ -1,0 +1,31 @@
+"""Tables of a snapshot, as offsets list them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from headrace.snapshots.chunks import Cut
+from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable, TableId
+
+
+def table(identity: TableId, rows: int, condition: str | None = None) -> SnapshotTable:
+    leaves = (Leaf(identity, "shop", str(identity), 1, rows),)
+    return SnapshotTable(identity, "shop", str(identity), Cut.KEY, leaves, False, condition)
+
+
+@pytest.mark.parametrize("identity", [16384, "shop.orders"])
+@pytest.mark.parametrize("condition", [None, "id < 5"])
+def test_an_offset_holds_a_table_by_a_number_or_a_text(
+    identity: TableId, condition: str | None
+) -> None:
+    stored = table(identity, 3, condition)
+    assert SnapshotTable.from_json(json.loads(json.dumps(stored.to_json()))) == stored
+
+
+def test_tables_with_text_ids_are_read_by_their_rows() -> None:
+    tables = [table("a", 3), table("b", 1), table("c", 2)]
+    order = ReadingOrder("ascending", chunk_bytes=1 << 20, page_bytes=8192)
+    ordered = order.of(tables, lambda leaf: leaf.rows, lambda _: True)
+    assert [each.id for each in ordered] == ["b", "c", "a"]

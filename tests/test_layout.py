@@ -1,0 +1,51 @@
+"""Files, folders and functions stay small enough to be read."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted(path for top in ("src", "tests") for path in (ROOT / top).rglob("*.py"))
+MOST_LINES, MOST_FILES, MOST_FUNCTION_LINES = 500, 15, 100
+POSTGRESQL = ROOT / "src/headrace/connectors/postgresql"
+MOST_POSTGRESQL_LINES = 7_500
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_the_files_are_found() -> None:
+    assert Path(__file__) in FILES
+    assert {path.parts[len(ROOT.parts)] for path in FILES} == {"src", "tests"}
+
+
+def test_no_file_is_longer_than_500_lines() -> None:
+    assert {name(path): lines(path) for path in FILES if lines(path) > MOST_LINES} == {}
+
+
+def test_no_folder_has_more_than_15_modules() -> None:
+    """`__init__.py` does not count: it says what the folder is."""
+    modules = Counter(name(path.parent) for path in FILES if path.name != "__init__.py")
+    assert {folder: count for folder, count in modules.items() if count > MOST_FILES} == {}
+
+
+def test_no_function_is_longer_than_100_lines() -> None:
+    long = {
+        f"{name(path)}:{node.lineno} {node.name}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or node.lineno) - node.lineno + 1 > MOST_FUNCTION_LINES
+    }
+    assert long == set()
+
+
+def test_the_first_connector_has_at_most_7500_lines() -> None:
+    assert sum(map(lines, POSTGRESQL.rglob("*.py"))) <= MOST_POSTGRESQL_LINES

@@ -1,0 +1,109 @@
+"""Tests are given to workers so that at most two of these start Spark at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.workers import Scheduling
+
+FILES = {
+    "test_fast.py": "",
+    "test_java.py": "@pytest.mark.spark",
+    "test_tls.py": '@pytest.fixture(scope="module")',
+    "test_stop.py": "@pytest.mark.spark",
+    "test_topic.py": "def test_0(kafka: KafkaServer): ...",
+    "test_signals.py": "def test_0(kafka: KafkaServer): ...",
+    "test_metrics.py": "@pytest.mark.spark",
+    "test_triggers.py": "@pytest.mark.spark",
+}
+TESTS = [f"{file}::test_{number}" for file in FILES for number in range(4)]
+
+
+class Worker:
+    """Takes tests, and finishes the first one when it is told to."""
+
+    def __init__(self, number: int) -> None:
+        self.gateway = SimpleNamespace(id=f"gw{number}")
+        self.shutting_down = False
+        self.waiting: list[int] = []
+        self.done: list[str] = []
+
+    def send_runtest_some(self, tests: list[int]) -> None:
+        assert not self.shutting_down
+        self.waiting += tests
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+    @property
+    def current(self) -> str | None:
+        """The file of the test that runs: a worker begins one when it knows the next, or that
+        there is none."""
+        ready = len(self.waiting) > 1 or (self.waiting and self.shutting_down)
+        return TESTS[self.waiting[0]].partition("::")[0] if ready else None
+
+
+def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
+    """Workers that ran all tests; `moments` gets the files that ran at the same time."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    option: Any = SimpleNamespace(tx=["popen"] * count, maxprocesses=None, loadscopereorder=False)
+    config: Any = SimpleNamespace(
+        rootpath=folder, option=option, getvalue=lambda name: getattr(option, name)
+    )
+    scheduling = Scheduling(config)
+    workers = [Worker(number) for number in range(count)]
+    for worker in workers:
+        scheduling.add_node(worker)
+    for worker in workers:
+        scheduling.add_node_collection(worker, TESTS)
+    scheduling.schedule()
+    while any(worker.waiting for worker in workers):
+        running = [worker for worker in workers if worker.current]
+        assert running, "every worker waits"
+        moments.append([str(worker.current) for worker in running])
+        for worker in running:
+            test = worker.waiting.pop(0)
+            worker.done.append(TESTS[test])
+            scheduling.mark_test_complete(worker, test)
+    return workers
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_every_test_runs_once(tmp_path: Path, count: int) -> None:
+    workers = run(tmp_path, count, [])
+    assert sorted(test for worker in workers for test in worker.done) == sorted(TESTS)
+
+
+def test_one_worker_runs_them_in_order(tmp_path: Path) -> None:
+    (worker,) = run(tmp_path, 1, [])
+    kafka = [test for test in TESTS if test.startswith(("test_topic", "test_signals"))]
+    rest = [test for test in TESTS if test not in kafka]
+    assert [test for test in worker.done if test not in kafka] == rest
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_spark_runs_from_the_beginning_and_on_two_workers_at_most(
+    tmp_path: Path, count: int
+) -> None:
+    moments: list[list[str]] = []
+    run(tmp_path, count, moments)
+    with_spark = [sum("spark" in FILES[file] for file in files) for files in moments]
+    assert with_spark[0] == 1
+    assert max(with_spark) == 2
+    assert with_spark[-1] > 0
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_what_belongs_together_has_one_worker(tmp_path: Path, count: int) -> None:
+    workers = run(tmp_path, count, [])
+    together = [[file] for file, text in FILES.items() if text and "kafka" not in text]
+    for files in [*together, ["test_topic.py", "test_signals.py"]]:
+        holders = [
+            worker for worker in workers if any(t.startswith(tuple(files)) for t in worker.done)
+        ]
+        assert len(holders) == 1

@@ -1,0 +1,206 @@
+"""Random conditions in Groovy over random records, against an evaluator of single rows."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.transforms import apply_json
+
+Row = dict[str, Any]
+Evaluated = Callable[[Row], Any]
+Condition = tuple[str, Evaluated]
+"""A condition's text, and what it is of a row."""
+FIELDS = {"i": "int32", "n": "int64", "d": "double", "t": "string", "b": "boolean"}
+
+
+class NoResultError(Exception):
+    """Groovy throws."""
+
+
+class Long(int):
+    """A value of a long field or literal; `in` tells it from an int."""
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def is_character(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == 1 and ord(value) < 1 << 16
+
+
+def sortable(value: Any) -> int:
+    """A number in the order of Double.compare."""
+    (bits,) = struct.unpack("<q", struct.pack("<d", math.nan if value != value else float(value)))
+    return int(bits ^ 0x7FFFFFFFFFFFFFFF) if bits < 0 else int(bits)
+
+
+def order(one: Any, other: Any) -> int:
+    """-1, 0 or 1, as DefaultTypeTransformation.compareTo."""
+    if one is None or other is None:
+        return (one is not None) - (other is not None)
+    if is_number(one) and is_character(other):
+        other = ord(other)
+    elif is_number(other) and is_character(one):
+        one = ord(one)
+    if is_number(one) and is_number(other):
+        if isinstance(one, float) or isinstance(other, float):
+            one, other = sortable(one), sortable(other)
+    elif isinstance(one, str) and isinstance(other, str):
+        one, other = one.encode("utf-16-be"), other.encode("utf-16-be")
+    elif not (isinstance(one, bool) and isinstance(other, bool)):
+        raise NoResultError
+    return (one > other) - (one < other)
+
+
+def equal(one: Any, other: Any) -> bool:
+    try:
+        return order(one, other) == 0
+    except NoResultError:
+        return False
+
+
+def java_equal(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and equal(one, other)
+
+
+def truth(value: Any) -> bool:
+    return bool(value) and value == value
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": equal,
+    "!=": lambda one, other: not equal(one, other),
+    "<": lambda one, other: order(one, other) < 0,
+    "<=": lambda one, other: order(one, other) <= 0,
+    ">": lambda one, other: order(one, other) > 0,
+    ">=": lambda one, other: order(one, other) >= 0,
+}
+
+
+def read(row: Row, name: str) -> Any:
+    if name not in row:
+        raise NoResultError
+    return Long(row[name]) if name == "n" and row[name] is not None else row[name]
+
+
+def fields() -> st.SearchStrategy[Condition]:
+    return st.sampled_from([*FIELDS, "absent"]).map(
+        lambda name: (f"value.{name}", lambda row: read(row, name))
+    )
+
+
+def constants() -> st.SearchStrategy[Condition]:
+    shown: list[tuple[str, Any]] = [
+        ("null", None), ("true", True), ("false", False), ("1", 1), ("-2", -2), ("97", 97),
+        ("1L", Long(1)), ("0.5", Decimal("0.5")), ("1.0", Decimal("1.0")), ("0d", 0.0),
+        ("'a'", "a"), ("''", ""), ("'ab'", "ab"), ("'\uffee'", "\uffee"),
+    ]  # fmt: skip
+
+    def condition(pair: tuple[str, Any]) -> Condition:
+        return pair[0], lambda _row: pair[1]
+
+    return st.sampled_from(shown).map(condition)
+
+
+def compared(symbol: str, one: Condition, other: Condition) -> Condition:
+    compare = COMPARISONS[symbol]
+    return f"({one[0]} {symbol} {other[0]})", lambda row: compare(one[1](row), other[1](row))
+
+
+def both(one: Condition, other: Condition) -> Condition:
+    text = f"({one[0]} && {other[0]})"
+    return text, lambda row: truth(one[1](row)) and truth(other[1](row))
+
+
+def either(one: Condition, other: Condition) -> Condition:
+    text = f"({one[0]} || {other[0]})"
+    return text, lambda row: truth(one[1](row)) or truth(other[1](row))
+
+
+def opposite(one: Condition) -> Condition:
+    return f"!{one[0]}", lambda row: not truth(one[1](row))
+
+
+def chosen(test: Condition, then: Condition, otherwise: Condition) -> Condition:
+    text = f"({test[0]} ? {then[0]} : {otherwise[0]})"
+    return text, lambda row: then[1](row) if truth(test[1](row)) else otherwise[1](row)
+
+
+def elvis(one: Condition, other: Condition) -> Condition:
+    text = f"({one[0]} ?: {other[0]})"
+    return text, lambda row: one[1](row) if truth(one[1](row)) else other[1](row)
+
+
+def inside(item: Condition, options: list[Condition]) -> Condition:
+    text = f"({item[0]} in [{', '.join(text for text, _ in options)}])"
+
+    def holds(row: Row) -> bool:
+        values = [option(row) for _, option in options]
+        return any(java_equal(item[1](row), value) for value in values)
+
+    return text, holds
+
+
+def larger(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
+    return st.one_of(
+        st.builds(compared, st.sampled_from(list(COMPARISONS)), inner, inner),
+        st.builds(both, inner, inner),
+        st.builds(either, inner, inner),
+        st.builds(opposite, inner),
+        st.builds(chosen, inner, inner, inner),
+        st.builds(elvis, inner, inner),
+        st.builds(inside, inner, st.lists(constants(), min_size=1, max_size=3)),
+    )
+
+
+CONDITIONS = st.recursive(st.one_of(fields(), constants()), larger, max_leaves=8)
+ROWS = st.fixed_dictionaries(
+    {
+        "i": st.sampled_from([None, 0, 1, -2, 97]),
+        "n": st.sampled_from([None, 0, 1, 97, 2**53 + 1]),
+        "d": st.sampled_from([None, 0.0, -0.0, 0.5, 1.0, float(2**53)]),
+        "t": st.sampled_from([None, "", "a", "ab", "1", "😀"]),
+        "b": st.sampled_from([None, True, False]),
+    }
+)
+
+
+def outcome(condition: Condition, row: Row) -> str:
+    try:
+        result = condition[1](row)
+    except NoResultError:
+        return "fails"
+    if not isinstance(result, bool):
+        return "fails"
+    return "kept" if result else "dropped"
+
+
+@settings(max_examples=150, deadline=None)
+@given(CONDITIONS, st.lists(ROWS, min_size=1, max_size=5))
+def test_columns_give_what_rows_give_one_by_one(condition: Condition, rows: list[Row]) -> None:
+    described = [{"field": n, "type": kind, "optional": True} for n, kind in FIELDS.items()]
+    schema = {"type": "struct", "optional": False, "fields": described}
+    records = [
+        {"topic": "orders", "partition": None, "timestamp": None, "key": None, "headers": [],
+         "value": {"schema": schema, "payload": row}}
+        for row in rows
+    ]  # fmt: skip
+    properties = {
+        "transforms": "f",
+        "transforms.f.type": "Filter",
+        "transforms.f.language": "jsr223.groovy",
+        "transforms.f.condition": condition[0],
+    }
+    made = [
+        "dropped" if result is None else "fails" if "error" in result else "kept"
+        for result in apply_json(properties, records)
+    ]
+    assert made == [outcome(condition, row) for row in rows]

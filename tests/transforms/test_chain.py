@@ -1,0 +1,181 @@
+"""Chains: order, predicates, what is wrong with their properties, and records that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace.connect.evaluation.values import values
+from headrace.connect.json_records import read_records, write_records
+from headrace.connect.records import Records
+from headrace.errors import HeadraceError
+from headrace.transforms import apply_json
+from headrace.transforms.json_form import transforms_config
+from headrace.transforms.reading import chain_of, examine_chain
+from headrace.transforms.transform import Ordering, transform
+
+ROUTE = {"type": "RegexRouter", "regex": "(.*)", "replacement": "$1-x"}
+TEXT = {"type": "string", "optional": True}
+
+
+def properties(aliases: str = "a", **steps: Mapping[str, str]) -> dict[str, str]:
+    """`predicates_p={…}` are the options of a predicate, `a={…}` those of a transform."""
+    made = {"transforms": aliases}
+    for alias, options in steps.items():
+        family, _, name = ("transforms", "", alias)
+        if alias.startswith("predicates_"):
+            family, name = "predicates", alias.removeprefix("predicates_")
+            made["predicates"] = ",".join(filter(None, (made.get("predicates", ""), name)))
+        made |= {f"{family}.{name}.{option}": text for option, text in options.items()}
+    return made
+
+
+def record(topic: str = "t", value: str | None = "v", headers: Any = ()) -> dict[str, Any]:
+    part = None if value is None else {"schema": TEXT, "payload": value}
+    return {"topic": topic, "partition": None, "timestamp": None, "key": None, "value": part,
+            "headers": list(headers)}  # fmt: skip
+
+
+def topics(made: Iterable[Mapping[str, object] | None]) -> list[object]:
+    return [None if each is None else each.get("topic", "error") for each in made]
+
+
+@transform(ordering=Ordering.KEEPS_KEY)
+def without_b(records: Records, options: Mapping[str, str]) -> Iterable[Records]:
+    """Leaves out what holds a text, and fails where it holds another."""
+    texts = values(records, records.shape.value).to_pylist()  # type: ignore[arg-type]
+    if options["fails"] in texts:
+        raise HeadraceError("test.failed", "it holds what fails", "Nothing.")
+    yield records.with_rows(np.array([text != options["text"] for text in texts]))
+
+
+OWN = {"type": "tests.transforms.test_chain:without_b", "text": "b", "fails": "f"}
+
+
+def test_transforms_run_in_their_order() -> None:
+    second = ROUTE | {"replacement": "$1-y"}
+    assert topics(apply_json(properties("a,b", a=ROUTE, b=second), [record()])) == ["t-x-y"]
+    assert topics(apply_json(properties("b,a", a=ROUTE, b=second), [record()])) == ["t-y-x"]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "matching"),
+    [
+        ({"type": "TopicNameMatches", "pattern": "t[12]"}, [True, True, False, False]),
+        ({"type": "HasHeaderKey", "name": "h"}, [False, True, False, False]),
+        ({"type": "RecordIsTombstone"}, [False, False, False, True]),
+    ],
+)
+@pytest.mark.parametrize("negate", ["", "false", "true"])
+def test_a_predicate_decides_which_records_are_transformed(
+    predicate: dict[str, str], matching: list[bool], negate: str
+) -> None:
+    header = {"name": "h", "schema": TEXT, "payload": "x"}
+    records = [record("t1"), record("t2", headers=[header]), record("t3"), record("t30", None)]
+    step = ROUTE | {"predicate": "p", "negate": negate}
+    made = apply_json(properties(a=step, predicates_p=predicate), records)
+    moved = [str(topic).endswith("-x") for topic in topics(made)]
+    assert moved == [match != (negate == "true") for match in matching]
+
+
+def test_all_that_is_wrong_is_reported_at_once() -> None:
+    wrong = properties(
+        "a,b,c,d,e,f",
+        a={"type": "RegexRooter"},
+        b={"type": "RegexRouter", "regex": "("},
+        c={"type": "ExtractNewRecordState", "delete.tombstone.handling.mode": "none"},
+        d=ROUTE | {"predicate": "q", "negate": "maybe"},
+        f=ROUTE | {"replacement": "$3"},
+        predicates_p={"type": "TopicNameMatches"},
+    )
+    with pytest.raises(HeadraceError) as raised:
+        chain_of(transforms_config(wrong))
+    for text in (
+        "transforms.a.type: 'RegexRooter' is no transform; did you mean RegexRouter?",
+        "transforms.b.regex",
+        "transforms.b.replacement is missing",
+        "transforms.c.delete.tombstone.handling.mode = 'none'",
+        "transforms.d.predicate = 'q' is not among predicates",
+        "transforms.d.negate = 'maybe'",
+        "transforms.e.type is missing",
+        "transforms.f: replacement = '$3'",
+        "predicates.p.pattern is missing",
+    ):
+        assert text in raised.value.message
+
+
+def test_former_options_are_read_with_a_warning() -> None:
+    former = {"type": "ExtractNewRecordState", "drop.tombstones": "false",
+              "delete.handling.mode": "rewrite", "operation.header": "true"}  # fmt: skip
+    examined = examine_chain(transforms_config(properties(a=former)))
+    assert not examined.problems
+    texts = " ".join(map(str, examined.warnings))
+    assert "transforms.a.delete.tombstone.handling.mode=rewrite-with-tombstone" in texts
+    assert "transforms.a.add.headers=op" in texts
+
+
+def test_a_misspelt_option_is_an_error_and_an_unknown_one_a_warning() -> None:
+    step = {"type": "ExtractNewRecordState", "add_fields": "op", "vendor.setting": "1"}
+    examined = examine_chain(transforms_config(properties(a=step)))
+    assert [problem.property for problem in examined.problems] == ["transforms.a.add_fields"]
+    assert "did you mean transforms.a.add.fields?" in examined.problems[0].message
+    assert [warning.property for warning in examined.warnings] == ["transforms.a.vendor.setting"]
+
+
+def test_a_transform_of_ones_own_is_found_by_module_and_name() -> None:
+    records = [record(value=text) for text in "abc"]
+    assert topics(apply_json(properties(a=OWN), records)) == ["t", None, "t"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["tests.transforms.no_such:f", "tests.transforms.test_chain:gone", "math:pi"]
+)
+def test_one_that_cannot_be_loaded_is_an_error_at_the_start(kind: str) -> None:
+    with pytest.raises(HeadraceError, match=r"transforms\.a\.type"):
+        chain_of(transforms_config(properties(a={"type": kind})))
+
+
+@pytest.mark.parametrize("texts", ["f", "afc", "ffff", "abcf", "fab" * 7])
+def test_only_the_records_that_fail_are_errors(texts: str) -> None:
+    made = apply_json(properties("a,r", a=OWN, r=ROUTE), [record(value=text) for text in texts])
+    assert topics(made) == [{"b": None, "f": "error"}.get(text, "t-x") for text in texts]
+    errors = [each["error"] for each in made if each is not None and "error" in each]
+    assert len(errors) == texts.count("f")
+    assert set(errors) == {"transforms.a: it holds what fails [test.failed]. Nothing."}
+
+
+def test_without_tolerance_a_failure_is_raised_and_names_its_transform() -> None:
+    chain = chain_of(transforms_config(properties(a=OWN)))
+    with pytest.raises(HeadraceError, match=r"^transforms\.a: it holds what fails"):
+        chain(read_records([record(value="f")]))
+
+
+def test_shapes_stay_the_same_from_slice_to_slice() -> None:
+    chain = chain_of(transforms_config(properties("r,i", r=ROUTE, i=ROUTE)))
+    pieces = read_records([record()])
+    first, second = chain(pieces), chain(pieces)
+    assert [records.shape for records in first] == [records.shape for records in second]
+    assert topics(write_records(first).values()) == ["t-x-x"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "ordering"),
+    [
+        ([OWN], Ordering.KEEPS_KEY),
+        ([], Ordering.KEEPS_KEY),
+        ([ROUTE], Ordering.PER_TABLE),
+        ([OWN, ROUTE, {"type": "ExtractNewRecordState"}], Ordering.PER_TABLE),
+        ([ROUTE, {"type": "ExtractNewRecordState", "route.by.field": "a"}], Ordering.NONE),
+        ([{"type": "ReplaceField$Key", "exclude": "a"}], Ordering.NONE),
+        ([{"type": "ReplaceField$Value", "exclude": "a"}], Ordering.KEEPS_KEY),
+        ([{"type": "builtins:print"}], Ordering.NONE),
+    ],
+)
+def test_a_chain_knows_what_it_does_to_the_order_of_keys(
+    steps: list[dict[str, str]], ordering: Ordering
+) -> None:
+    named = dict(zip("abc", steps, strict=False))
+    assert chain_of(transforms_config(properties(",".join(named), **named))).ordering is ordering

@@ -1,0 +1,108 @@
+"""Records that a transform cannot take."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from headrace.connect.json_records import read_records, write_records
+from headrace.connect.rows import Sequences
+from headrace.connectors.registry import parse_configuration
+from headrace.converters.json.converter import JsonConverter
+from headrace.converters.json.values import JsonOptions
+from headrace.converters.rows import SliceConverter
+from headrace.errors import HeadraceError
+from headrace.spark.task import chain as chain_and_policy
+from headrace.transforms.failures import FailurePolicy
+from headrace.transforms.json_form import transforms_config
+from headrace.transforms.reading import chain_of
+from tests.transforms.test_chain import OWN, ROUTE, properties, record
+
+LETTERS = FailurePolicy(tolerates=True, dead_letters="dead", connector="shop")
+
+
+def run(policy: FailurePolicy, texts: str) -> dict[int, dict[str, Any]]:
+    chain = chain_of(transforms_config(properties("r,a", r=ROUTE, a=OWN)))
+    topics = "tu" * len(texts)
+    entries = [record(topic, text) for topic, text in zip(topics, texts, strict=False)]
+    return write_records(policy.run(chain, read_records(entries)))
+
+
+def headers(made: dict[str, Any]) -> dict[str, str]:
+    return {header["name"]: header["payload"] for header in made["headers"]}
+
+
+def test_a_dead_letter_stands_among_good_records_in_the_form_it_had_before() -> None:
+    made = run(LETTERS, "afcfbff")
+    assert {place: each["topic"] for place, each in made.items()} == {
+        0: "t-x", 1: "dead", 2: "t-x", 3: "dead", 5: "dead", 6: "dead",
+    }  # fmt: skip
+    assert made[3]["value"]["payload"] == "f"
+    assert headers(made[3]) == {
+        "__connect.errors.topic": "u",
+        "__connect.errors.connector.name": "shop",
+        "__connect.errors.task.id": "0",
+        "__connect.errors.stage": "TRANSFORMATION",
+        "__connect.errors.class.name": OWN["type"],
+        "__connect.errors.exception.class.name": "headrace.errors.HeadraceError",
+        "__connect.errors.exception.message": "transforms.a: it holds what fails",
+        "__connect.errors.exception.stacktrace": "transforms.a: it holds what fails [test.failed]. "
+        "Nothing.",
+    }
+    assert headers(made[6])["__connect.errors.topic"] == "t"
+
+
+def test_a_dead_letter_is_rendered_by_the_converters_beside_good_records() -> None:
+    chain = chain_of(transforms_config(properties("r,a", r=ROUTE, a=OWN)))
+    pieces = LETTERS.run(chain, read_records([record(value=text) for text in "afc"]))
+    converter = SliceConverter(*[JsonConverter(JsonOptions()) for _ in range(3)])
+    (batch,) = converter.convert(pieces, Sequences(1))
+    good, letter, other = batch.to_pylist()
+    assert [(each["topic"], each["value"]) for each in (good, letter, other)] == [
+        ("t-x", '"a"'), ("dead", '"f"'), ("t-x", '"c"'),
+    ]  # fmt: skip
+    assert good["headers"] == other["headers"] == []
+    told = {header["key"]: header["value"] for header in letter["headers"]}
+    assert told["__connect.errors.topic"] == b'"t"'
+    assert told["__connect.errors.exception.message"] == b'"transforms.a: it holds what fails"'
+
+
+def test_without_a_topic_for_them_they_are_left_out_and_logged_where_that_is_asked_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert list(run(FailurePolicy(tolerates=True), "afc")) == [0, 2]
+        assert caplog.messages == []
+        assert list(run(FailurePolicy(tolerates=True, logs=True), "afc")) == [0, 2]
+    assert caplog.messages == [
+        "A record of u is left out: transforms.a: it holds what fails [test.failed]. Nothing."
+    ]
+
+
+def test_dead_letters_need_not_tell_why() -> None:
+    policy = FailurePolicy(tolerates=True, dead_letters="dead", tells=False)
+    assert run(policy, "f")[0]["headers"] == []
+
+
+def test_without_tolerance_the_first_failure_ends_the_query() -> None:
+    with pytest.raises(HeadraceError, match="it holds what fails"):
+        run(FailurePolicy(dead_letters="dead"), "abf")
+
+
+def test_the_properties_of_a_connector_choose_the_policy() -> None:
+    properties_of_both = {
+        "connector.class": "postgresql", "topic.prefix": "p", "database.hostname": "h",
+        "database.user": "u", "database.dbname": "d", "errors.tolerance": "all",
+        "errors.log.enable": "true", "errors.deadletterqueue.topic.name": "dead",
+        "errors.log.include.messages": "true", **properties(a=ROUTE),
+    }  # fmt: skip
+    config = parse_configuration(properties_of_both)
+    assert FailurePolicy.of(config) == FailurePolicy(
+        tolerates=True, logs=True, dead_letters="dead", connector="p"
+    )
+    assert "errors.log.include.messages" in [warning.property for warning in config.warnings]
+    assert chain_and_policy(config) is chain_and_policy(config)
+    compatible = properties_of_both | {"headrace.compatibility": "debezium-3.6"}
+    assert chain_and_policy(parse_configuration(compatible)) is not chain_and_policy(config)
