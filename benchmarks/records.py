@@ -15,8 +15,9 @@ from headrace.connect.rows import RowTable, Sequences
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
+from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.rows import JsonConverter
+from headrace.converters.rows import SliceConverter
 from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.streaming.facts import shape_of
 from tests.connectors.postgresql.replication.pgoutput import (
@@ -102,7 +103,7 @@ def measure(tables: int) -> tuple[float, float]:
     assert len(index.rows) == EVENTS, index.status
     settings = PostgresSettings("bench", PostgresSource("shop"), run="a-run")
     shapes = {n: shape_of(facts(n), settings) for n in range(tables)}
-    converter = JsonConverter(JsonOptions(), JsonOptions(), JsonOptions())
+    converter = SliceConverter(*[JsonConverter(JsonOptions()) for _ in range(3)])
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
 
     def convert() -> int:

@@ -1,4 +1,4 @@
-"""The headrace contender: `python -m benchmarks.postgresql.pipeline PROPERTIES COUNT SINK [FILE]`.
+"""The headrace contender: `python -m benchmarks.pipeline PROPERTIES COUNT SINK [FILE]`.
 
 SINK is `noop` (counts by Spark's observed metrics, which run at the sink) or `file`. Speaks the
 same lines as EngineRunner.java: "ready", "start MILLIS", "done MILLIS EVENTS BYTES".

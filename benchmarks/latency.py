@@ -1,4 +1,5 @@
-"""Commit-to-sink latency at a trickle: a writer inserts, a follower reads the sink's file."""
+"""Latency from acknowledgement to sink at a trickle: a writer inserts, a follower reads the sink's
+file."""
 
 from __future__ import annotations
 
@@ -10,34 +11,32 @@ from pathlib import Path
 
 import numpy as np
 
-from headrace.testing.embedded import PostgresServer
+from benchmarks.contenders import wait_until
+from benchmarks.server import BenchServer, Writer
 
 _PER_SECOND = 20
-_KEY = re.compile(rb'"after":\{"id":(\d+)')
 
 
 def measure(
-    command: list[str], server: PostgresServer, table: str, output: Path, seconds: float
+    command: list[str], server: BenchServer, collection: str, output: Path, seconds: float
 ) -> dict[str, float]:
-    """Milliseconds from the commit's return to the line in the file: p50, p95, p99."""
+    """Milliseconds from the server's acknowledgement to the line in the file: p50, p95, p99."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    follower = _Follower(output)
+    follower = _Follower(output, server.key)
     try:
         process.stdin.write("\n")  # Debezium's runner waits for it
         process.stdin.flush()
-        with server.connect("bench") as connection:
-            streaming = b"SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"
-            while connection.execute(streaming).fetchone() is None:
-                time.sleep(0.05)
-            follower.start()
+        wait_until(server.streaming)
+        follower.start()
+        with server.writer(collection) as writer:
             # The first events of a process are not a trickle yet: warm caches, first batches.
-            sent = _write(connection, table, 1, _PER_SECOND * 5)
+            _write(writer, 1, _PER_SECOND * 5)
             time.sleep(1)
-            sent = _write(connection, table, 1000, int(_PER_SECOND * seconds))
+            sent = _write(writer, 1000, int(_PER_SECOND * seconds))
         deadline = time.monotonic() + 30
         while not sent.keys() <= follower.seen.keys() and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -53,15 +52,14 @@ def measure(
         process.wait()
 
 
-def _write(connection: object, table: str, first: int, rows: int) -> dict[int, float]:
+def _write(writer: Writer, first: int, rows: int) -> dict[int, float]:
     sent = {}
     begun = time.monotonic()
-    insert = f"INSERT INTO {table} (id, customer, name) VALUES (%s, 1, 'a name')"
     for number in range(rows):
         wait = begun + number / _PER_SECOND - time.monotonic()
         if wait > 0:
             time.sleep(wait)
-        connection.execute(insert.encode(), (first + number,))  # type: ignore[attr-defined]
+        writer.insert(first + number)
         sent[first + number] = time.monotonic()
     return sent
 
@@ -69,9 +67,9 @@ def _write(connection: object, table: str, first: int, rows: int) -> dict[int, f
 class _Follower(threading.Thread):
     """Notes when each key's line appeared, to a millisecond or two."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, key: re.Pattern[bytes]) -> None:
         super().__init__(daemon=True)
-        self._path = path
+        self._path, self._key = path, key
         self.seen: dict[int, float] = {}
         self.ended = threading.Event()
 
@@ -86,5 +84,5 @@ class _Follower(threading.Thread):
                     now = time.monotonic()
                     *lines, rest = (rest + more).split(b"\n")
                     for line in lines:
-                        if found := _KEY.search(line):
+                        if found := self._key.search(line):
                             self.seen.setdefault(int(found[1]), now)

@@ -13,16 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.processes import PeakMemory, cpu_seconds
-from headrace.testing.embedded import PostgresServer
+from benchmarks.server import BenchServer
 
 HERE = Path(__file__).parent
 _LIMIT_S = 900
-# When a contender began to read: its first query of the kind.
-READING = {
-    "snapshot": "query ILIKE 'COPY %%' OR query ILIKE 'SELECT%%FROM \"public\".%%'"
-    " OR query ILIKE 'SELECT%%FROM %%orders%%' OR query ILIKE '%%FETCH%%'",
-    "stream": "query ILIKE 'START_REPLICATION%%'",
-}
 
 
 @dataclass(frozen=True)
@@ -53,30 +47,25 @@ class Run:
 class _FirstRead(threading.Thread):
     """Asks the server every 20 ms until somebody reads."""
 
-    def __init__(self, server: PostgresServer, condition: str) -> None:
+    def __init__(self, server: BenchServer, kind: str) -> None:
         super().__init__(daemon=True)
-        self._server, self._condition = server, condition
+        self._server, self._kind = server, kind
         self.at: float | None = None
         self.ended = threading.Event()
 
     def run(self) -> None:
-        query = (
-            "SELECT extract(epoch FROM min(query_start))::float8 FROM pg_stat_activity"
-            f" WHERE pid <> pg_backend_pid() AND state = 'active' AND ({self._condition})"
-        )
-        with self._server.connect("bench") as connection:
+        with self._server.watching() as connection:
             while not self.ended.wait(0.02):
-                found = connection.execute(query.replace("%%", "%").encode()).fetchone()
-                if found is not None and found[0] is not None:
-                    self.at = found[0]
+                self.at = self._server.first_read(connection, self._kind)
+                if self.at is not None:
                     return
 
 
-def run(command: list[str], server: PostgresServer, kind: str | None, count: int) -> Run:
-    """Runs a contender that speaks EngineRunner's lines over `count` changes. `kind` is a key of
-    READING or None."""
+def run(command: list[str], server: BenchServer, kind: str | None, count: int) -> Run:
+    """Runs a contender that speaks EngineRunner's lines over `count` changes. `kind` is what it
+    reads, `snapshot` or `stream`; None: its start counts too."""
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parent.parent
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parent
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -85,7 +74,7 @@ def run(command: list[str], server: PostgresServer, kind: str | None, count: int
     memory = PeakMemory(process.pid)
     try:
         _expect(process, "ready")
-        reading = _FirstRead(server, READING[kind]) if kind else None
+        reading = _FirstRead(server, kind) if kind else None
         if reading:
             reading.start()
         memory.start()
@@ -139,7 +128,7 @@ def jars() -> Path:
 class Contenders:
     """The command lines, over properties files in a working folder."""
 
-    def __init__(self, server: PostgresServer, work: Path) -> None:
+    def __init__(self, server: BenchServer, work: Path) -> None:
         self._server, self._work = server, work
         classpath = f"{jars()}/*"
         subprocess.run(
@@ -154,15 +143,8 @@ class Contenders:
         """A properties file that both understand."""
         found = {
             "name": "bench",
-            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-            "plugin.name": "pgoutput",
             "topic.prefix": "bench",
-            "database.hostname": self._server.host,
-            "database.port": str(self._server.port),
-            "database.user": self._server.user,
-            "database.password": "x",
-            "database.dbname": "bench",
-            "publication.name": "bench",
+            **self._server.properties(),
             "key.converter.schemas.enable": "false",
             "value.converter.schemas.enable": "false",
             "header.converter.schemas.enable": "false",
@@ -185,8 +167,7 @@ class Contenders:
     def headrace(self, path: Path, count: int, output: Path | None = None) -> list[str]:
         """Our pipeline on Spark, local master."""
         sink = ["file", str(output)] if output else ["noop"]
-        module = "benchmarks.postgresql.pipeline"
-        return [sys.executable, "-m", module, str(path), str(count), *sink]
+        return [sys.executable, "-m", "benchmarks.pipeline", str(path), str(count), *sink]
 
     def events(self, path: Path, output: Path) -> list[str]:
         """The command that users run."""
@@ -196,14 +177,7 @@ class Contenders:
 
     def empty_stream(self, output: Path) -> list[str]:
         """Spark with an empty stream: what no start on Spark goes below."""
-        return [sys.executable, "-m", "benchmarks.postgresql.empty_stream", str(output)]
-
-    def jdbc(self, table: str, rows: int) -> list[str]:
-        """Spark's own JDBC source."""
-        server = self._server
-        url = f"jdbc:postgresql://{server.host}:{server.port}/bench?user={server.user}&password=x"
-        jar = next(jars().glob("postgresql-*.jar"))
-        return [sys.executable, "-m", "benchmarks.postgresql.jdbc", url, table, str(rows), str(jar)]
+        return [sys.executable, "-m", "benchmarks.empty_stream", str(output)]
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:

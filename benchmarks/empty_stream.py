@@ -1,4 +1,4 @@
-"""What Spark itself takes to start: `python -m benchmarks.postgresql.empty_stream FILE`.
+"""What Spark itself takes to start: `python -m benchmarks.empty_stream FILE`.
 
 A session with our settings and a streaming query over a Python source of one row, which needs no
 database and no kernel. Writes a line to FILE when its first micro-batch is done.

@@ -1,0 +1,1 @@
+"""MongoDB: headrace beside Debezium and a raw cursor."""

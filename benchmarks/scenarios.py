@@ -1,0 +1,189 @@
+"""The scenarios that every database has, in turn for all contenders; `figures` collects what they
+saw.
+
+Snapshot and stream run at two sizes: the start is measured by itself, and the steady state is what
+lies between the sizes. QUICK=1 takes a tenth of the data once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks import latency, report, start
+from benchmarks.contenders import Contenders, Run, run
+from benchmarks.server import BenchServer
+
+Sizes = tuple[int, ...]
+QUICK = os.environ.get("QUICK", "") not in ("", "0")
+_OURS = "headrace"  # our lanes begin with it
+
+
+class Benchmark:
+    """The scenarios over one server. `peers` leaves our own lanes out."""
+
+    def __init__(self, server: BenchServer, work: Path, runs: int, *, peers: bool = False) -> None:
+        self.server, self.work, self.runs, self.peers = server, work, runs, peers
+        self.contenders = Contenders(server, work)
+        self.figures: dict[str, Mapping[str, Mapping[str, Any]]] = {}
+        self._number = 0
+
+    def file(self, name: str) -> Path:
+        """A new output file."""
+        self._number += 1
+        return self.work / f"{name}-{self._number}.jsonl"
+
+    def in_turn(
+        self, name: str, kind: str | None, lanes: dict[str, Callable[[int], list[str]]], count: int
+    ) -> dict[str, list[Run]]:
+        found: dict[str, list[Run]] = {}
+        for number in range(self.runs):
+            for lane, command in lanes.items():
+                if self.peers and lane.startswith(_OURS):
+                    continue
+                result = run(command(number), self.server, kind, count)
+                found.setdefault(lane, []).append(result)
+                print(report.line(f"{name}: {lane}", result), flush=True)
+        return found
+
+    def steady(self, name: str, runs: Callable[[int], dict[str, list[Run]]], sizes: Sizes) -> None:
+        """Runs at both sizes; what a million events more take is the steady state, in which the
+        start has no part."""
+        small, large = runs(sizes[0]), runs(sizes[1])
+        figures = {lane: _slope(small[lane], large[lane]) for lane in large}
+        peer = figures["Debezium"]
+        table = {}
+        for lane, own in figures.items():
+            own["rate_ratio"] = own["events_per_second"] / peer["events_per_second"]
+            own["cpu_ratio"] = own["cpu_per_million"] / peer["cpu_per_million"]
+            table[lane] = {**own, "runs": [r.figures() for r in small[lane] + large[lane]]}
+        self.figures[name] = table
+
+    def start(self, _sizes: Sizes) -> None:
+        """From the launch to the first event, of a log that holds one; and Spark alone. Warm: the
+        kernels are compiled, and Java's classes archived, by a run that ends in good order."""
+        self.server.make_empty("started")
+        lanes = {
+            "Debezium": "debezium",
+            "Spark alone": "empty_stream",
+            "headrace events": "events",
+        }
+        files = {
+            (contender, number): self.contenders.properties(
+                f"start-{contender}-{number}",
+                self.server.from_now_on("started", f"start_{contender}_{number}"),
+            )
+            for contender in ("debezium", "events", "cold")
+            for number in range(1 if contender == "cold" else self.runs)
+        }
+        with self.server.writer("started") as writer:
+            writer.insert(1)
+        if not self.peers:
+            warming = self.contenders.events(files["cold", 0], self.file("start-cold"))
+            subprocess.run([*warming, "--idle-exit", "2"], check=True)
+        found: dict[str, list[start.Start]] = {}
+        for number in range(self.runs):
+            for lane, contender in lanes.items():
+                if self.peers and lane.startswith(_OURS):
+                    continue
+                output = self.file(f"start-{number}")
+                command = {
+                    "debezium": lambda file, out: self.contenders.debezium(file, 1 << 60, out),
+                    "events": self.contenders.events,
+                    "empty_stream": lambda _, out: self.contenders.empty_stream(out),
+                }[contender](files.get((contender, number)), output)
+                took = start.measure(command, output)
+                found.setdefault(lane, []).append(took)
+                print(
+                    f"start: {lane:27s} {took.seconds:6.1f} s {took.cpu_seconds:6.1f} CPU-s",
+                    flush=True,
+                )
+        self.figures["start"] = {
+            lane: {
+                "seconds": statistics.median(one.seconds for one in starts),
+                "cpu_seconds": statistics.median(one.cpu_seconds for one in starts),
+                "runs": [asdict(one) for one in starts],
+            }
+            for lane, starts in found.items()
+        }
+        self.server.forget_readers()
+
+    def latency(self, sizes: Sizes) -> None:
+        """Acknowledged to sink at a trickle, default settings; Debezium also polls every 10 ms.
+        `headrace` is the command `headrace events`."""
+        (seconds,) = sizes
+        lanes: dict[str, tuple[str, dict[str, str]]] = {
+            "Debezium": ("debezium", {}),
+            "Debezium, poll.interval.ms=10": ("debezium", {"poll.interval.ms": "10"}),
+            "headrace": ("events", {}),
+        }
+        table = {}
+        for number, (lane, (contender, extra)) in enumerate(lanes.items()):
+            if self.peers and lane.startswith(_OURS):
+                continue
+            name = f"trickle{number}"
+            self.server.make_empty(name)
+            more = self.server.from_now_on(name, name)
+            path = self.contenders.properties(name, more | extra)
+            output = self.file(name)
+            command = (
+                self.contenders.events(path, output)
+                if contender == "events"
+                else self.contenders.debezium(path, 1 << 60, output)
+            )
+            table[lane] = latency.measure(command, self.server, name, output, seconds)
+            self.server.forget_readers()
+            shown = ", ".join(f"{k[:-3]} {v:.0f} ms" for k, v in table[lane].items())
+            print(f"latency: {lane:32s} {shown}", flush=True)
+        self.figures["latency"] = table
+
+
+def _slope(small: list[Run], large: list[Run]) -> dict[str, float]:
+    """Rate and CPU between two sizes, by the medians of the runs at each."""
+
+    def median(runs: list[Run], name: str) -> float:
+        return statistics.median(getattr(run, name) for run in runs)
+
+    events = large[0].events - small[0].events
+    seconds, cpu = (
+        median(large, name) - median(small, name) for name in ("seconds", "cpu_seconds")
+    )
+    return {
+        "events": float(events),
+        "events_per_second": events / seconds if seconds > 0 else float("nan"),
+        "cpu_per_million": cpu / events * 1e6,
+        "memory": float(max(run.memory for run in large)),
+    }
+
+
+def arguments(database: str, scenarios: Mapping[str, Sizes]) -> argparse.Namespace:
+    """The command line: `scenario` (all of them, unless some are named), `runs` and `peers`."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{database}")
+    parser.add_argument("scenario", nargs="*", help=", ".join(scenarios))
+    parser.add_argument("--runs", type=int, default=1 if QUICK else 3)
+    parser.add_argument("--peers", action="store_true", help="leave headrace out")
+    found = parser.parse_args()
+    for name in found.scenario:
+        if name not in scenarios:
+            sys.exit(f"no scenario {name}; there are {', '.join(scenarios)}")
+    found.scenario = found.scenario or [*scenarios]
+    return found
+
+
+def run_all(
+    database: str, benchmark: Benchmark, scenarios: Mapping[str, Sizes], chosen: list[str]
+) -> None:
+    """Run the chosen scenarios, print their figures, and keep them when they are all there are."""
+    for name in chosen:
+        getattr(benchmark, name)(scenarios[name])
+    print("\n" + report.table(benchmark.figures))
+    if set(chosen) == set(scenarios):
+        name = f"{database}-quick" if QUICK else database
+        report.write(name, benchmark.runs, benchmark.figures)
