@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONSTRAINTS := $(VENV)/constraints.txt
 SECONDS ?=
+DATABASE ?=
 QUICK ?=
 WORKERS ?= auto
 SEED ?=
@@ -36,8 +37,8 @@ $(STAMP): pyproject.toml constraints.txt
 
 setup: $(STAMP)  ## Create .venv and install everything
 
-demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it)
-	@$(BIN)/headrace demo $(if $(SECONDS),--seconds $(SECONDS))
+demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb)
+	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(SECONDS),--seconds $(SECONDS))
 
 test: $(STAMP)  ## Run the tests, fast ones first (WORKERS=1: one at a time; PYTHON=python3.12: on that; SPARK=4.3.0: those with Spark, on that)
 	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos" -n $(WORKERS) --no-loadscope-reorder
@@ -58,14 +59,17 @@ fmt: $(STAMP)  ## Format and mend what can be mended
 docs: $(STAMP)  ## Write docs/reference
 	@for name in $(CONNECTORS); do \
 	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
+	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
 
-golden: $(STAMP)  ## Record golden events from the real Debezium
+golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
-	@$(BIN)/python -m tests.golden.record
+	@$(BIN)/python -m tests.golden.record $(ONLY)
+	@$(if $(ONLY),,$(BIN)/python -m tests.documents.record && $(BIN)/python -m tests.golden.transforms.record)
+	@$(if $(ONLY),,$(BIN)/python -m tests.connectors.mongodb.capture.pipelines.record)
 
-bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a short run)
+bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a short run; ONLY=… one database)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
-	@QUICK=$(QUICK) $(BIN)/python -m benchmarks.postgresql
+	@for name in $(or $(ONLY),postgresql mongodb transforms); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 chaos: $(STAMP)  ## Kill every process twenty times (make test: five times); SEED=… repeats a run
 	@$(BIN)/python -m pytest -q -m chaos
