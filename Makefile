@@ -74,8 +74,9 @@ bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a
 chaos: $(STAMP)  ## Kill every process twenty times (make test: five times); SEED=… repeats a run
 	@$(BIN)/python -m pytest -q -m chaos
 
-fuzz: $(STAMP)  ## Mutated bytes for the decoders (SECONDS=60 per kind; SEED=… repeats a run, ONLY=… one input)
+fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; SEED=… repeats a run, ONLY=… one input)
 	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz
+	@$(if $(ONLY),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or chaos)" --hypothesis-profile=random -n $(WORKERS))
 
 clean:  ## Remove what was installed and built
 	@rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

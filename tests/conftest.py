@@ -13,13 +13,20 @@ from hypothesis import settings
 
 from headrace.errors import HeadraceError
 from headrace.testing.embedded import PostgresServer
-from tests.servers.kafka import KafkaServer, NotFetched
+from headrace.testing.mongodb import MongoServer
+from tests.servers.kafka import KafkaServer
+from tests.servers.maven import NotFetched
+from tests.servers.mongodb import SMALL_OPLOG, MongoDatabase
 from tests.servers.postgresql import Database
+from tests.servers.registry import RegistryServer
+from tests.servers.sources import MongoSource, PostgresSource, Source
 
-_SLOW = ("postgres", "spark", "chaos")
+_SLOW = ("postgres", "mongodb", "spark", "chaos")
 
-# A test says what is right, never how fast the machine is.
-settings.register_profile("headrace", deadline=None)
+# A test says what is right, never how fast the machine is. `make test` tries the same examples in
+# each run; `make fuzz` asks for the profile "random" and tries others.
+settings.register_profile("headrace", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None)
 settings.load_profile("headrace")
 
 
@@ -116,3 +123,72 @@ def database(postgres: PostgresServer) -> Iterator[Database]:
     created = Database.create(postgres)
     yield created
     created.drop()
+
+
+@pytest.fixture(scope="session")
+def mongodb_servers() -> Iterator[Callable[[str], MongoServer]]:
+    """A function from a kind, `plain` or `small oplog`, to its server, which is started at the
+    first call."""
+    servers: dict[str, MongoServer] = {}
+
+    def running(kind: str) -> MongoServer:
+        if kind not in servers:
+            servers[kind] = MongoServer(SMALL_OPLOG if kind == "small oplog" else None)
+        try:
+            servers[kind].start()
+        except HeadraceError as error:
+            if error.code == "embedded.not_installed" or "shared libraries" in error.message:
+                pytest.skip(f"{error.message}. {error.remedy}")
+            raise
+        return servers[kind]
+
+    yield running
+    for server in servers.values():
+        server.close()
+
+
+@pytest.fixture
+def mongodb(mongodb_servers: Callable[[str], MongoServer]) -> MongoServer:
+    """A replica set of one member, which the worker's tests share."""
+    return mongodb_servers("plain")
+
+
+@pytest.fixture
+def mongodb_small_oplog(mongodb_servers: Callable[[str], MongoServer]) -> MongoServer:
+    """A replica set that can be made to lose its history; see `lose_history`."""
+    return mongodb_servers("small oplog")
+
+
+@pytest.fixture
+def mongo_database(mongodb: MongoServer) -> Iterator[MongoDatabase]:
+    """A fresh database on `mongodb`."""
+    created = MongoDatabase.create(mongodb)
+    yield created
+    created.drop()
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+        pytest.param("mongodb", marks=pytest.mark.mongodb),
+    ]
+)
+def source(request: pytest.FixtureRequest) -> Iterator[Source]:
+    """Each database in turn, with a fresh collection."""
+    if request.param == "mongodb":
+        yield MongoSource(request.getfixturevalue("mongo_database"))
+        return
+    with PostgresServer() as server:
+        yield PostgresSource(server)
+
+
+@pytest.fixture(scope="session")
+def registry_server() -> Iterator[RegistryServer]:
+    """A schema registry of this worker; tests with it are skipped where it cannot be fetched."""
+    try:
+        server = RegistryServer()
+    except NotFetched as error:
+        pytest.skip(str(error))
+    server.start()
+    yield server
+    server.close()
