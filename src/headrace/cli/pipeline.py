@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.config.finding import summarized
 from headrace.config.kinds import AVAILABLE_NOW
-from headrace.config.packing import options
+from headrace.config.packing import pack
 from headrace.config.properties.common import ConnectorConfig
 from headrace.config.source import Properties, read_file
 from headrace.connectors.registry import definition_of, open_connector, parse_configuration
@@ -70,7 +70,7 @@ class Pipeline:
 
         spark.dataSource.register(HeadraceDataSource)
         reader = spark.readStream.format(HeadraceDataSource.name())
-        return reader.options(**options(self.properties)).load()
+        return reader.options(**pack(self.properties)).load()
 
     def parts(self, spark: SparkSession, target: Output, checkpoint: Path) -> DataFrame:
         """The events as parts of the file sink `target`, a row a part, for PartsSink."""
@@ -85,7 +85,7 @@ class Pipeline:
         }
         reader = spark.readStream.format(PartsDataSource.name())
         reader = reader.options(**{name: str(path) for name, path in sink.items()})
-        return reader.options(**options(self.properties)).load()
+        return reader.options(**pack(self.properties)).load()
 
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
         """Starts a query that `writer` describes, with the configuration's name and trigger."""

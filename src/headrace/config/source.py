@@ -101,7 +101,11 @@ def read_text(text: str, *, origin: str = "") -> Properties:
 
 
 def read_mapping(mapping: Mapping[str, object]) -> Properties:
-    """A dict with Debezium's names, or Debezium Server's; values may be numbers and booleans."""
+    """A dict with Debezium's names, or Debezium Server's, or a Kafka Connect body
+    (`{"name": …, "config": {…}}`); values may be numbers and booleans."""
+    config = mapping.get("config")
+    if isinstance(config, Mapping):
+        mapping = {"name": mapping.get("name"), **config}
     return _collect(
         (name, as_text(name, value), "") for name, value in mapping.items() if value is not None
     )

@@ -207,7 +207,25 @@ def parse_options(options: Mapping[str, str]) -> ConnectorConfig:
     return _parse(definition, packed.with_overrides(restored))
 
 
+def examine(
+    properties: Mapping[str, str],
+) -> tuple[ConnectorConfig, list[PropertyFinding]]:
+    """As `parse_configuration`, but returns what is wrong; it then has its default. Raises
+    HeadraceError only where no connector is named."""
+    given = properties if isinstance(properties, Properties) else read_mapping(properties)
+    return _examine(find_definition(_connector_class(given)), given)
+
+
 def _parse(definition: ConnectorDefinition, properties: Properties) -> ConnectorConfig:
+    config, problems = _examine(definition, properties)
+    if problems:
+        raise error_of(problems)
+    return config
+
+
+def _examine(
+    definition: ConnectorDefinition, properties: Properties
+) -> tuple[ConnectorConfig, list[PropertyFinding]]:
     canonical = {"connector.class": definition.name}
     declarations = definition.configuration()
     config, problems = declarations.examine(properties.with_overrides(canonical))
@@ -219,9 +237,7 @@ def _parse(definition: ConnectorDefinition, properties: Properties) -> Connector
         examined = examine_chain(config)
         problems += examined.problems
         warnings = examined.warnings
-    if problems:
-        raise error_of(problems)
-    return config.with_warnings(warnings)
+    return config.with_warnings(warnings), problems
 
 
 def _connector_class(properties: Mapping[str, str]) -> str:

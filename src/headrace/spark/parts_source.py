@@ -26,6 +26,7 @@ from headrace.sinks.file.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, task_part_name, write_part
 from headrace.spark.checkpoint import force_log_to_disk, planned_batch
+from headrace.spark.failures import one_sentence
 from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ class PartsDataSource(HeadraceDataSource):
     def schema(self) -> str:
         return COLUMNS
 
-    def streamReader(self, schema: StructType) -> PartsReader:  # noqa: ARG002
+    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
+        return self._reader(self._parts_reader)
+
+    def _parts_reader(self) -> PartsReader:
         ours = (OUTPUT, FOLDER, CHECKPOINT, SYNC)
         options = {name: self.options[name] for name in self.options if name.lower() not in ours}
         sync = self.options[SYNC] == "true"
@@ -71,11 +75,13 @@ class PartsReader(HeadraceReader):
 
     def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
         _load_kernels()
-        self._force_log(start)
+        with one_sentence():
+            self._force_log(start)
         return super().latestOffset(start, limit)
 
     def commit(self, end: dict[str, Any]) -> None:
-        self._force_log(end)
+        with one_sentence():
+            self._force_log(end)
         super().commit(end)
 
     def _force_log(self, done: dict[str, Any]) -> None:
@@ -85,9 +91,11 @@ class PartsReader(HeadraceReader):
             self._forced = done
 
     def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
-        from headrace.spark.source_process import session
+        with one_sentence():
+            return self._partitions(start, end)
 
-        slices = session(self.config).slices(start, end)
+    def _partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+        slices = self.session().slices(start, end)
         sizes = [part.log_bytes for part in slices]
         known_sizes = [size for size in sizes if size is not None]
         limit = self.config.headrace_range_direct_max_bytes
@@ -95,7 +103,7 @@ class PartsReader(HeadraceReader):
         batch = planned_batch(self._checkpoint, end)
         self._output.await_parts(batch, of_tasks=of_tasks)
         if of_tasks:
-            return session(self.config).partitions(slices)
+            return self.session().partitions(slices)
         self._append(slices, batch)
         return []
 
@@ -110,8 +118,8 @@ class PartsReader(HeadraceReader):
         part = write_part(self._output.parts, name, batches, indexed=self._indexed)
         self._output.commit([part], batch, query_of(str(self._checkpoint)))
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        batches = super().read(partition)
+    def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        batches = super().batches(partition)
         part = write_part(self._output.parts, task_part_name(), batches, indexed=self._indexed)
         return iter([as_row(part)] if part.rows else [])
 

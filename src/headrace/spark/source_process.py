@@ -25,6 +25,7 @@ from headrace.spark.slice_partition import (
     message_limit,
     partitions_of,
 )
+from headrace.spark.status import StatusFile
 
 LONG_POLL = timedelta(milliseconds=900)
 """How long one latestOffset waits for data; it returns at once when there is some."""
@@ -44,6 +45,8 @@ class SourceSession:
             orphaned=Orphaned(),
         )
         self._message_mib = message_limit(driver_command(), os.environ)
+        self._status = StatusFile(config)
+        self._connector.watch(self._status.write)
 
     def bounded(self) -> None:
         """Trigger availableNow."""
@@ -74,6 +77,7 @@ class SourceSession:
     def close(self) -> None:
         """Close the connector."""
         self._connector.close()
+        self._status.remove()
 
 
 class Orphaned:
