@@ -9,7 +9,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from headrace.config.finding import summarized
 from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import pack
 from headrace.config.properties.common import ConnectorConfig
-from headrace.config.source import Properties, read_file
+from headrace.config.source import Properties, read_files
 from headrace.connectors.registry import definition_of, open_connector, parse_configuration
 from headrace.errors import HeadraceError
 
@@ -119,12 +119,24 @@ class Pipeline:
         )
 
 
-def read_pipeline(path: str, overrides: Mapping[str, str]) -> Pipeline:
-    """Reads and checks a file; `overrides` win over it. Warnings go to standard error.
+def add_file_argument(parser: argparse.ArgumentParser) -> None:
+    """The configuration, which `read_pipeline` reads."""
+    parser.add_argument(
+        "file",
+        nargs="+",
+        metavar="FILE",
+        help="Debezium configuration, properties or JSON; or two: those of a worker of Kafka "
+        "Connect and of its connector, as connect-standalone takes them",
+    )
 
-    Raises HeadraceError as `read_file` and `parse_configuration` do.
+
+def read_pipeline(paths: Sequence[str], overrides: Mapping[str, str]) -> Pipeline:
+    """Reads and checks the files of `add_file_argument`; `overrides` win over them. Warnings go to
+    standard error.
+
+    Raises HeadraceError as `read_files` and `parse_configuration` do.
     """
-    return check_pipeline(read_file(path), overrides)
+    return check_pipeline(read_files(paths), overrides)
 
 
 def check_pipeline(given: Properties, overrides: Mapping[str, str]) -> Pipeline:
@@ -220,6 +232,12 @@ def supervise(
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
     """One process per state folder. Raises HeadraceError("cli.state_in_use")."""
+    if folder.is_file():
+        raise HeadraceError(
+            "cli.state_not_writable",
+            f"{folder} is a file, and a folder is needed for checkpoint and state",
+            "Name a folder; it is made where it is missing.",
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "owner").open("ab")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.cli.events import POSITION_SLICES, append_to_file
 from headrace.cli.pipeline import (
     Pipeline,
+    add_file_argument,
     add_run_arguments,
     close_session,
     exclusive,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
-    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    add_file_argument(parser)
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",

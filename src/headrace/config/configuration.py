@@ -334,7 +334,9 @@ class _Reading:
         self, name: str, declaration: Property[Any] | Family[Any], text: str, refusal: str
     ) -> None:
         default = declaration.default_text if isinstance(declaration, Property) else None
-        remedy = f"Set {self._named(name)} to {default}" if default else "Remove it"
+        remedy = (
+            f"Set {self._named(name)} to {default}" if default else f"Remove {self._named(name)}"
+        )
         if isinstance(declaration, Property) and declaration.planned:
             allowed = [v for v in declaration.kind.values if v not in declaration.planned]
             remedy = f"Use {' or '.join(allowed)}"
@@ -364,6 +366,8 @@ class _Reading:
         )
 
     def _fails(self, unknown: str) -> bool:
+        if unknown in self._source.surroundings:
+            return False
         # Nobody who writes table.whitelist wants every table.
         is_typo = self._suggestions.find_typo(unknown) is not None
         is_given = self._is_given("headrace.unknown.properties")
@@ -388,12 +392,19 @@ class _Reading:
 
     def _report_unknown(self, names: list[str]) -> None:
         for name in names:
+            if name in self._source.surroundings:
+                self.warnings.append(ignored(name))
+                continue
             fails = self._fails(name)
             printable = self._named(name)
             suggested = self._suggestions.find(name)
             guess = f"; did you mean {self._prefix}{suggested}?" if suggested else ""
-            remedy = f"Rename it to {self._prefix}{suggested}" if suggested else "Remove it"
             target = self._declared.get(suggested or "")
+            is_set = target is not None and self._is_given(target.name)
+            remedy = f"Rename it to {self._prefix}{suggested}" if suggested else ""
+            if not suggested or is_set:
+                remedy = f"Remove {printable}"
+                remedy += f" ({self._prefix}{suggested} is set)" if is_set else ""
             is_missing = (
                 target is not None and target.is_required and not self._is_given(target.name)
             )

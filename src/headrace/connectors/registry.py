@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from headrace.config.configuration import error_of
 from headrace.config.references import resolve
 from headrace.config.source import Properties, read_mapping, restore_case, unpack
+from headrace.config.suggestions import nearest
 from headrace.connectors.definition import CheckResult, ConnectorDefinition
 from headrace.connectors.entry_points import load_definitions, values_of
 from headrace.errors import HeadraceError
@@ -37,6 +38,10 @@ _BUILT_IN = {
     "postgresql": "headrace.connectors.postgresql.definition:DEFINITION",
     "mongodb": "headrace.connectors.mongodb.definition:DEFINITION",
 }
+_OF_DEBEZIUM = (
+    "mysql", "mariadb", "sqlserver", "oracle", "db2", "informix", "cassandra", "spanner", "vitess",
+    "postgresql", "postgres", "mongodb",
+)  # fmt: skip
 _DEBEZIUM = re.compile(r"io\.debezium\.connector\.(\w+)\.\w+", re.IGNORECASE)
 
 
@@ -83,15 +88,19 @@ def find_definition(connector_class: str) -> ConnectorDefinition:
             return definition
     installed = ", ".join(map(_shown, definitions()))
     debezium = _DEBEZIUM.fullmatch(sought)
-    if debezium is not None:
+    elsewhere = debezium[1] if debezium is not None else sought
+    if debezium is not None or elsewhere in _OF_DEBEZIUM:
         raise HeadraceError(
             "connectors.not_available",
-            f"connector.class = {connector_class!r}: no {debezium[1]} connector is installed",
+            f"connector.class = {connector_class!r}: Debezium has a connector for {elsewhere}, and "
+            "headrace has none",
             f"The connectors that are installed: {installed}.",
         )
+    near = nearest(sought, [value for one in definitions() for value in values_of(one)])
     raise HeadraceError(
         "connectors.unknown",
-        f"connector.class = {connector_class!r} is not a connector that is installed",
+        f"connector.class = {connector_class!r} is not a connector that is installed"
+        + (f"; did you mean {near}?" if near else ""),
         f"The connectors are: {installed}.",
     )
 

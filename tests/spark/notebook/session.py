@@ -20,7 +20,7 @@ def text_of(call):
 
 
 def told(name, *answers):
-    print(json.dumps([name, *answers]), flush=True)
+    print(json.dumps([name, *answers], default=str), flush=True)
 
 
 def main(folder, given):

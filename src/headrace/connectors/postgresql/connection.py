@@ -243,7 +243,7 @@ def translate(
         return HeadraceError(
             "postgresql.no_replication_privilege",
             f"The role {config.database_user} may not replicate: {text}",
-            f'As a superuser: ALTER ROLE "{config.database_user}" REPLICATION.',
+            f'As a superuser: ALTER ROLE "{config.database_user}" REPLICATION;',
         )
     if state in _BY_STATE:
         code, remedy, retriable = _BY_STATE[state]

@@ -18,7 +18,8 @@ SELECT active, pg_wal_lsn_diff(now.lsn, confirmed_flush_lsn)::bigint,
        pg_wal_lsn_diff(now.lsn, restart_lsn)::bigint, to_jsonb(s)->>'wal_status',
        (to_jsonb(s)->>'safe_wal_size')::bigint, (to_jsonb(s)->>'failover')::boolean,
        (to_jsonb(s)->>'synced')::boolean,
-       (SELECT setting::bigint * 1048576 FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
+       (SELECT greatest(-1, setting::bigint * 1048576) FROM pg_settings
+        WHERE name = 'max_slot_wal_keep_size')
 FROM pg_replication_slots s, now WHERE slot_name = %s"""
 _SMALL_SHARE = 4  # a quarter of max_slot_wal_keep_size
 
@@ -38,7 +39,7 @@ class SlotMetrics:
     failover: bool | None
     synced: bool | None
     keep_size: int | None
-    """max_slot_wal_keep_size; negative: no limit."""
+    """max_slot_wal_keep_size; -1: no limit."""
 
     @property
     def danger(self) -> str | None:
