@@ -27,6 +27,7 @@ from headrace.cli.sink_options import (
     sink_options,
     unknown_options,
 )
+from headrace.connectors.registry import definition_of, require_driver
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -54,13 +55,25 @@ def run(arguments: argparse.Namespace) -> int:
     if sink == "file":
         pipeline = pipeline.with_overrides(POSITION_SLICES)
     folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
-    with _state_folder(sink, folder) as state:
+    with _trial(pipeline, is_trial=not folder), _state_folder(sink, folder) as state:
         summary = _run_sink(sink, pipeline, state, arguments)
     print(
         f"{summary.rows:,} events in {summary.seconds:.1f} s, {summary.restarts} restarts",
         file=sys.stderr,
     )
     return 0
+
+
+@contextmanager
+def _trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
+    """Around a run without checkpoint: the database keeps nothing for it."""
+    if not is_trial:
+        yield
+        return
+    definition = definition_of(pipeline.config)
+    require_driver(definition)
+    with definition.trial(pipeline.config):
+        yield
 
 
 @contextmanager
