@@ -97,13 +97,14 @@ def append_to_file(
             tasks=pipeline.begins_with_tasks(checkpoint),
         )
         try:
+            from headrace.spark.foreach_batch import calls_for_each_batch
             from headrace.spark.parts_sink import PartsSink
 
             sink = PartsSink(spark, target, checkpoint)
 
             def start() -> StreamingQuery:
                 writer = pipeline.parts(spark, target, checkpoint).writeStream
-                return pipeline.start(sink.takes(writer), checkpoint)
+                return pipeline.start(calls_for_each_batch(spark, writer, sink), checkpoint)
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
             summary = supervise(spark, start, limits, rows_of=sink.new_rows)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.events import POSITION_SLICES, append_to_file
+from headrace.cli.kafka import send_to_kafka
 from headrace.cli.pipeline import (
     Pipeline,
     add_run_arguments,
@@ -88,6 +89,8 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
         return append_to_file(
             pipeline, file.path, state, checkpoint, arguments, "run", sync=file.sync
         )
+    if sink == "kafka":
+        return send_to_kafka(pipeline, state, checkpoint, arguments)
     check_supported(sink)
     with exclusive(state):
         pipeline.validate(checkpoint)

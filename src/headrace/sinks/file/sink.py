@@ -11,9 +11,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructType
 
 from headrace.errors import HeadraceError
-from headrace.sinks.file.checkpoint import query_of
+from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import Part, task_part_name, write_part
+from headrace.sinks.file.parts import Part, write_part
+from headrace.sinks.parts import task_part_name
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
