@@ -16,8 +16,11 @@ def preload() -> None:
     import numpy  # noqa: F401, ICN001
     import pyarrow  # noqa: F401, ICN001
 
+    import headrace.kafka.messages
     import headrace.sinks.file.lines
     import headrace.sinks.file.sink
+    import headrace.sinks.kafka.ranges
+    import headrace.spark.kafka_source
     import headrace.spark.parts_source
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.sinks.kafka.bookkeeping import Bookkeeping
 from headrace.sinks.kafka.markers import (
+    Kind,
     Marker,
     Step,
     Turn,
@@ -134,3 +135,27 @@ def step_of_slice(bookkeeping: Bookkeeping, turn: Turn, number: int, *, is_first
 def suffixes(slices: int) -> Sequence[str]:
     """Ends of the transactional ids of a query with so many slices."""
     return [RANGE, PARTS, *map(str, range(slices))]
+
+
+def send_range(
+    options: KafkaOptions,
+    checkpoint: str,
+    batch: int,
+    digest: str,
+    read: Callable[[], Iterable[pa.RecordBatch]],
+) -> int | None:
+    """Write a micro-batch whole; returns how many records were (None: Kafka has them). `digest`
+    stands for them, or is empty.
+
+    Raises HeadraceError, as `next_step` does before anything is written.
+    """
+    turn = Turn(checkpoint, batch, 1, Kind.WHOLE, digest, 1, 0)
+    bookkeeping = Bookkeeping(options)
+    if options.is_transactional and not bookkeeping.partitions():
+        next_step(None, turn, begins=batch == 0 or options.begins_anew)
+        bookkeeping.make_room(1)
+    writer = Writer(options, RANGE)
+    try:
+        return writer.write(turn, 0, read, lambda: step_of_range(bookkeeping, turn, options))
+    finally:
+        writer.close()
