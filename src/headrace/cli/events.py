@@ -97,8 +97,8 @@ def append_to_file(
             tasks=pipeline.begins_with_tasks(checkpoint),
         )
         try:
-            from headrace.spark.foreach_batch import calls_for_each_batch
             from headrace.spark.parts_sink import PartsSink
+            from headrace.spark.sinks.foreach_batch import calls_for_each_batch
 
             sink = PartsSink(spark, target, checkpoint)
 

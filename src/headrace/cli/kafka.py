@@ -20,7 +20,7 @@ def send_to_kafka(
     """Streams a pipeline into Kafka until a limit or a signal. Raises HeadraceError."""
     from headrace.sinks.kafka.plan import PlanFolder
     from headrace.spark.checkpoint import finished_batch
-    from headrace.spark.kafka_source import sink_options
+    from headrace.spark.sinks.kafka_source import sink_options
 
     options = sink_options(pipeline.config)
     folder = PlanFolder(state / "kafka")
@@ -35,8 +35,8 @@ def send_to_kafka(
             tasks=pipeline.begins_with_tasks(checkpoint),
         )
         try:
-            from headrace.spark.foreach_batch import calls_for_each_batch
-            from headrace.spark.kafka_sink import KafkaSink
+            from headrace.spark.sinks.foreach_batch import calls_for_each_batch
+            from headrace.spark.sinks.kafka_sink import KafkaSink
 
             sink = KafkaSink(spark, options, folder)
 

@@ -89,7 +89,7 @@ class Pipeline:
 
     def kafka_ranges(self, spark: SparkSession, folder: Path, checkpoint: Path) -> DataFrame:
         """The events on their way to Kafka, a row a slice, for KafkaSink."""
-        from headrace.spark.kafka_source import CHECKPOINT, FOLDER, KafkaRangesSource
+        from headrace.spark.sinks.kafka_source import CHECKPOINT, FOLDER, KafkaRangesSource
 
         spark.dataSource.register(KafkaRangesSource)
         reader = spark.readStream.format(KafkaRangesSource.name())

@@ -28,6 +28,7 @@ from headrace.cli.sink_options import (
     unknown_options,
 )
 from headrace.errors import HeadraceError
+from headrace.sinks.kafka import options as kafka_options
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -90,6 +91,10 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
             pipeline, file.path, state, checkpoint, arguments, "run", sync=file.sync
         )
     if sink == "kafka":
+        for name in kafka_options.unknown_options(pipeline.config.headrace_sink):
+            print(
+                f"warning: headrace.sink.{name}: the sink kafka has no such option", file=sys.stderr
+            )
         return send_to_kafka(pipeline, state, checkpoint, arguments)
     check_supported(sink)
     with exclusive(state):

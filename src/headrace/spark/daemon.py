@@ -20,8 +20,8 @@ def preload() -> None:
     import headrace.sinks.file.lines
     import headrace.sinks.file.sink
     import headrace.sinks.kafka.ranges
-    import headrace.spark.kafka_source
     import headrace.spark.parts_source
+    import headrace.spark.sinks.kafka_source
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401
     from headrace.connectors.registry import definitions, has_driver, left_out

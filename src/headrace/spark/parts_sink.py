@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import of_rows
-from headrace.spark.foreach_batch import rows_of_frame
+from headrace.spark.sinks.foreach_batch import rows_of_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,7 +25,7 @@ from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, write_part
 from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import planned_batch
-from headrace.spark.sink_reader import SinkReader
+from headrace.spark.sinks.reader import SinkReader
 from headrace.spark.source import HeadraceDataSource
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 Rows do not cross the JVM; what a task gives Spark is one row that says what it did. Small ranges
 need no task: the source process writes them when Spark asks for their partitions. Ranges with
 queried rows are written by tasks as parts, which the driver then sends by one producer
-(headrace.spark.kafka_sink), because such a range arrives whole or not at all (Invariant 2b).
+(headrace.spark.sinks.kafka_sink), because such a range arrives whole or not at all (Invariant 2b).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headrace.sinks.kafka.options import KafkaOptions
 from headrace.sinks.kafka.plan import PlanFolder, Way, digest_of
 from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import force_plan_to_disk, planned_batch
-from headrace.spark.sink_reader import SinkReader
+from headrace.spark.sinks.reader import SinkReader
 from headrace.spark.slice_partition import SlicePartition
 from headrace.spark.source import HeadraceDataSource
 

@@ -15,7 +15,7 @@ from headrace.sinks.kafka.plan import Plan, PlanFolder, Way
 from headrace.sinks.kafka.ranges import PARTS, step_of_range, suffixes
 from headrace.sinks.kafka.writer import Writer, fence
 from headrace.sinks.parts import sweep_parts
-from headrace.spark.foreach_batch import rows_of_frame
+from headrace.spark.sinks.foreach_batch import rows_of_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ _CLOSE_SECONDS = 5.0
 
 
 class KafkaSink:
-    """The sink of a stream of headrace.spark.kafka_source, with the same state folder.
+    """The sink of a stream of headrace.spark.sinks.kafka_source, with the same state folder.
 
     Spark calls it between the entries of a micro-batch in the logs of offsets and of commits, so a
     micro-batch may come again, and is in Kafka once.
