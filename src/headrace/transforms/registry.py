@@ -30,7 +30,7 @@ _TRANSFORMS = {
     f"{_DEBEZIUM}.HeaderToValue": "debezium.header_to_value:DECLARATION",
     f"{_DEBEZIUM}.SchemaChangeEventFilter": "debezium.schema_change_event_filter:DECLARATION",
     f"{_DEBEZIUM}.TimezoneConverter": "debezium.timezone_converter:DECLARATION",
-    f"{_DEBEZIUM}.outbox.EventRouter": "debezium.event_router:DECLARATION",
+    f"{_DEBEZIUM}.outbox.EventRouter": "debezium.outbox.event_router:DECLARATION",
     f"{_DEBEZIUM}.partitions.PartitionRouting": "debezium.partition_routing:DECLARATION",
     f"{_DEBEZIUM}.Filter": "debezium.scripting.filter:DECLARATION",
     f"{_DEBEZIUM}.ContentBasedRouter": ("debezium.scripting.content_based_router:DECLARATION"),
