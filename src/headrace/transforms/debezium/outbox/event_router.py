@@ -18,7 +18,7 @@ from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, select
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
-from headrace.transforms.debezium.json_payloads import expanded
+from headrace.transforms.debezium.outbox.json_payloads import expanded
 from headrace.transforms.debezium.outbox.options import EventRouterOptions
 from headrace.transforms.example import Example
 from headrace.transforms.outbox import InvalidOperation, MissingField, Place, Placement
