@@ -21,7 +21,7 @@ from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.debezium.outbox.json_payloads import expanded
 from headrace.transforms.debezium.outbox.options import EventRouterOptions
 from headrace.transforms.example import Example
-from headrace.transforms.outbox import InvalidOperation, MissingField, Place, Placement
+from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Place, Placement
 from headrace.transforms.routing import MOST_ROUTES
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
