@@ -25,6 +25,7 @@ _OF_DOCUMENTS = "io.debezium.connector.mongodb.transforms"
 _TRANSFORMS = {
     f"{_DEBEZIUM}.ByLogicalTableRouter": "debezium.by_logical_table_router:BY_LOGICAL_TABLE",
     f"{_DEBEZIUM}.ToLogicalTopicRouter": "debezium.by_logical_table_router:TO_LOGICAL_TOPIC",
+    f"{_DEBEZIUM}.EnforceRecordSize": "debezium.enforce_record_size:DECLARATION",
     f"{_DEBEZIUM}.ExtractNewRecordState": "debezium.extract_new_record_state:DECLARATION",
     f"{_DEBEZIUM}.ExtractChangedRecordState": "debezium.extract_changed_record_state:DECLARATION",
     f"{_DEBEZIUM}.HeaderToValue": "debezium.header_to_value:DECLARATION",
