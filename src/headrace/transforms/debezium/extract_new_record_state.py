@@ -16,12 +16,12 @@ from headrace.connect.records import Constant, Header, Node, Records, Shape, Str
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, with_defaults, with_fields
 from headrace.errors import HeadraceError
-from headrace.transforms.debezium.added_fields import AddedField, added_fields, with_added_fields
-from headrace.transforms.debezium.deletes import MODE, DeleteMode, former_options
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.example import Example
 from headrace.transforms.routing import Routes
 from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.unwrapping.added_fields import AddedField, added_fields, with_added_fields
+from headrace.transforms.unwrapping.deletes import MODE, DeleteMode, former_options
 
 _DELETED = "__deleted"
 _OPTIONAL_TEXT = Schema(Type.STRING, optional=True)

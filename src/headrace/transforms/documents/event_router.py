@@ -26,7 +26,7 @@ from headrace.transforms.documents.outbox_options import EventRouterOptions, oth
 from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
 from headrace.transforms.documents.struct_form import TEXT, Leaves, StructForm
 from headrace.transforms.example import Example
-from headrace.transforms.outbox import InvalidOperation, MissingField, Place, Placement
+from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Place, Placement
 from headrace.transforms.transform import Declaration, Ordering
 
 _LOG = logging.getLogger(__name__)

@@ -18,10 +18,10 @@ from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, select
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
-from headrace.transforms.debezium.event_router_options import EventRouterOptions
-from headrace.transforms.debezium.json_payloads import expanded
+from headrace.transforms.debezium.outbox.json_payloads import expanded
+from headrace.transforms.debezium.outbox.options import EventRouterOptions
 from headrace.transforms.example import Example
-from headrace.transforms.outbox import InvalidOperation, MissingField, Place, Placement
+from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Place, Placement
 from headrace.transforms.routing import MOST_ROUTES
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
