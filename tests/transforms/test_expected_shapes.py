@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from headrace.connect.blank_rows import blank_records
 from headrace.connect.json_records import read_records
 from headrace.connect.records import Guarded, Node, Records, Shape, Struct
 from headrace.errors import HeadraceError
+from headrace.transforms.blank_records import blank_records
 from headrace.transforms.example import Example
 from headrace.transforms.json_form import transforms_config
 from headrace.transforms.reading import chain_of

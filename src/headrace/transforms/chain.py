@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connect.blank_rows import blank_records
 from headrace.connect.records import Records, Shape
 from headrace.errors import HeadraceError
+from headrace.transforms.blank_records import blank_records
 from headrace.transforms.transform import Foresight, Ordering, Predicate, Transform
 
 log = logging.getLogger(__name__)

@@ -56,7 +56,7 @@ class Transform(Protocol):
 @runtime_checkable
 class Foresight(Protocol):
     """A transform that tells by itself what may become of a shape. Of any other one it is found out
-    by `apply` with records whose cells are all null (`headrace.connect.blank_rows`)."""
+    by `apply` with records whose cells are all null (`headrace.transforms.blank_records`)."""
 
     def expected(self, records: Records) -> Iterable[Records]:
         """What may become of records like these, whatever their values are; nothing where only
