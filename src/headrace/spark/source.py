@@ -109,8 +109,12 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         with one_sentence():
-            session = self.session()
-            return session.partitions(session.slices(start, end))
+            return self.plan(start, end)
+
+    def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+        """What `partitions` gives for a range."""
+        session = self.session()
+        return session.partitions(session.slices(start, end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         with one_sentence():
@@ -121,7 +125,7 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from headrace.spark.task import read_slice
 
         assert isinstance(partition, SlicePartition)
-        return read_slice(partition.unpack(), self.config)
+        return read_slice(partition.unpack(), self.config, partition.schema_ids)
 
     def commit(self, end: dict[str, Any]) -> None:
         with one_sentence():
