@@ -52,6 +52,8 @@ class Rows(Form):
         }
 
     def event(self, database: ChaosDatabase, value: Row) -> Row:
+        if "__op" not in value:  # a message of the log, which is no row
+            return value
         row = {name: held for name, held in value.items() if not name.startswith(_MARK)}
         image, is_gone = database.image(row), str(value["__deleted"]).lower() == "true"
         return {
