@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_texts(pipeline: Pipeline) -> None:
     """Refuse converters whose bytes are no text of a line."""
-    for role in ("key", "value"):
+    for role in ("key", "value", "header"):
         if not pipeline.config.is_text(role):
             name = f"{role}.converter"
             raise HeadraceError(
