@@ -7,17 +7,18 @@ from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, HeadraceWarning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.spark.metrics import Metrics
-    from headrace.spark.status import Status
+    from headrace.spark.query.status import Status
 
 __all__ = [
     "HeadraceError",
+    "HeadraceWarning",
     "__version__",
     "error",
     "metrics",
@@ -51,9 +52,9 @@ def options(
     no secret enters a Spark plan.
 
     Raises HeadraceError with everything that is wrong; `parts` has each error by itself. What is
-    accepted, and yet worth knowing, is a warning (headrace.connectors.options.HeadraceWarning).
+    accepted, and yet worth knowing, is a warning (HeadraceWarning).
     """
-    from headrace.connectors.options import options as checked
+    from headrace.spark.query.options import options as checked
 
     return checked(configuration, **properties)
 
@@ -83,7 +84,7 @@ def error(query: StreamingQuery) -> HeadraceError | None:
 def status(query: StreamingQuery) -> Status:
     """What the source of a query is doing right now: also that its database does not answer, and is
     tried again, which `query.status` cannot tell."""
-    from headrace.spark.status import status as current
+    from headrace.spark.query.status import status as current
 
     return current(query)
 

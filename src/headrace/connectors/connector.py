@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from headrace.connect.slices import Slice
-from headrace.connectors.situation import Watcher
+from headrace.connectors.states import Watcher
 from headrace.offsets.offset import OffsetObject
 
 

@@ -14,9 +14,8 @@ from headrace.connect.deadline import Deadline
 from headrace.connect.slices import Plan, Slice
 from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice
 from headrace.connectors.naming import topic_names
-from headrace.connectors.situation import Situation, Watcher
 from headrace.connectors.source import Lost, LostLog, OpenSnapshot, OpenStream, Source
-from headrace.connectors.states import TRANSITIONS, Event, State
+from headrace.connectors.states import TRANSITIONS, Event, Situation, State, Watcher
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module, util
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.configuration import error_of
@@ -38,10 +39,6 @@ _BUILT_IN = {
     "postgresql": "headrace.connectors.postgresql.definition:DEFINITION",
     "mongodb": "headrace.connectors.mongodb.definition:DEFINITION",
 }
-_OF_DEBEZIUM = (
-    "mysql", "mariadb", "sqlserver", "oracle", "db2", "informix", "cassandra", "spanner", "vitess",
-    "postgresql", "postgres", "mongodb",
-)  # fmt: skip
 _DEBEZIUM = re.compile(r"io\.debezium\.connector\.(\w+)\.\w+", re.IGNORECASE)
 
 
@@ -89,7 +86,7 @@ def find_definition(connector_class: str) -> ConnectorDefinition:
     installed = ", ".join(map(_shown, definitions()))
     debezium = _DEBEZIUM.fullmatch(sought)
     elsewhere = debezium[1] if debezium is not None else sought
-    if debezium is not None or elsewhere in _OF_DEBEZIUM:
+    if debezium is not None or elsewhere in _connectors_elsewhere():
         raise HeadraceError(
             "connectors.not_available",
             f"connector.class = {connector_class!r}: Debezium has a connector for {elsewhere}, and "
@@ -103,6 +100,12 @@ def find_definition(connector_class: str) -> ConnectorDefinition:
         + (f"; did you mean {near}?" if near else ""),
         f"The connectors are: {installed}.",
     )
+
+
+@cache
+def _connectors_elsewhere() -> frozenset[str]:
+    """Short names of Debezium's connectors, whether they are here or not."""
+    return frozenset(Path(__file__).with_name("connectors_elsewhere.txt").read_text().split())
 
 
 def _shown(definition: ConnectorDefinition) -> str:

@@ -18,6 +18,7 @@ from headrace.connect.slices import Slice
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector
 from headrace.offsets.offset import OffsetObject
+from headrace.spark.query.status import StatusFile
 from headrace.spark.registration import Registration
 from headrace.spark.slice_partition import (
     SlicePartition,
@@ -26,7 +27,6 @@ from headrace.spark.slice_partition import (
     message_limit,
     partitions_of,
 )
-from headrace.spark.status import StatusFile
 from headrace.spark.task import schema_ids
 
 LONG_POLL = timedelta(milliseconds=900)

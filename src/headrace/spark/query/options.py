@@ -12,7 +12,7 @@ from headrace.config.packing import pack
 from headrace.config.property import attribute_name
 from headrace.config.source import Properties, read_file, read_mapping, read_packed
 from headrace.connectors.registry import examine, find_definition
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, HeadraceWarning
 
 Configured = Mapping[str, object] | str | os.PathLike[str]
 
@@ -20,10 +20,6 @@ _UNRESOLVED = "config.unresolved_reference"
 _QUIET = ("config.ignored", "config.not_needed")
 # Set by Spark Connect: the source then runs where the server is, with the server's environment.
 _CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
-
-
-class HeadraceWarning(UserWarning):
-    """A configuration is accepted, and says something that its writer should know."""
 
 
 def options(configuration: Configured | None = None, /, **properties: object) -> dict[str, str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.private_folders import make_private
 from headrace.connectors.registry import parse_options
-from headrace.connectors.situation import Situation
+from headrace.connectors.states import Situation
 from headrace.errors import HeadraceError
 from headrace.spark import failures
 

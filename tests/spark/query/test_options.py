@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.connectors.options import HeadraceWarning
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, HeadraceWarning
 
 GIVEN = {
     "connector.class": "postgresql",
