@@ -47,6 +47,24 @@ def execute(run: Run) -> None:
     run.signal("execute-snapshot", data_collections=[identifier], type="incremental")
 
 
+def test_what_becomes_of_a_signal_is_told(
+    subject: Subject, channel: dict[str, str], rows: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes: list[tuple[str, str]] = []
+    observers = [lambda identity, kind, _data: outcomes.append((identity, kind))]
+    monkeypatch.setattr("headrace.signals.notifications._observers", observers)
+    without = {**channel, "notification_enabled_channels": ""}
+    with Run.start(subject, **without, snapshot_mode="no_data") as run:
+        stop = run.signal("stop-snapshot")
+        run.step_until(lambda: (stop, "IGNORED") in outcomes)
+        identifier = run.subject.identifier(THINGS)
+        snapshot = run.signal("execute-snapshot", data_collections=[identifier])
+        run.step_until(lambda: (snapshot, "COMPLETED") in outcomes)
+    kinds = [kind for identity, kind in outcomes if identity == snapshot]
+    assert {"STARTED", "HEEDED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED"} <= set(kinds)
+    assert kinds[-1] == "COMPLETED"
+
+
 def test_a_signal_is_heeded_once(
     subject: Subject, channel: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:

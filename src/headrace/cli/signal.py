@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Mapping
 
-from headrace.cli.pipeline import read_pipeline
+from headrace.cli.pipeline import positive_seconds, read_pipeline
+from headrace.config.properties.common import ConnectorConfig
 from headrace.connectors.registry import send_signal
+
+_WAIT_SECONDS = 60.0
+_EXAMPLES = """examples:
+  headrace signal FILE execute-snapshot '{"data-collections": ["inventory.orders"]}' --wait
+  headrace signal FILE execute-snapshot '{"type": "blocking", "data-collections": ["inventory.*"]}'
+  headrace signal FILE execute-snapshot '{"data-collections": ["inventory.orders"],
+      "additional-conditions": [{"data-collection": "inventory.orders", "filter": "id > 100"}]}'
+  headrace signal FILE stop-snapshot '{"data-collections": ["inventory.orders"]}'
+  headrace signal FILE pause-snapshot
+  headrace signal FILE resume-snapshot
+  headrace signal FILE log '{"message": "the stream is at {}"}'"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EXAMPLES
     parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
     parser.add_argument(
         "type",
@@ -23,14 +39,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("source", "kafka", "file"),
         help="how it travels (default: the first that the configuration has)",
     )
+    parser.add_argument(
+        "--wait",
+        nargs="?",
+        type=positive_seconds,
+        const=_WAIT_SECONDS,
+        metavar="SECONDS",
+        help="tell what becomes of it, if a query on this host heeds it within so many seconds "
+        "(default: 60); exit status 1 when it is ignored, given up or not heeded",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the signal's id, which its notifications carry."""
+    """Prints the signal's id, which its notifications carry, and what becomes of it."""
     config = read_pipeline([arguments.file], {}).config
-    print(
-        send_signal(
-            config, arguments.type, arguments.data, name=arguments.id, channel=arguments.channel
-        )
+    signal = send_signal(
+        config, arguments.type, arguments.data, name=arguments.id, channel=arguments.channel
     )
-    return 0
+    print(signal, flush=True)
+    return 0 if arguments.wait is None else _wait(config, signal, arguments.wait)
+
+
+def _wait(config: ConnectorConfig, signal: str, seconds: float) -> int:
+    """0 when all that the signal asked for was done."""
+    from headrace.spark.query.signals import wait_for_outcome
+
+    failed = False
+    for outcome in wait_for_outcome(config, signal, seconds):
+        print(_line(outcome.kind, outcome.data), file=sys.stderr, flush=True)
+        status = outcome.data.get("status", "SUCCEEDED")
+        failed |= outcome.kind in ("IGNORED", "ABORTED") or status not in ("SUCCEEDED", "EMPTY")
+    return int(failed)
+
+
+def _line(kind: str, data: Mapping[str, str]) -> str:
+    match kind:
+        case "IGNORED":
+            return f"ignored: {data['reason']}"
+        case "STARTED" | "ABORTED" | "PAUSED" | "RESUMED":
+            return f"{kind.lower()}: {data.get('data_collections', '')}".rstrip(": ")
+        case "IN_PROGRESS":
+            last, most = data.get("last_processed_key"), data.get("maximum_key")
+            return f"reading {data.get('current_collection_in_progress')}, at {last} of {most}"
+        case "TABLE_SCAN_COMPLETED":
+            rows = int(data.get("total_rows_scanned") or 0)
+            return f"{data.get('scanned_collection')}: {rows:,} rows, {data.get('status')}"
+    return kind.lower().replace("_", " ")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headrace.config.properties.common import ConnectorConfig
     from headrace.connectors.connector import Connector
     from headrace.offsets.offset import OffsetObject
+    from headrace.signals.sending import SignalTargets
     from headrace.signals.signal import Signal
 
 GROUP = "headrace.connectors"
@@ -201,6 +202,15 @@ class ConnectorDefinition(Protocol):
             "Send the signal by another channel (signal.enabled.channels).",
         )
 
+    def signal_targets(
+        self,
+        config: ConnectorConfig,  # noqa: ARG002
+        collection: str | None,  # noqa: ARG002
+    ) -> SignalTargets | None:
+        """What a signal may name now; None: not known. Raises HeadraceError where nobody would hear
+        of a signal in the signal collection `collection` (None: it travels otherwise)."""
+        return None
+
     def trial(self, config: ConnectorConfig) -> AbstractContextManager[None]:  # noqa: ARG002
         """Around a run whose position nobody keeps: what the run made in the database so that it
         may go on is removed at the end. A warning of the log names what stays."""
@@ -223,6 +233,7 @@ class NamedDefinition(ConnectorDefinition):
     open_function: str
     check_function = ""
     signal_function = ""
+    targets_function = ""
     trial_function = ""
     demo_class = ""
 
@@ -262,6 +273,15 @@ class NamedDefinition(ConnectorDefinition):
             super().insert_signal(config, collection, signal)
             return
         resolve_name(self.signal_function)(config, collection, signal)
+
+    def signal_targets(
+        self, config: ConnectorConfig, collection: str | None
+    ) -> SignalTargets | None:
+        """See ConnectorDefinition."""
+        if not self.targets_function:
+            return super().signal_targets(config, collection)
+        targets: SignalTargets = resolve_name(self.targets_function)(config, collection)
+        return targets
 
     def trial(self, config: ConnectorConfig) -> AbstractContextManager[None]:
         """See ConnectorDefinition."""

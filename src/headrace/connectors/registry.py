@@ -177,19 +177,32 @@ def send_signal(
 ) -> str:
     """Asks the connector that runs with this configuration; returns the signal's id.
 
-    `channel` is source, kafka or file; None takes the first that there is. Raises HeadraceError.
+    `channel` is source, kafka or file; None takes the first that there is. Raises HeadraceError,
+    before anything is written, where nobody could do what the signal asks for.
     """
-    from headrace.signals.sending import make_signal, send
+    from headrace.signals.sending import channel_of, check_targets, make_signal, send
     from headrace.signals.signal import Signal
 
     signal = make_signal(kind, data, name)
     definition = definition_of(config)
+    way = channel_of(config, channel)
+    if has_driver(definition):
+        collection = config.signal_table() if way == "source" else None
+        try:
+            targets = definition.signal_targets(config, collection)
+        except HeadraceError as error:
+            if way == "source" or not error.retriable:
+                raise
+            log.warning("the signal is not checked: %s", error)
+        else:
+            if targets is not None:
+                check_targets(signal, targets)
 
     def insert(collection: str, signal: Signal) -> None:
         require_driver(definition)
         definition.insert_signal(config, collection, signal)
 
-    send(config, signal, channel, insert)
+    send(config, signal, way, insert)
     return signal.id
 
 

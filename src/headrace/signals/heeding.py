@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from headrace.config.properties.common import ConnectorConfig
 from headrace.errors import HeadraceError
 from headrace.signals.channels import Channels
+from headrace.signals.notifications import HEEDED, IGNORED, tell
 from headrace.signals.progress import SignalProgress
 from headrace.signals.signal import (
     Action,
@@ -97,12 +98,16 @@ class Heeding(Generic[P]):
             for name in unread_members(signal):
                 log.warning("signal %s has a member that nobody reads: %s", signal.id, name)
             self._act(signal, action, place)
+            if not isinstance(action, WindowMark):
+                goes_on = isinstance(action, ExecuteSnapshot) and not action.blocking
+                tell(signal.id, HEEDED, {"goes_on": str(goes_on).lower()})
         except HeadraceError:
             raise
         except Exception as problem:
             self._actions.progress = before
             expected = isinstance(problem, ValueError)
             log.warning("signal %s is ignored: %s", signal.id, problem, exc_info=not expected)
+            tell(signal.id, IGNORED, {"reason": str(problem)})
 
     def _act(self, signal: Signal, action: Action, place: P) -> None:
         progress = self._actions.progress
@@ -114,7 +119,7 @@ class Heeding(Generic[P]):
             case ExecuteSnapshot():
                 self._actions.execute(signal, action, place)
             case StopSnapshot() | PauseSnapshot() if not progress.running:
-                log.info("signal %s is ignored: no incremental snapshot is running", signal.id)
+                raise ValueError("no incremental snapshot is running")
             case StopSnapshot(collections):
                 self._actions.stop(collections, place)
             case PauseSnapshot():

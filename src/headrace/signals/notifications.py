@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from headrace.config.properties.common import ConnectorConfig
 
 log = logging.getLogger("headrace.notifications")
+
+Observer = Callable[[str, str, Mapping[str, str]], None]
+"""Called with the id of a signal, what became of it, and what is to be said of that."""
+
+HEEDED, IGNORED = "HEEDED", "IGNORED"
+"""Outcomes beside the types of notifications. HEEDED says with `goes_on` whether others follow."""
+
+_observers: list[Observer] = []
+
+
+def observe(observer: Observer) -> None:
+    """From now on `observer` is told what becomes of signals in this process, whatever channels
+    notifications have."""
+    _observers.append(observer)
+
+
+def tell(identity: str, kind: str, data: Mapping[str, str]) -> None:
+    """Tell the observers what became of the signal `identity`."""
+    for observer in _observers:
+        observer(identity, kind, data)
+
 
 INCREMENTAL = "Incremental Snapshot"
 INITIAL = "Initial Snapshot"

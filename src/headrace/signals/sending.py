@@ -5,16 +5,72 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.config.properties.common import ConnectorConfig
 from headrace.errors import HeadraceError
+from headrace.signals.data_collections import named
 from headrace.signals.files import append_line
 from headrace.signals.kafka import produce
-from headrace.signals.signal import Signal, WindowMark, parse_action, unread_members
+from headrace.signals.signal import (
+    ExecuteSnapshot,
+    Signal,
+    WindowMark,
+    parse_action,
+    unread_members,
+)
 
 log = logging.getLogger(__name__)
+
+_EXAMPLE = """headrace signal FILE execute-snapshot '{"data-collections": ["inventory.orders"]}'"""
+
+
+@dataclass(frozen=True)
+class SignalTargets:
+    """What a signal may name, as of now: the names of all `collections` that are there (tables,
+    `schema.table`), those that are `captured`, and of these the ones whose changes never arrive,
+    each with what mends it."""
+
+    collections: Sequence[str]
+    captured: Sequence[str]
+    silent: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_targets(signal: Signal, targets: SignalTargets) -> None:
+    """Whether every collection of an execute-snapshot can be read and followed; other signals name
+    none that must be there. Raises HeadraceError("signals.no_collection"),
+    ("signals.not_captured"), ("signals.not_published")."""
+    action = parse_action(signal)
+    if not isinstance(action, ExecuteSnapshot):
+        return
+    for expression in action.collections:
+        names = named(expression, targets.captured)
+        if not names:
+            raise _nobody(expression, named(expression, targets.collections))
+        silent = [name for name in names if name in targets.silent]
+        if silent:
+            raise HeadraceError(
+                "signals.not_published",
+                f"{silent[0]} is captured, and its changes never arrive",
+                targets.silent[silent[0]],
+            )
+
+
+def _nobody(expression: str, present: Sequence[str]) -> HeadraceError:
+    if present:
+        return HeadraceError(
+            "signals.not_captured",
+            f"{present[0]} is there, and is not captured",
+            "Add it to the include list of the running configuration, and start that again.",
+        )
+    return HeadraceError(
+        "signals.no_collection",
+        f"{expression} is not there: no table or collection has that name",
+        "Check data-collections: schema.table (database.collection in MongoDB), or a regular "
+        "expression that matches the whole name.",
+    )
 
 
 def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> Signal:
@@ -27,7 +83,7 @@ def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> S
         raise HeadraceError(
             "signals.invalid",
             f"The signal {kind} is wrong: {problem}",
-            "See Debezium's manual, Sending signals to a Debezium connector.",
+            f"For example: {_EXAMPLE}; `headrace signal --help` has more.",
         ) from None
     if isinstance(action, WindowMark) or len(signal.id) > 36:
         raise HeadraceError(
@@ -40,28 +96,38 @@ def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> S
     return signal
 
 
+def channel_of(config: ConnectorConfig, channel: str | None) -> str:
+    """`channel`, or the first that there is: source (the signal table), kafka, file. Raises
+    HeadraceError("signals.no_channel")."""
+    enabled = config.signal_enabled_channels
+    present: list[str] = [name for name in ("kafka", "file") if name in enabled]
+    if config.signal_table() is not None and "source" in enabled:
+        present.insert(0, "source")
+    for name in present:
+        if channel in (None, name):
+            return name
+    raise HeadraceError(
+        "signals.no_channel",
+        "The configuration has no channel that the signal could take",
+        "Set signal.data.collection to a signal table, or add kafka or file to "
+        "signal.enabled.channels.",
+    )
+
+
 def send(
     config: ConnectorConfig,
     signal: Signal,
-    channel: str | None,
+    channel: str,
     insert: Callable[[str, Signal], None],
 ) -> None:
-    """By `channel`, or the first that there is: the signal table (`insert`), Kafka, the file.
-
-    Raises HeadraceError("signals.no_channel"), or what the channel has to say.
-    """
-    enabled = config.signal_enabled_channels
-    table = config.signal_table()
-    if channel in (None, "source") and table is not None and "source" in enabled:
-        insert(table, signal)
-    elif channel in (None, "kafka") and "kafka" in enabled:
-        produce(config, signal)
-    elif channel in (None, "file") and "file" in enabled:
-        append_line(config.signal_file, signal)
-    else:
-        raise HeadraceError(
-            "signals.no_channel",
-            "The configuration has no channel that the signal could take",
-            "Set signal.data.collection to a signal table, or add kafka or file to "
-            "signal.enabled.channels.",
-        )
+    """By a channel of `channel_of`: the signal table (`insert`), Kafka, the file. Raises what the
+    channel has to say."""
+    match channel:
+        case "source":
+            table = config.signal_table()
+            assert table is not None, "channel_of"
+            insert(table, signal)
+        case "kafka":
+            produce(config, signal)
+        case _:
+            append_line(config.signal_file, signal)

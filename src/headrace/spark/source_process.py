@@ -18,6 +18,8 @@ from headrace.connect.slices import Slice
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector
 from headrace.offsets.offset import OffsetObject
+from headrace.signals.notifications import observe
+from headrace.spark.query.signals import SignalJournal
 from headrace.spark.query.status import StatusFile
 from headrace.spark.registration import Registration
 from headrace.spark.slice_partition import (
@@ -49,6 +51,8 @@ class SourceSession:
         self._message_mib = message_limit(driver_command(), os.environ)
         self._status = StatusFile(config)
         self._connector.watch(self._status.write)
+        self._journal = SignalJournal(config)
+        observe(self._journal.write)
         self._registration = Registration(config, schema_ids)
 
     def bounded(self) -> None:
@@ -84,6 +88,7 @@ class SourceSession:
         """Close the connector."""
         self._connector.close()
         self._status.remove()
+        self._journal.remove()
 
 
 class Orphaned:

@@ -40,6 +40,7 @@ class MongoDefinition(NamedDefinition):
     open_function = "headrace.connectors.mongodb.connector:open_connector"
     check_function = "headrace.connectors.mongodb.checks.deployment:check"
     signal_function = "headrace.connectors.mongodb.signal_collection:insert_signal"
+    targets_function = "headrace.connectors.mongodb.checks.signals:signal_targets"
     demo_class = "headrace.connectors.mongodb.demo:ShopDemo"
 
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:

@@ -36,6 +36,7 @@ class PostgresDefinition(NamedDefinition):
     open_function = "headrace.connectors.postgresql.connector:open_connector"
     check_function = "headrace.connectors.postgresql.checks.database:check"
     signal_function = "headrace.connectors.postgresql.signal_table:insert_signal"
+    targets_function = "headrace.connectors.postgresql.signal_table:signal_targets"
     trial_function = "headrace.connectors.postgresql.trial:trial"
     demo_class = "headrace.connectors.postgresql.demo:ShopDemo"
 

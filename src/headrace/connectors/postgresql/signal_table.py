@@ -7,9 +7,28 @@ from contextlib import closing
 import psycopg
 from psycopg import sql
 
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import QUERY_LIMIT, KeptConnection, translate
+from headrace.connectors.postgresql.connection import (
+    QUERY_LIMIT,
+    KeptConnection,
+    connect,
+    translate,
+    translated,
+)
+from headrace.connectors.postgresql.replication.publication import (
+    add_tables,
+    find_publication,
+    published_oids,
+    unpublished,
+)
+from headrace.connectors.postgresql.source import CONNECTOR
+from headrace.errors import HeadraceError
+from headrace.relational.readiness import check_signal_table
+from headrace.signals.sending import SignalTargets
 from headrace.signals.signal import Signal
+from headrace.snapshots.modes import SnapshotRule
 
 
 class SignalTable:
@@ -55,3 +74,37 @@ def insert_signal(config: PostgresConfig, name: str, signal: Signal) -> None:
     table = SignalTable(config, name, doing="Sending a signal", limit=QUERY_LIMIT)
     with closing(table):
         table.insert(signal)
+
+
+def signal_targets(config: PostgresConfig, name: str | None) -> SignalTargets:
+    """See ConnectorDefinition.signal_targets; `name` is the signal table. Raises
+    HeadraceError("postgresql.signal_table"), ("postgresql.not_published"), and what connecting
+    raises."""
+    capture, publication_name = Capture(config), config.publication_name
+    with (
+        connect(config, limit=QUERY_LIMIT) as connection,
+        translated(config, "Looking at the tables"),
+        closing(Catalog(config, connection, QUERY_LIMIT)) as catalog,
+    ):
+        tables = catalog.tables()
+        silent: list[CatalogTable] = []
+        if SnapshotRule.of(config).streams:
+            publication = find_publication(connection, publication_name)
+            if publication is not None and not publication.for_all:
+                published = published_oids(connection, publication_name)
+                silent = unpublished(tables, published, catalog.partition_roots())
+        if name is not None:
+            numbers = [table.id for table in tables if table.name == name]
+            reading = catalog.read(numbers)
+            described = [reading.describe(number) for number in numbers]
+            check_signal_table(CONNECTOR, [table for table in described if table], name)
+    remedies = {table.name: add_tables(publication_name, [table]) for table in silent}
+    if name in remedies:
+        raise HeadraceError(
+            "postgresql.not_published",
+            f"The signal table {name} is not in the publication {publication_name}: nobody would "
+            "hear of the signal",
+            remedies[name],
+        )
+    names = [table.name for table in tables]
+    return SignalTargets(names, [one for one in names if capture.takes(one)], remedies)

@@ -24,7 +24,7 @@ from headrace.offsets.offset import Offset, P
 from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
 from headrace.signals.collection import SignalTexts, Watermarks, signal_columns
 from headrace.signals.heeding import Heeding
-from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier
+from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier, tell
 from headrace.signals.progress import Insert, SignalProgress
 from headrace.signals.selection import tables_to_read, tables_to_stop
 from headrace.signals.signal import ExecuteSnapshot, Signal
@@ -447,6 +447,8 @@ class IncrementalSnapshots(Generic[P]):
         signal = self.progress.tables[0].signal
         self._notify("TABLE_SCAN_COMPLETED", place, data)
         self.progress = self.progress.next_table()
+        if self.progress.running and all(t.signal != signal for t in self.progress.tables):
+            tell(signal, "COMPLETED", {})
         if not self.progress.running:
             self._metrics.ended("COMPLETED")
             self._notify("COMPLETED", place, {}, signal)

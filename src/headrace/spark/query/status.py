@@ -10,22 +10,22 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.config.properties.common import ConnectorConfig
-from headrace.connect.private_folders import make_private
 from headrace.connectors.registry import parse_options
 from headrace.connectors.states import Situation
 from headrace.errors import HeadraceError
 from headrace.spark import failures
+from headrace.spark.query.told import told_path, told_paths
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
+
+_KIND = "json"
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,9 @@ class StatusFile:
     ends; what killed processes left is swept."""
 
     def __init__(self, config: ConnectorConfig) -> None:
-        folder = _folder()
         self._what: tuple[str, str | None] | None = None
         self._since = 0.0
-        self._path: Path | None = None
-        if make_private(folder):
-            _sweep(folder)
-            self._path = folder / f"{_prefix(os.getppid(), config)}{os.getpid()}.json"
+        self._path = told_path(_name(os.getppid(), config), _KIND)
 
     def write(self, situation: Situation) -> None:
         """Replace what is in it; never raises: the query goes on without."""
@@ -105,29 +101,8 @@ class StatusFile:
                 self._path.unlink(missing_ok=True)
 
 
-def _folder() -> Path:
-    return Path(tempfile.gettempdir()) / f"headrace-{os.geteuid()}" / "status"
-
-
-def _prefix(jvm: int, config: ConnectorConfig) -> str:
-    return f"{jvm}-{config.fingerprint()[:16]}-"
-
-
-def _sweep(folder: Path) -> None:
-    for path in folder.glob("*.json"):
-        if not _is_alive(path):
-            path.unlink(missing_ok=True)
-
-
-def _is_alive(path: Path) -> bool:
-    """Whether the process that wrote the file runs."""
-    try:
-        os.kill(int(path.stem.rpartition("-")[2]), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        pass
-    return True
+def _name(jvm: int, config: ConnectorConfig) -> str:
+    return f"{jvm}-{config.fingerprint()[:16]}"
 
 
 def _newest(query: StreamingQuery) -> dict[str, Any] | None:
@@ -137,9 +112,9 @@ def _newest(query: StreamingQuery) -> dict[str, Any] | None:
     if found is None:
         return None
     options, jvm = found
-    paths = _folder().glob(f"{_prefix(jvm, parse_options(options))}*.json")
+    paths = told_paths(_name(jvm, parse_options(options)), _KIND)
     try:
-        path = max(filter(_is_alive, paths), key=lambda one: one.stat().st_mtime, default=None)
+        path = max(paths, key=lambda one: one.stat().st_mtime, default=None)
         written: dict[str, Any] | None = None if path is None else json.loads(path.read_text())
     except (OSError, ValueError):
         return None  # it ended, or changes, right now

@@ -28,7 +28,7 @@ _BAD_VALUE = 2
 def check_collections(checked: Checked) -> None:
     """Finds the captured collections, and whether each entry of the lists names one."""
     with checked.asking("Listing the collections"):
-        everything = list(_all_collections(checked))
+        everything = list(all_collections(checked))
     checked.collections = [
         one
         for one in everything
@@ -74,7 +74,8 @@ def _hidden(checked: Checked) -> _Hidden:
     )
 
 
-def _all_collections(checked: Checked) -> Iterator[Collection]:
+def all_collections(checked: Checked) -> Iterator[Collection]:
+    """Those of the databases that may be captured, as far as the user may list them."""
     for database in sorted(checked.client.list_database_names()):
         if not checked.namespaces.takes_database(database):
             continue

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from headrace.connectors.mongodb.checks.collections import all_collections
 from headrace.connectors.mongodb.checks.state import Checked
+from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.connection import connect
 from headrace.connectors.mongodb.errors import grant_roles, role_on
+from headrace.connectors.mongodb.servers import read_server
 from headrace.connectors.mongodb.signal_collection import create_command
+from headrace.errors import HeadraceError
+from headrace.findings import Findings
+from headrace.signals.sending import SignalTargets
 
 
 def check_signals(checked: Checked) -> None:
@@ -40,3 +47,25 @@ def check_signals(checked: Checked) -> None:
         )
     else:
         checked.ok("signal_collection", f"The signal collection {name} is there")
+
+
+def signal_targets(config: MongoConfig, name: str | None) -> SignalTargets:
+    """See ConnectorDefinition.signal_targets; `name` is the signal collection. Raises
+    HeadraceError("mongodb.signal_scope"), and what connecting raises. That the collection is there
+    is seen when the signal is written."""
+    with connect(config) as client:
+        checked = Checked(config, client, Findings(), read_server(client, config))
+        if name is not None:
+            check_signals(checked)
+            for finding in checked.findings:
+                if finding.level == "error":
+                    raise HeadraceError(finding.code, finding.message, finding.remedy)
+        with checked.asking("Listing the collections"):
+            everything = [one for one in all_collections(checked) if one.is_stored]
+    captured = [
+        one.namespace
+        for one in everything
+        if checked.namespaces.takes(one.database, one.name)
+        and checked.namespaces.in_scope(one.database, one.name)
+    ]
+    return SignalTargets([one.namespace for one in everything], captured)

@@ -1,0 +1,42 @@
+"""Files through which a source process tells other processes of its user, on its host, what it
+does. Their names end in its process id, and they are gone when it ends."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.connect.private_folders import make_private
+
+
+def told_path(name: str, kind: str) -> Path | None:
+    """The file `name` of this process, whose kind is its suffix; None where there is no folder for
+    it. What killed processes left is swept."""
+    folder = _folder()
+    if not make_private(folder):
+        return None
+    for path in folder.iterdir():
+        if not _is_alive(path):
+            path.unlink(missing_ok=True)
+    return folder / f"{name}-{os.getpid()}.{kind}"
+
+
+def told_paths(name: str, kind: str) -> Iterator[Path]:
+    """The files of this name and kind whose processes run."""
+    return (path for path in _folder().glob(f"{name}-*.{kind}") if _is_alive(path))
+
+
+def _folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"headrace-{os.geteuid()}" / "status"
+
+
+def _is_alive(path: Path) -> bool:
+    try:
+        os.kill(int(path.stem.rpartition("-")[2]), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        pass
+    return True
