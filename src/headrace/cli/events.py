@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_texts(pipeline: Pipeline) -> None:
     """Refuse converters whose bytes are no text of a line."""
-    for role in ("key", "value"):
+    for role in ("key", "value", "header"):
         if not pipeline.config.is_text(role):
             name = f"{role}.converter"
             raise HeadraceError(
@@ -98,12 +98,13 @@ def append_to_file(
         )
         try:
             from headrace.spark.parts_sink import PartsSink
+            from headrace.spark.sinks.foreach_batch import calls_for_each_batch
 
             sink = PartsSink(spark, target, checkpoint)
 
             def start() -> StreamingQuery:
                 writer = pipeline.parts(spark, target, checkpoint).writeStream
-                return pipeline.start(sink.takes(writer), checkpoint)
+                return pipeline.start(calls_for_each_batch(spark, writer, sink), checkpoint)
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
             summary = supervise(spark, start, limits, rows_of=sink.new_rows)

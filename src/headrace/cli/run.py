@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.events import POSITION_SLICES, append_to_file
+from headrace.cli.kafka import send_to_kafka
 from headrace.cli.pipeline import (
     Pipeline,
     add_run_arguments,
@@ -27,6 +28,7 @@ from headrace.cli.sink_options import (
     unknown_options,
 )
 from headrace.errors import HeadraceError
+from headrace.sinks.kafka import options as kafka_options
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -88,6 +90,12 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
         return append_to_file(
             pipeline, file.path, state, checkpoint, arguments, "run", sync=file.sync
         )
+    if sink == "kafka":
+        for name in kafka_options.unknown_options(pipeline.config.headrace_sink):
+            print(
+                f"warning: headrace.sink.{name}: the sink kafka has no such option", file=sys.stderr
+            )
+        return send_to_kafka(pipeline, state, checkpoint, arguments)
     check_supported(sink)
     with exclusive(state):
         pipeline.validate(checkpoint)
