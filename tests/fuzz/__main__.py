@@ -1,5 +1,5 @@
-"""`python -m tests.fuzz`: mutated frames, COPY rows, cell texts, BSON values, texts of Extended JSON
-and documents with field rules, each kind in a process of its own.
+"""`python -m tests.fuzz`: mutated frames, COPY rows, cell texts, BSON values, Extended JSON and
+documents with field rules, each kind in a process of its own.
 
 SECONDS (10 per kind) says how long, INPUTS how many instead; SEED repeats a run, and ONLY=NUMBER
 one input of it. An input that crashes its process is named like one that is decoded wrongly.
