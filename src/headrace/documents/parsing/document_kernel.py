@@ -86,16 +86,16 @@ def _is_new_name(names, mask, number, start, name, length):
     and a place for it was near."""
     key = hash_bytes(start, name, length)
     # The low bits of a product know little of the last bytes.
-    slot = mix(key, 0) & mask
+    at = mix(key, 0) & mask
     for _ in range(_MOST_PROBES):
-        place = names + NAME_BYTES * slot
+        place = names + NAME_BYTES * at
         if load64(place) != number:
             store64(place, number)
             store64(place + 8, key)
             return True
         if load64(place + 8) == key:
             return False
-        slot = (slot + 1) & mask
+        at = (at + 1) & mask
     return False
 
 
