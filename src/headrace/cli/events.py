@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.pipeline import (
     Pipeline,
+    add_file_argument,
     add_run_arguments,
     close_session,
     exclusive,
@@ -30,7 +31,7 @@ POSITION_SLICES = {"headrace.slice.order": "position"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
-    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    add_file_argument(parser)
     parser.add_argument("--output", required=True, metavar="OUT.jsonl", help="file to append to")
     parser.add_argument(
         "--state", required=True, metavar="DIR", help="folder for checkpoint and state"

@@ -14,6 +14,7 @@ from headrace.cli.events import POSITION_SLICES, append_to_file
 from headrace.cli.kafka import send_to_kafka
 from headrace.cli.pipeline import (
     Pipeline,
+    add_file_argument,
     add_run_arguments,
     close_session,
     exclusive,
@@ -27,6 +28,7 @@ from headrace.cli.sink_options import (
     sink_options,
     unknown_options,
 )
+from headrace.connectors.registry import definition_of, require_driver
 from headrace.errors import HeadraceError
 from headrace.sinks.kafka import options as kafka_options
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
-    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    add_file_argument(parser)
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",
@@ -55,13 +57,25 @@ def run(arguments: argparse.Namespace) -> int:
     if sink == "file":
         pipeline = pipeline.with_overrides(POSITION_SLICES)
     folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
-    with _state_folder(sink, folder) as state:
+    with _trial(pipeline, is_trial=not folder), _state_folder(sink, folder) as state:
         summary = _run_sink(sink, pipeline, state, arguments)
     print(
         f"{summary.rows:,} events in {summary.seconds:.1f} s, {summary.restarts} restarts",
         file=sys.stderr,
     )
     return 0
+
+
+@contextmanager
+def _trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
+    """Around a run without checkpoint: the database keeps nothing for it."""
+    if not is_trial:
+        yield
+        return
+    definition = definition_of(pipeline.config)
+    require_driver(definition)
+    with definition.trial(pipeline.config):
+        yield
 
 
 @contextmanager
