@@ -7,6 +7,7 @@ import argparse
 from rich.console import Console
 from rich.text import Text
 
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import read_pipeline
 from headrace.connectors.registry import check
 
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings; 1 when one is an error."""
-    pipeline = read_pipeline(arguments.file, {})
+    pipeline = read_pipeline(arguments.file, {}, Messages())
     findings = check(pipeline.config)
     console = Console(soft_wrap=True, highlight=False)
     if not findings:
