@@ -6,10 +6,12 @@ import contextlib
 import fcntl
 import os
 import select
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 import uuid
@@ -22,13 +24,14 @@ COMMAND = [sys.executable, "-c", "import headrace_command, sys; sys.exit(headrac
 
 
 class TerminalRun:
-    """`headrace` with `arguments` on a terminal of 80 columns, with `folder` for temporary files.
-    Every process under it carries a mark in its environment."""
+    """`headrace` with `arguments` on a terminal of 80 columns, with a folder of its own for
+    temporary files. Every process under it carries a mark in its environment."""
 
-    def __init__(self, arguments: list[str], folder: Path) -> None:
+    def __init__(self, arguments: list[str]) -> None:
         self._mark = uuid.uuid4().hex
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self._folder = Path(tempfile.mkdtemp(prefix="headrace-test-"))
+        # A server that the demo starts as root is another user's.
+        folder.chmod(0o755)
         self._master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         environment = {
@@ -92,8 +95,11 @@ class TerminalRun:
         return [" ".join(one.cmdline()) for one in psutil.process_iter() if self._is_marked(one)]
 
     def left_files(self) -> list[str]:
-        """Temporary files that stayed."""
-        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
+        """Temporary files that stayed, but for the folder of sockets, which is the user's."""
+        sockets = self._folder / f"headrace-{os.geteuid()}"
+        kept = {sockets, sockets / "lock"}
+        left = (path for path in self._folder.rglob("*") if path not in kept)
+        return sorted(str(path.relative_to(self._folder)) for path in left)
 
     def close(self) -> None:
         """End what is left, so that a failed test leaves nothing."""
@@ -103,6 +109,7 @@ class TerminalRun:
                     one.kill()
         self.process.wait()
         os.close(self._master)
+        shutil.rmtree(self._folder)
 
     def _is_marked(self, process: psutil.Process) -> bool:
         try:
