@@ -1,7 +1,7 @@
 """The `headrace` command. A SIGINT ends it without a stack trace while its modules are loaded."""
 
 # The built-in half of `signal`: the other one takes milliseconds to load.
-import _signal
+import _signal  # type: ignore[import-not-found]
 
 _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 

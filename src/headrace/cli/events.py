@@ -127,7 +127,7 @@ def _print_lines(
 
 def _check_texts(pipeline: Pipeline) -> None:
     """Refuse converters whose bytes are no text of a line."""
-    for role in ("key", "value"):
+    for role in ("key", "value", "header"):
         if not pipeline.config.is_text(role):
             name = f"{role}.converter"
             raise HeadraceError(
@@ -168,12 +168,14 @@ def append_to_file(
         )
         try:
             from headrace.spark.parts_sink import PartsSink
+            from headrace.spark.sinks.foreach_batch import calls_for_each_batch
 
             sink = PartsSink(session.spark, target, checkpoint)
 
             def start() -> StreamingQuery:
                 writer = pipeline.parts(session.spark, target, checkpoint).writeStream
-                return pipeline.start(sink.takes(writer), checkpoint)
+                writer = calls_for_each_batch(session.spark, writer, sink)
+                return pipeline.start(writer, checkpoint)
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
             summary = supervise(session, start, limits, messages, rows_of=sink.new_rows)

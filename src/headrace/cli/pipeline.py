@@ -86,6 +86,15 @@ class Pipeline:
         reader = reader.options(**{name: str(path) for name, path in sink.items()})
         return reader.options(**options(self.properties)).load()
 
+    def kafka_ranges(self, spark: SparkSession, folder: Path, checkpoint: Path) -> DataFrame:
+        """The events on their way to Kafka, a row a slice, for KafkaSink."""
+        from headrace.spark.sinks.kafka_source import CHECKPOINT, FOLDER, KafkaRangesSource
+
+        spark.dataSource.register(KafkaRangesSource)
+        reader = spark.readStream.format(KafkaRangesSource.name())
+        reader = reader.options(**{FOLDER: str(folder), CHECKPOINT: str(checkpoint)})
+        return reader.options(**options(self.properties)).load()
+
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
         """Starts a query that `writer` describes, with the configuration's name and trigger."""
         writer = writer.option("checkpointLocation", str(checkpoint))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.events import POSITION_SLICES, append_to_file, summary_line
+from headrace.cli.kafka import send_to_kafka
 from headrace.cli.pipeline import (
     Pipeline,
     Session,
@@ -27,6 +28,7 @@ from headrace.cli.sink_options import (
     unknown_options,
 )
 from headrace.errors import HeadraceError
+from headrace.sinks.kafka import options as kafka_options
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -93,6 +95,10 @@ def _run_sink(
         return append_to_file(
             pipeline, file.path, state, checkpoint, arguments, "run", messages, sync=file.sync
         )
+    if sink == "kafka":
+        for name in kafka_options.unknown_options(pipeline.config.headrace_sink):
+            messages.warning(f"headrace.sink.{name}: the sink kafka has no such option")
+        return send_to_kafka(pipeline, state, checkpoint, arguments, messages)
     check_supported(sink)
     with exclusive(state):
         pipeline.validate(checkpoint)
