@@ -61,7 +61,7 @@ def main() -> None:
     """Run until COUNT events are in the sink."""
     path, wanted, sink = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     position = {"headrace.slice.order": "position"} if sink == "file" else {}
-    pipeline = read_pipeline(path, position, Messages())
+    pipeline = read_pipeline([path], position, Messages())
     spark = build_session("benchmark")
     with tempfile.TemporaryDirectory() as state:
         checkpoint = Path(state) / "checkpoint"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 from types import ModuleType
 
+from headrace.cli.messages import LogFormat, Messages
 from headrace.cli.stopping import STOP
 from headrace.errors import HeadraceError
 from headrace.sinks.closed import CLOSED
@@ -31,7 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # `headrace_command` left it to the system while the modules were loaded.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         words = sys.argv[1:] if arguments is None else list(arguments)
-        chosen = _parser(words[0] if words else "").parse_args(words)
+        parser = _parser(words[0] if words else "")
+        if not words:
+            parser.print_help()
+            return 0
+        chosen = parser.parse_args(words)
         chosen.began = began
         return _run(chosen)
     except KeyboardInterrupt:
@@ -46,11 +51,11 @@ def _run(chosen: argparse.Namespace) -> int:
             return 0
         if chosen.debug:
             traceback.print_exc()
+        messages = Messages(log_format=getattr(chosen, "log_format", LogFormat.TEXT))
         for part in error.parts:
-            print(f"error: {part}", file=sys.stderr)
+            messages.error(str(part))
         if not error.parts:
-            print(f"error: {error.message} [{error.code}]", file=sys.stderr)
-            print(f"remedy: {error.remedy}", file=sys.stderr)
+            messages.error(error.message, error.remedy, error.code)
         return 1
     except BrokenPipeError:
         # `headrace … | head`: the reader has enough. What is left in the buffer has no reader.

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 from headrace.cli.messages import plural
 from headrace.cli.pipeline import (
     Pipeline,
+    add_file_argument,
     add_run_arguments,
     exclusive,
     open_messages,
     open_session,
     read_pipeline,
     supervise,
+    trial,
 )
 from headrace.errors import HeadraceError
 
@@ -39,7 +41,7 @@ POSITION_SLICES = {"headrace.slice.order": "position"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
-    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    add_file_argument(parser)
     parser.add_argument(
         "--output",
         required=True,
@@ -61,7 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
     pipeline = read_pipeline(arguments.file, POSITION_SLICES, messages)
     if arguments.output == STANDARD_OUTPUT:
         _check_texts(pipeline)
-        with _state_folder(arguments.state) as state:
+        with (
+            trial(pipeline, is_trial=arguments.state is None),
+            _state_folder(arguments.state) as state,
+        ):
             summary = _print_lines(pipeline, state, arguments, messages)
     else:
         if arguments.state is None:

@@ -14,12 +14,14 @@ from headrace.cli.kafka import send_to_kafka
 from headrace.cli.pipeline import (
     Pipeline,
     Session,
+    add_file_argument,
     add_run_arguments,
     exclusive,
     open_messages,
     open_session,
     read_pipeline,
     supervise,
+    trial,
 )
 from headrace.cli.sink_options import (
     check_supported,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
-    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    add_file_argument(parser)
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if sink == "file":
         pipeline = pipeline.with_overrides(POSITION_SLICES)
     folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
-    with _state_folder(sink, folder) as state:
+    with trial(pipeline, is_trial=not folder), _state_folder(sink, folder) as state:
         summary = _run_sink(sink, pipeline, state, arguments, messages)
     messages.note(summary_line(summary, arguments))
     return 0
