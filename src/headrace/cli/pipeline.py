@@ -291,9 +291,9 @@ def supervise(
 
 
 @contextmanager
-def trial(pipeline: Pipeline, *, istrial: bool) -> Iterator[None]:
+def trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
     """Around a run without checkpoint: the database keeps nothing for it."""
-    if not istrial:
+    if not is_trial:
         yield
         return
     definition = definition_of(pipeline.config)
