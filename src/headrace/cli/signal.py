@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import positive_seconds, read_pipeline
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connectors.registry import send_signal
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the signal's id, which its notifications carry, and what becomes of it."""
-    config = read_pipeline([arguments.file], {}).config
+    config = read_pipeline([arguments.file], {}, Messages()).config
     signal = send_signal(
         config, arguments.type, arguments.data, name=arguments.id, channel=arguments.channel
     )
