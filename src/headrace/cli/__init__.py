@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
+import signal as system_signals  # `signal` is a verb's module here
 import sys
 import threading
 import time
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if threading.current_thread() is threading.main_thread():
             # `headrace_command` left it to the system while the modules were loaded.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            system_signals.signal(system_signals.SIGINT, system_signals.default_int_handler)
         words = sys.argv[1:] if arguments is None else list(arguments)
         parser = _parser(words[0] if words else "")
         if not words:
