@@ -32,7 +32,7 @@ def order(number: int) -> dict[str, Any]:
         "lines": [{"sku": f"S{number}-{i}", "count": i} for i in range(number % 3)],
         "ship": {"city": "Łódź", "geo": {"lat": number / 8}},
     }
-    optional = (
+    optional: tuple[dict[str, Any], ...] = (
         {},
         {"note": None},
         {"paid": True},
@@ -58,7 +58,7 @@ def row(document: dict[str, Any]) -> dict[str, Any]:
 
 def collection(database: MongoDatabase) -> dict[str, dict[str, Any]]:
     """The documents of the collection, as rows by the text of their `_id`."""
-    options = bson.CodecOptions(
+    options: bson.CodecOptions[dict[str, Any]] = bson.CodecOptions(
         datetime_conversion=bson.codec_options.DatetimeConversion.DATETIME_MS
     )
     found = database.collections["orders"].with_options(codec_options=options).find()
