@@ -83,7 +83,7 @@ def recorded_events() -> list[Records]:
 
 
 def _with_constants(records: Records) -> Records:
-    """Fields of `source` that are the same in all events of a connector are constants, and tombstones
+    """Fields of `source` that are the same in all events of a topic are constants, and tombstones
     are records of another shape."""
     value = records.shape.value
     members = fields(value)
