@@ -1,6 +1,8 @@
-"""`python -m benchmarks.transforms [--runs N] [--ours] [NAME …]`, part of `make bench`: million records a
-second and core for each transform and converter (those whose names begin with NAME), ours and
-Java's in turn over the same 10,000 records. Results go to benchmarks/results/transforms.json.
+"""`python -m benchmarks.transforms [--runs N] [--ours] [NAME …]`, part of `make bench`.
+
+Million records a second and core for each transform and converter (those whose names begin with
+NAME), ours and Java's in turn over the same 10,000 records. Results go to
+benchmarks/results/transforms.json.
 
 What counts is CPU time, of all threads: on our side the process's, on Java's without its compilers.
 "alone" is the chain, "with JSON" the chain and the JSON converter behind it. QUICK=1 is a short
@@ -14,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,14 @@ from benchmarks import report
 from benchmarks.scenarios import QUICK
 from benchmarks.transforms.chains import CHAINS, CONVERSIONS, Case, converters, properties
 from benchmarks.transforms.inputs import INPUTS, ROWS, write_for_java
-from benchmarks.transforms.java import JavaRunner, NoJava
+from benchmarks.transforms.java import JavaCase, JavaRunner, NoJava
 from headrace.connect.records import Records
 from headrace.connect.rows import Sequences
 from headrace.errors import HeadraceError
 from headrace.transforms.json_form import transforms_config
 from headrace.transforms.reading import chain_of
 
-_WARM_S, _WINDOW_S = (1.0, 0.3) if QUICK else (4.0, 1.0)
+_WARM_S, _WINDOW_S = (1.0, 0.3) if QUICK else (3.0, 0.5)
 _OURS_S = 0.2
 
 
@@ -75,7 +77,7 @@ class Benchmark:
 
     def __init__(self, work: Path, runs: int, *, ours: bool) -> None:
         self._work, self._runs = work, runs
-        self._java = None if ours else JavaRunner(work, _WARM_S)
+        self._java = None if ours else JavaRunner(work)
         self._inputs: dict[str, tuple[list[Records], Path]] = {}
 
     def _input(self, name: str) -> tuple[list[Records], Path]:
@@ -87,27 +89,48 @@ class Benchmark:
             self._inputs[name] = [made], file
         return self._inputs[name]
 
-    def lane(self, case: Case, converters_name: str) -> dict[str, Any]:
-        """Ours and Java's in turn."""
+    def measure(self, case: Case, lanes: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+        """Figures by lane; `lanes` are names of converters, empty: the chain alone. Ours and Java's
+        in turn."""
         pieces, file = self._input(case.records)
         try:
-            action, passed = _ours(case, pieces, converters_name)
+            actions = {lane: _ours(case, pieces, name) for lane, name in lanes.items()}
         except HeadraceError as error:
-            return {"skipped": str(error)}
-        action()
+            return {"": {"skipped": str(error)}}
+        converters_name = next(name for name in lanes.values() if name)
         try:
             if self._java is None:
                 raise NoJava("not asked for")
             with self._java.begin(case, file, converters_name) as peer:
-                assert peer.passed == passed, f"{passed} records pass, {peer.passed} in Java"
-                ours, theirs = [], []
-                for _ in range(self._runs):
-                    ours.append(_nanoseconds(action))
-                    theirs.append(peer.nanoseconds(_WINDOW_S))
+                return {
+                    lane: self._in_turn(actions[lane], peer, case, is_converted=bool(name))
+                    for lane, name in lanes.items()
+                }
         except NoJava as error:
-            ours = [_nanoseconds(action) for _ in range(self._runs)]
-            return _figures(ours, [], case.aim) | {"no_java": str(error)}
-        return _figures(ours, theirs, case.aim)
+            reason = {"no_java": str(error)}
+            return {
+                lane: _figures([_nanoseconds(action) for _ in range(self._runs)], [], case.aim)
+                | reason
+                for lane, (action, _) in actions.items()
+            }
+
+    def _in_turn(
+        self,
+        ours: tuple[Callable[[], object], int],
+        peer: JavaCase,
+        case: Case,
+        *,
+        is_converted: bool,
+    ) -> dict[str, Any]:
+        action, passed = ours
+        assert peer.passed == passed, f"{passed} records pass, {peer.passed} in Java"
+        action()
+        peer.nanoseconds(_WARM_S, is_converted=is_converted)
+        pairs = [
+            (_nanoseconds(action), peer.nanoseconds(_WINDOW_S, is_converted=is_converted))
+            for _ in range(self._runs)
+        ]
+        return _figures([own for own, _ in pairs], [theirs for _, theirs in pairs], case.aim)
 
 
 def _line(name: str, lane: str, figures: dict[str, Any]) -> str:
@@ -139,8 +162,7 @@ def main() -> None:
             lanes = {"": case.converters} if case.converters else {"alone": "", "with JSON": "JSON"}
             group = figures["converters" if case.converters else "chains"]
             measured: dict[str, Any] = group.setdefault(case.name, {"records": case.records})
-            for lane, converters_name in lanes.items():
-                made = benchmark.lane(case, converters_name)
+            for lane, made in benchmark.measure(case, lanes).items():
                 measured.update({lane: made} if lane else made)
                 print(_line(case.name, lane, made), flush=True)
     if not (chosen.names or chosen.ours):

@@ -125,7 +125,6 @@ def _kafka() -> tuple[Case, ...]:
         "HeaderFrom$Key": {"fields": "id", "headers": "id", "operation": "copy"},
         "ValueToKey": {"fields": "customer,ref"},
         "RegexRouter": {"regex": "(.*)", "replacement": "$1-x", "predicate": "topic"},
-        "TimestampRouter": {},
         "DropHeaders": {"headers": "__op"},
         "InsertHeader": {"header": "origin", "value.literal": "shop"},
     }  # fmt: skip
@@ -136,6 +135,7 @@ def _kafka() -> tuple[Case, ...]:
     text = {"type": "TimestampConverter$Value", "field": "local", "target.type": "string",
             "unix.precision": "microseconds", "format": "yyyy-MM-dd HH:mm:ss"}  # fmt: skip
     cases += [
+        Case("TimestampRouter", "rows with times", ({"type": "TimestampRouter"},)),
         Case("Flatten$Value, events", "events", ({"type": "Flatten$Value"},)),
         Case("MaskField$Value, a replacement", "rows", (mask,)),
         Case("TimestampConverter$Value, texts", "rows", (text,)),

@@ -207,11 +207,20 @@ def raw_values() -> Records:
     return made
 
 
+def timed_rows() -> Records:
+    """Rows whose records have a time of their own."""
+    written = write_records([rows()])
+    timed = [written[place] | {"timestamp": 1_700_000_000_000 + place} for place in range(ROWS)]
+    (made,) = read_records(timed)
+    return made
+
+
 INPUTS: dict[str, Callable[[], Records]] = {
     "events": events,
     "events with headers": lambda: events(run="a-run"),
     "updates": updates,
     "rows": rows,
+    "rows with times": timed_rows,
     "outbox events": outbox,
     "documents": documents,
     "documents of twenty structures": lambda: documents(20),

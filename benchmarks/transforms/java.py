@@ -52,8 +52,8 @@ def _class_of(kind: str) -> str:
 class JavaRunner:
     """Runs ChainRunner, compiled once into `work`."""
 
-    def __init__(self, work: Path, warm_seconds: float) -> None:
-        self._work, self._warm_seconds = work, warm_seconds
+    def __init__(self, work: Path) -> None:
+        self._work = work
         self._java = find_java() / "bin" / "java"
         self._logging = work / "log4j2.properties"
         self._logging.write_text("rootLogger.level=off\n")
@@ -64,14 +64,13 @@ class JavaRunner:
         )  # fmt: skip
 
     def begin(self, case: Case, records: Path, converters_name: str) -> JavaCase:
-        """A process that is warm. Raises NoJava."""
+        """A process that has read the records. Raises NoJava."""
         folders = [jars()]
         if any(step["type"] in _SCRIPTING for step in case.steps):
             folders += _scripting(self._java)
         job: dict[str, Any] = {
             "records": str(records),
             "steps": [_step(step) for step in case.steps],
-            "warm_seconds": self._warm_seconds,
         }
         if converters_name:
             made = converters(converters_name)
@@ -87,7 +86,7 @@ class JavaRunner:
 
 
 class JavaCase:
-    """A warm process; a context manager. `passed` is how many records leave the chain."""
+    """A process; a context manager. `passed` is how many records leave the chain."""
 
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(
@@ -112,10 +111,10 @@ class JavaCase:
         lines = [line for line in told.splitlines() if "xception" in line or "Error" in line]
         raise NoJava((lines or ["it ended"])[0][:200])
 
-    def nanoseconds(self, seconds: float) -> float:
-        """CPU per record, over so many seconds of CPU."""
+    def nanoseconds(self, seconds: float, *, is_converted: bool) -> float:
+        """CPU per record, over so many seconds of CPU; `is_converted`: with the converters."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{seconds}\n")
+        self._process.stdin.write(f"{'converted' if is_converted else 'alone'} {seconds}\n")
         self._process.stdin.flush()
         count, used = self._answer("measured")
         return float(used) / int(count) * 1e9
