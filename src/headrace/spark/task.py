@@ -12,6 +12,7 @@ from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.converters.configured import json_options, slice_converter
 from headrace.converters.rows import SliceConverter
+from headrace.kafka.schema_ids import SchemaIds
 from headrace.transforms.chain import Chain
 from headrace.transforms.failures import FailurePolicy
 from headrace.transforms.reading import chain_of
@@ -19,6 +20,8 @@ from headrace.transforms.reading import chain_of
 _ROLES = ("key", "value", "header")
 _converters: dict[tuple[object, ...], SliceConverter] = {}
 _chains: dict[tuple[object, ...], tuple[Chain, FailurePolicy]] = {}
+schema_ids = SchemaIds()
+"""Ids of schemas in registries: what slices brought along, and what this process asked for."""
 
 
 def converter(config: ConnectorConfig) -> SliceConverter:
@@ -35,7 +38,7 @@ def converter(config: ConnectorConfig) -> SliceConverter:
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
-        _converters[identity] = slice_converter(config, failed=left_out(config))
+        _converters[identity] = slice_converter(config, failed=left_out(config), ids=schema_ids)
     return _converters[identity]
 
 

@@ -1,0 +1,235 @@
+"""EventRouter: the rows of an outbox table as events of topics of their own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow.compute as pc
+
+from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.evaluation.values import nulls, tombstones, values
+from headrace.connect.records import NO_PARTITION, Column, Node, Records, Shape
+from headrace.connect.schema import Schema, Type
+from headrace.connect.trees import as_struct, fields, member, select
+from headrace.transforms.debezium.envelopes import envelope_of
+from headrace.transforms.debezium.outbox.json_payloads import expanded
+from headrace.transforms.debezium.outbox.options import EventRouterOptions
+from headrace.transforms.example import Example
+from headrace.transforms.outbox.placements import Place
+from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_name
+from headrace.transforms.routing import MOST_ROUTES
+from headrace.transforms.transform import Declaration, PerShape
+
+log = logging.getLogger(__name__)
+
+_PER_MILLISECOND = {
+    "io.debezium.time.Timestamp": 1,
+    "io.debezium.time.MicroTimestamp": 1_000,
+    "io.debezium.time.NanoTimestamp": 1_000_000,
+}
+_TIME = Schema(Type.INT64, optional=True)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What the shapes of events of one table differ in."""
+
+    route: str
+    version: int | None = None
+    payload: Schema | None = None
+    """Of a payload that was a text of JSON."""
+    is_tombstone: bool = False
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The columns of an outbox table, the column of its events' time, and what was made of it."""
+
+    name: str
+    members: dict[str, Node]
+    event_time: Node | None
+    time: Column
+    shapes: dict[_Form, Shape] = field(default_factory=dict)
+    payloads: dict[Schema, Column] = field(default_factory=dict)
+
+
+class EventRouter(OutboxRouter):
+    """See DECLARATION. Tombstones and deletes are left out; records that are no change events pass
+    as they are."""
+
+    def __init__(self, options: EventRouterOptions) -> None:
+        super().__init__(options, "table", ("record", "column"))
+        self._options = options
+        self._keeps_nulls = options.table_json_payload_null_behavior == "optional_bytes"
+        self._rows = PerShape(self._row)
+
+    def expected(self, records: Records) -> Iterable[Records]:
+        """See Foresight: rows say which topics there are."""
+        return [records] if envelope_of(records.shape) is None else []
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """See Transform. Raises HeadraceError("transforms.outbox_lacks_field"),
+        ("transforms.outbox_field_of_another_type") and ("transforms.outbox_updated")."""
+        records = records.with_rows(~tombstones(records))
+        if not len(records):
+            return
+        if envelope_of(records.shape) is None:
+            yield records
+            return
+        operation = select(records.shape.value, "op")
+        assert operation is not None
+        records = self.inserts(records, operation)
+        if not len(records):
+            return
+        shape, row = records.shape, self._rows(records.shape)
+        if nulls(records, select(shape.value, "after")).any():
+            raise self.lacks(shape, "after", "row")
+        records = self._with_partition(self._with_time(records, row), row)
+        route = self.field(shape, row.members, self._options.route_by_field)
+        for name, routed in self.by_route(records, shape, route):
+            yield from self._routed(routed, shape, row, name)
+
+    def _row(self, shape: Shape) -> _Row:
+        after = select(envelope_of(shape), "after")
+        row = as_struct(after)
+        if row is None:
+            raise self.another_type(shape, "after", "struct")
+        members = {name: member(row, name) for name in fields(row)}
+        return _Row(row.schema.name or "", members, select(shape.value, "ts_ms"), column_of(_TIME))
+
+    def find(self, members: Mapping[str, Node], name: str) -> Node | None:
+        """A column by its name, or by that in upper case, as some databases have them."""
+        return members.get(name, members.get(name.upper()))
+
+    def _with_time(self, records: Records, row: _Row) -> Records:
+        """The records with milliseconds since 1970 of a column that has a time."""
+        name = self.columns.timestamp
+        if not name:
+            return records
+        node = self.field(records.shape, row.members, name)
+        unit = _PER_MILLISECOND.get(node.schema.name or "")
+        if node.schema.type is not Type.INT64 or unit is None:
+            raise self.another_type(
+                records.shape, name, "Timestamp, MicroTimestamp or NanoTimestamp"
+            )
+        times = pc.divide(values(records, node), unit)
+        if row.event_time is not None:
+            times = pc.coalesce(times, values(records, row.event_time))
+        return with_values(records, row.time, times)
+
+    def _with_partition(self, records: Records, row: _Row) -> Records:
+        partition = None
+        for placement, node in self.placed(records.shape, row.members, Place.PARTITION):
+            if node.schema.type is not Type.INT32:
+                raise self.another_type(records.shape, placement.name, "32-bit integer")
+            numbers = pc.fill_null(values(records, node), NO_PARTITION)
+            partition = numbers.to_numpy(zero_copy_only=False).astype(np.int32)
+        return records.with_partition(partition)
+
+    def _routed(self, records: Records, shape: Shape, row: _Row, route: str) -> Iterator[Records]:
+        """The events of one route."""
+        options = self._options
+        payload = self.field(shape, row.members, self.columns.payload)
+        if options.route_tombstone_on_empty_payload:
+            empty = is_empty(records, payload)
+            if empty.any():
+                form = _Form(route, is_tombstone=True)
+                yield records.with_rows(empty).with_shape(self._shape(shape, row, form))
+                records = records.with_rows(~empty)
+        for version, part in self.by_version(records, shape, row.members):
+            form = _Form(route, version)
+            if options.table_expand_json_payload and payload.schema.type is Type.STRING:
+                yield from self._expanded(part, shape, row, form, payload)
+            elif len(part):
+                yield part.with_shape(self._shape(shape, row, form))
+
+    def _expanded(
+        self, records: Records, shape: Shape, row: _Row, form: _Form, payload: Node
+    ) -> Iterator[Records]:
+        """The records by the schemas of their payloads; what is no JSON stays a text."""
+        encoded = values(records, payload).dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+        made = [self._payload(text) for text in texts]
+        index = np.asarray(encoded.indices.fill_null(len(texts)))
+        for schema in dict.fromkeys([None, *(schema for schema, _ in made)]):
+            chosen = np.array([*(each == schema for each, _ in made), schema is None])
+            part = records.with_rows(chosen[index])
+            if not len(part):
+                continue
+            if schema is not None:
+                column = row.payloads.get(schema)
+                if column is None:
+                    column = row.payloads[schema] = column_of(schema)
+                    _bound(row.payloads)
+                payloads = [made[number][1] for number in index[chosen[index]].tolist()]
+                part = with_values(part, column, payloads)
+            yield part.with_shape(self._shape(shape, row, replace(form, payload=schema)))
+
+    def _payload(self, text: str) -> tuple[Schema | None, object]:
+        try:
+            return expanded(text, keeps_nulls=self._keeps_nulls)
+        except (ValueError, RecursionError):
+            log.warning("A payload of an outbox is no JSON that becomes a struct: it stays a text")
+            return None, None
+
+    def _shape(self, shape: Shape, row: _Row, form: _Form) -> Shape:
+        if form not in row.shapes:
+            row.shapes[form] = self._made(shape, row, form)
+            _bound(row.shapes)
+        return row.shapes[form]
+
+    def _made(self, shape: Shape, row: _Row, form: _Form) -> Shape:
+        payload = self.field(shape, row.members, self.columns.payload)
+        if form.payload is not None:
+            payload = row.payloads[form.payload]
+        name = schema_name(row.name, form.route)
+        return replace(
+            shape,
+            topic=self.topic(form.route),
+            key=self.field(shape, row.members, self.columns.key),
+            value=None
+            if form.is_tombstone
+            else self.value(shape, row.members, payload, name, form.version),
+            headers=self.headers(shape, row.members),
+            null_has_schema=True,
+            timestamp=row.time if self.columns.timestamp else row.event_time,
+        )
+
+
+def _bound(kept: dict[object, object] | dict[_Form, Shape] | dict[Schema, Column]) -> None:
+    if len(kept) > MOST_ROUTES:
+        del kept[next(iter(kept))]  # type: ignore[arg-type]
+
+
+DECLARATION = Declaration(
+    "EventRouter",
+    "Makes of each row that is inserted into an outbox table an event: topic, key, value and "
+    "headers are columns of the row.",
+    EventRouterOptions,
+    EventRouter,
+    example=Example(
+        {
+            "before": None,
+            "after": {
+                "id": "e-1",
+                "aggregatetype": "order",
+                "aggregateid": "7",
+                "type": "created",
+                "payload": '{"total": 19.99}',
+            },
+            "op": "c",
+            "ts_ms": 1700000000000,
+        },
+        {"table.expand.json.payload": "true"},
+        key={"id": "e-1"},
+        topic="shop.public.outbox",
+        names={
+            "key": "shop.public.outbox.Key",
+            "value": "shop.public.outbox.Envelope",
+            "value.after": "shop.public.outbox.Value",
+        },
+    ),
+)
