@@ -165,8 +165,8 @@ def main() -> None:
             for lane, made in benchmark.measure(case, lanes).items():
                 measured.update({lane: made} if lane else made)
                 print(_line(case.name, lane, made), flush=True)
-    if not (chosen.names or chosen.ours):
-        report.write("transforms", chosen.runs, figures)
+            if not (chosen.names or chosen.ours):
+                report.write("transforms", chosen.runs, figures)
 
 
 if __name__ == "__main__":
