@@ -58,7 +58,8 @@ class TimeTexts:
         wrong = (day < 1) | (day > last) | (hour > 23) | (minute > 59) | (second > 59)
         if wrong.any():
             return None
-        return _days(year, month, day) * _DAY + hour * 3600 + minute * 60 + second
+        days = _days(year, month, day)
+        return np.asarray(days * _DAY + hour * 3600 + minute * 60 + second)
 
 
 def _days(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
