@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import pyarrow as pa
+
 from headrace.config.properties.converters import ConverterConfig
 from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName
 from headrace.converters.avro.converter import AvroConverter, AvroSettings, SubjectStrategy
@@ -14,6 +16,7 @@ from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.plain.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.rows import SliceConverter
+from headrace.converters.typed.converters import RowConverter, VariantConverter
 from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.errors import HeadraceError
 from headrace.kafka.registry import Registry, registry_settings
@@ -25,18 +28,24 @@ _UNSUPPORTED = (
 
 
 def slice_converter(
-    config: ConverterConfig, *, failed: Callable[[str, HeadraceError], None] | None = None
+    config: ConverterConfig,
+    columns: pa.Schema | None = None,
+    *,
+    failed: Callable[[str, HeadraceError], None] | None = None,
 ) -> SliceConverter:
-    """The three converters of a configuration; see SliceConverter.
+    """The three converters of a configuration; see SliceConverter. `columns` are those of the
+    stream, which the converter `row` makes its structs by.
 
     Raises HeadraceError `config.impossible_value` for an option of a converter that it cannot
     take, and `registry.setting`.
     """
-    key, value, header = (converter_of(config, role) for role in ("key", "value", "header"))
+    key, value, header = (
+        converter_of(config, role, columns) for role in ("key", "value", "header")
+    )
     return SliceConverter(key, value, header, failed=failed)
 
 
-def converter_of(config: ConverterConfig, role: str) -> Converter:
+def converter_of(config: ConverterConfig, role: str, columns: pa.Schema | None = None) -> Converter:
     """The converter of a role: key, value or header."""
     options = config.converter_options(role)
     match config.converter(role):
@@ -50,7 +59,28 @@ def converter_of(config: ConverterConfig, role: str) -> Converter:
             return BytesConverter(_delegate(f"{role}.converter", options))
         case ConverterName.CLOUDEVENTS:
             return cloudevents_converter(config, options)
+        case ConverterName.VARIANT:
+            return VariantConverter(role)
+        case ConverterName.ROW:
+            return _row_converter(role, options, columns)
     return JsonConverter(json_options(config, role))
+
+
+def _row_converter(
+    role: str, options: Mapping[str, str], columns: pa.Schema | None
+) -> RowConverter:
+    prefix, name = f"{role}.converter", "fields.unknown"
+    unknown = options.get(name, "fail").lower()
+    if unknown not in ("fail", "drop"):
+        raise _impossible(f"{prefix}.{name}", unknown, "fail or drop")
+    column = pa.struct([]) if columns is None else columns.field(role).type
+    if not pa.types.is_struct(column):
+        raise HeadraceError(
+            "converters.row_no_struct",
+            f"the stream's column {role} is {column}, and {prefix}=row makes a struct",
+            f"Declare {role} as a struct (.schema(...) of the reader), or declare nothing.",
+        )
+    return RowConverter(role, column, drops_fields=unknown == "drop")
 
 
 def cloudevents_converter(

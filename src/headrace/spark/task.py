@@ -21,21 +21,23 @@ _converters: dict[tuple[object, ...], SliceConverter] = {}
 _chains: dict[tuple[object, ...], tuple[Chain, FailurePolicy]] = {}
 
 
-def converter(config: ConnectorConfig) -> SliceConverter:
-    """The converter of this process: it keeps compiled programs and output buffers."""
+def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> SliceConverter:
+    """The converter of this process: it keeps compiled programs and output buffers. `columns` are
+    those of the stream, where it makes some of them by their types."""
     identity = (
         str(config.event_processing_failure_handling_mode),
         (config.errors_tolerance, config.errors_log_enable),
         *(config.converter(role) for role in _ROLES),
         *(json_options(config, role) for role in _ROLES),
         *(tuple(config.converter_options(role).items()) for role in _ROLES),
+        None if columns is None else columns.serialize().to_pybytes(),
     )
     if identity not in _converters:
         if not _converters:
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
-        _converters[identity] = slice_converter(config, failed=left_out(config))
+        _converters[identity] = slice_converter(config, columns, failed=left_out(config))
     return _converters[identity]
 
 
@@ -56,9 +58,11 @@ def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
     return _chains[properties]
 
 
-def read_slice(part: Slice, config: ConnectorConfig) -> Iterator[pa.RecordBatch]:
-    """The slice's batches, in total order."""
-    convert = converter(config).convert
+def read_slice(
+    part: Slice, config: ConnectorConfig, columns: pa.Schema | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The slice's batches, in total order; `columns` as in `converter`."""
+    convert = converter(config, columns).convert
     transforms, failures = chain(config)
     for records in part.read():
         yield from convert(failures.run(transforms, records), part.sequences)

@@ -1,0 +1,112 @@
+"""The columns of a source's tables as Spark's types: asked of its catalogue, behind its chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import ArrayType, IntegerType, StringType, StructType
+
+from headrace.config.properties.common import ConnectorConfig
+from headrace.connect.images import make_image
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import Records, Shape
+from headrace.connect.rows import ORDER, ROW, TRANSACTION, RowTable
+from headrace.connect.schema import Schema
+from headrace.connectors.registry import event_shapes
+from headrace.converters.typed.types import typed
+from headrace.errors import HeadraceError
+from headrace.transforms.reading import chain_of
+
+_ROLES = ("key", "value")
+_LISTS = {
+    "table_include_list": "table.include.list",
+    "collection_include_list": "collection.include.list",
+}
+
+
+def spark_struct(schema: Schema, name: str) -> StructType:
+    """The struct of a Connect struct's fields, all nullable; `name` is the property that asks for
+    it. Raises HeadraceError("spark.no_struct")."""
+    kind = typed(schema)
+    if not pa.types.is_struct(kind):
+        raise HeadraceError(
+            "spark.no_struct",
+            f"{name}=row makes columns of fields, and the records have {schema.type.value} there",
+            f"Set {name}=json, or leave out the transform that takes the fields away.",
+        )
+    struct = from_arrow_type(kind)
+    assert isinstance(struct, StructType)
+    return struct
+
+
+def row_shape(config: ConnectorConfig) -> Shape:
+    """The shape of the only table of a stream, behind its transforms.
+
+    Raises HeadraceError("spark.row_of_several_tables"), ("spark.row_of_unknown_columns"), and what
+    the connector raises.
+    """
+    tables = event_shapes(config)
+    listed = next((text for name, text in _LISTS.items() if hasattr(config, name)), "the tables")
+    roles = ", ".join(
+        f"{role}.converter=row" for role in _ROLES if config.column_type(role) == "struct"
+    )
+    if len(tables) != 1:
+        named = ", ".join(shape.topic for shape in tables[:5]) + (", …" if len(tables) > 5 else "")
+        raise HeadraceError(
+            "spark.row_of_several_tables",
+            f"{roles} makes the columns of one table, and {listed} selects {len(tables)}"
+            + (f": {named}" if tables else ""),
+            f"Let {listed} select one table, one query for each, or use value.converter=variant, "
+            "or json with headrace.table.",
+        )
+    shapes = shapes_behind(config, tables)
+    schemas = {(_text(shape.key), _text(shape.value)) for shape in shapes}
+    if len(schemas) != 1:
+        raise HeadraceError(
+            "spark.row_of_unknown_columns",
+            f"{roles}: the transforms make records of {tables[0].topic} whose fields are only "
+            "known when the records are",
+            "Declare the columns with .schema(...) of the reader.",
+        )
+    return shapes[0]
+
+
+def _text(node: object) -> str | None:
+    schema = getattr(node, "schema", None)
+    return schema.json if isinstance(schema, Schema) else None
+
+
+def shapes_behind(config: ConnectorConfig, shapes: Sequence[Shape]) -> list[Shape]:
+    """What the transforms of a configuration make of a created row of nulls of each shape; fewer,
+    or none, where these leave such a row out."""
+    image = make_image(())  # columns that an image lacks are null
+    memory = np.frombuffer(image + bytes(PADDING), np.uint8)
+    rows = np.zeros(1, ROW)
+    rows["new"], rows["operation"], rows["size"] = address_of(memory), ord("c"), len(image)
+    table = RowTable(rows, np.zeros(1, TRANSACTION), (memory,), np.zeros(1, ORDER))
+    first = np.zeros(1, np.int64)
+    chain = chain_of(config)
+    pieces = [Records(shape, table, first, first) for shape in shapes]
+    return [made.shape for piece in pieces for made in chain([piece])]
+
+
+def stream_columns(config: ConnectorConfig) -> StructType:
+    """The six columns of a stream with the converter `row` for keys, values or both."""
+    shape = row_shape(config)
+    columns = StructType().add("topic", StringType(), False).add("partition", IntegerType())
+    for role, node in (("key", shape.key), ("value", shape.value)):
+        if config.column_type(role) != "struct":
+            columns = columns.add(role, config.column_type(role))
+            continue
+        if node is None:
+            raise HeadraceError(
+                "spark.no_struct",
+                f"{role}.converter=row: records of {shape.topic} have no {role}",
+                f"Set {role}.converter=json, or give the table a key (message.key.columns).",
+            )
+        columns = columns.add(role, spark_struct(node.schema, f"{role}.converter"))
+    header = StructType().add("key", "string").add("value", "binary")
+    return columns.add("headers", ArrayType(header)).add("sequence", StringType(), False)
