@@ -93,7 +93,9 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from headrace.spark.task import read_slice
 
         assert isinstance(partition, SlicePartition)
-        return read_slice(partition.unpack(), self.config, self._arrow_schema())
+        return read_slice(
+            partition.unpack(), self.config, partition.schema_ids, self._arrow_schema()
+        )
 
     def _arrow_schema(self) -> pa.Schema | None:
         """The columns as Arrow has them, for converters that make columns of Spark's types."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.converters.configured import json_options, slice_converter
 from headrace.converters.rows import SliceConverter
+from headrace.kafka.schema_ids import SchemaIds, SchemaKey
 from headrace.transforms.chain import Chain
 from headrace.transforms.failures import FailurePolicy
 from headrace.transforms.reading import chain_of
@@ -19,6 +20,8 @@ from headrace.transforms.reading import chain_of
 _ROLES = ("key", "value", "header")
 _converters: dict[tuple[object, ...], SliceConverter] = {}
 _chains: dict[tuple[object, ...], tuple[Chain, FailurePolicy]] = {}
+schema_ids = SchemaIds()
+"""Ids of schemas in registries: what slices brought along, and what this process asked for."""
 
 
 def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> SliceConverter:
@@ -37,7 +40,10 @@ def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> Slic
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
-        _converters[identity] = slice_converter(config, columns, failed=left_out(config))
+        failed = left_out(config)
+        _converters[identity] = slice_converter(
+            config, columns=columns, failed=failed, ids=schema_ids
+        )
     return _converters[identity]
 
 
@@ -59,9 +65,14 @@ def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
 
 
 def read_slice(
-    part: Slice, config: ConnectorConfig, columns: pa.Schema | None = None
+    part: Slice,
+    config: ConnectorConfig,
+    ids: Mapping[SchemaKey, int] | None = None,
+    columns: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The slice's batches, in total order; `columns` as in `converter`."""
+    """The slice's batches, in total order. `ids` are those of schemas that it took along; `columns`
+    as in `converter`."""
+    schema_ids.learn(ids or {})
     convert = converter(config, columns).convert
     transforms, failures = chain(config)
     for records in part.read():

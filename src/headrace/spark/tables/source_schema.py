@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import ArrayType, IntegerType, StringType, StructType
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructType
 
 from headrace.config.properties.common import ConnectorConfig
-from headrace.connect.images import make_image
-from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connect.records import Records, Shape
-from headrace.connect.rows import ORDER, ROW, TRANSACTION, RowTable
+from headrace.connect.records import Shape
 from headrace.connect.schema import Schema
 from headrace.connectors.registry import event_shapes
 from headrace.converters.typed.types import typed
@@ -62,7 +56,9 @@ def row_shape(config: ConnectorConfig) -> Shape:
             f"Let {listed} select one table, one query for each, or use value.converter=variant, "
             "or json with headrace.table.",
         )
-    shapes = shapes_behind(config, tables)
+    shapes = chain_of(config).expected(tables[0])
+    # Tombstones have a shape of their own behind some transforms, without a value.
+    shapes = [shape for shape in shapes if shape.value is not None]
     schemas = {(_text(shape.key), _text(shape.value)) for shape in shapes}
     if len(schemas) != 1:
         raise HeadraceError(
@@ -77,20 +73,6 @@ def row_shape(config: ConnectorConfig) -> Shape:
 def _text(node: object) -> str | None:
     schema = getattr(node, "schema", None)
     return schema.json if isinstance(schema, Schema) else None
-
-
-def shapes_behind(config: ConnectorConfig, shapes: Sequence[Shape]) -> list[Shape]:
-    """What the transforms of a configuration make of a created row of nulls of each shape; fewer,
-    or none, where these leave such a row out."""
-    image = make_image(())  # columns that an image lacks are null
-    memory = np.frombuffer(image + bytes(PADDING), np.uint8)
-    rows = np.zeros(1, ROW)
-    rows["new"], rows["operation"], rows["size"] = address_of(memory), ord("c"), len(image)
-    table = RowTable(rows, np.zeros(1, TRANSACTION), (memory,), np.zeros(1, ORDER))
-    first = np.zeros(1, np.int64)
-    chain = chain_of(config)
-    pieces = [Records(shape, table, first, first) for shape in shapes]
-    return [made.shape for piece in pieces for made in chain([piece])]
 
 
 def stream_columns(config: ConnectorConfig) -> StructType:
@@ -108,5 +90,5 @@ def stream_columns(config: ConnectorConfig) -> StructType:
                 f"Set {role}.converter=json, or give the table a key (message.key.columns).",
             )
         columns = columns.add(role, spark_struct(node.schema, f"{role}.converter"))
-    header = StructType().add("key", "string").add("value", "binary")
+    header = StructType().add("key", StringType()).add("value", BinaryType())
     return columns.add("headers", ArrayType(header)).add("sequence", StringType(), False)
