@@ -25,6 +25,8 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from headrace.spark.tables.forms import bound
+
 _TEXTS = ("$oid", "$symbol", "$uuid", "$numberDecimal", "$numberLong", "$numberDouble")
 _NUMBERS = ("$numberLong", "$numberInt", "$numberDouble", "$numberDecimal")
 
@@ -38,7 +40,11 @@ def of_variant(value: Column, target: DataType) -> Column:
     """A VARIANT that holds a value of Extended JSON as a target."""
     if isinstance(target, VariantType):
         return value
-    value = F.when(~F.is_variant_null(value), value)
+    present = F.when(~F.is_variant_null(value), value)
+    return bound(present, lambda each: _present(each, target))
+
+
+def _present(value: Column, target: DataType) -> Column:
     if isinstance(target, StructType):
         members = [
             of_variant(_inside(value, f.name), f.dataType).alias(f.name) for f in target.fields
@@ -101,6 +107,5 @@ def _scalar(value: Column, target: DataType) -> Column:
 
 def _checked(value: Column, made: Column, target: DataType) -> Column:
     """`made`, or an error where it is null and `value` is not."""
-    what = F.concat(F.lit(f"headrace.table: no {target.simpleString()}: "), F.to_json(value))
-    lost = value.isNotNull() & made.isNull()
-    return F.when(lost, F.raise_error(what).cast(target)).otherwise(made)
+    message = F.concat(F.lit(f"headrace.table: no {target.simpleString()}: "), F.to_json(value))
+    return F.coalesce(made, F.when(value.isNotNull(), F.raise_error(message).cast(target)))

@@ -19,6 +19,7 @@ A value that is none of its type is an error of the query, never null.
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -56,6 +57,8 @@ _TIMES: dict[str | None, int] = {
     temporal.MICRO_TIME.name: 1,
 }
 """Microseconds of a unit of times of day."""
+_SHORT_DIGITS = 18
+"""Digits of integers of 8 bytes, at most."""
 _PARTS = StructType().add("scale", IntegerType()).add("value", StringType())
 
 
@@ -104,13 +107,13 @@ def decoded(value: Column, target: DataType, name: str | None = None) -> Column:
         inner = _each(target.valueType, name)
         return F.transform_values(value, lambda _, item: inner(item))
     if name == VARIABLE_SCALE_DECIMAL_NAME and isinstance(target, StringType):
-        return _number_text(value, target, name)
+        return checked(value, _variable_text(value), target)
     if name in _TIMES and isinstance(target, StringType):
         return _clock(value, _TIMES[name])
     if isinstance(target, VariantType):
         return F.parse_json(value)
     if isinstance(target, DecimalType):
-        made = _exact_decimal(_number_text(value, target, name), target)
+        made = _decimal(value, target, name)
     elif isinstance(target, DateType):
         days = F.date_add(F.lit("1970-01-01").cast("date"), value.try_cast("int"))
         text = F.regexp_replace(value, "Z$", "").try_cast("date")
@@ -126,35 +129,53 @@ def decoded(value: Column, target: DataType, name: str | None = None) -> Column:
         made = F.try_to_binary(value, F.lit("base64"))
     else:
         return value
-    return _checked(value, made, target)
+    return checked(value, made, target)
 
 
 def _each(target: DataType, name: str | None) -> Callable[[Column], Column]:
     return lambda element: decoded(element, target, name)
 
 
-def _checked(value: Column, made: Column, target: DataType) -> Column:
+def checked(value: Column, made: Column, target: DataType) -> Column:
     """`made`, or an error where it is null and `value` is not."""
     message = F.concat(F.lit(f"headrace.table: no {target.simpleString()}: "), _shown(value))
-    lost = value.isNotNull() & made.isNull()
-    return F.when(lost, F.raise_error(message).cast(target)).otherwise(made)
+    return F.coalesce(made, F.when(value.isNotNull(), F.raise_error(message).cast(target)))
 
 
 def _shown(value: Column) -> Column:
     return F.to_json(F.struct(value.alias("value")))
 
 
-def _number_text(value: Column, target: DataType, name: str | None) -> Column:
-    """The digits of a decimal as text."""
+def bound(value: Column, body: Callable[[Column], Column]) -> Column:
+    """`body` of a value that it names several times and that is computed once: an expression
+    would else hold it as many times, and grow with each step."""
+    return F.element_at(F.transform(F.array(value), body), F.lit(1))
+
+
+def _decimal(value: Column, target: DecimalType, name: str | None) -> Column:
+    """A number as a decimal; null where the type does not hold it exactly."""
     if name == VARIABLE_SCALE_DECIMAL_NAME:
-        return with_scale(unscaled_text(value.getField("value")), value.getField("scale"))
-    if name is None or name == DECIMAL:
-        assert isinstance(target, DecimalType)
-        return with_scale(unscaled_text(value), F.lit(target.scale))
-    return value
+        return bound(_variable_text(value), lambda text: _exact(text, target))
+    if name is not None and name != DECIMAL:
+        return bound(value, lambda text: _exact(text, target))
+    digits = F.hex(F.unbase64(value))
+    scale = target.scale
+    if target.precision > _SHORT_DIGITS:
+        text = bound(bound(digits, _unscaled), lambda number: _with_scale(number, F.lit(scale)))
+        return text.try_cast(target)
+    filler = F.when(digits >= "8", F.lpad(digits, 16, "F")).otherwise(F.lpad(digits, 16, "0"))
+    number = F.when(F.length(digits) <= 16, F.conv(filler, 16, -10))
+    whole = number.try_cast(DecimalType(target.precision, 0))
+    return (whole * F.lit(Decimal(1).scaleb(-scale))).try_cast(target) if scale else whole
 
 
-def _exact_decimal(text: Column, target: DecimalType) -> Column:
+def _variable_text(value: Column) -> Column:
+    """The digits of a VariableScaleDecimal as text; null beyond 38 of them."""
+    number = bound(F.hex(F.unbase64(value.getField("value"))), _unscaled)
+    return bound(number, lambda digits: _with_scale(digits, value.getField("scale")))
+
+
+def _exact(text: Column, target: DecimalType) -> Column:
     """A number's text as a decimal; null where the type would round it."""
     fraction = F.regexp_extract(text, "\\.([0-9]*?)0*$", 1)
     wide = DecimalType(MOST_DIGITS, MOST_DIGITS - target.precision + target.scale)
@@ -163,39 +184,35 @@ def _exact_decimal(text: Column, target: DecimalType) -> Column:
     return F.when(fits, text.try_cast(target))
 
 
-def unscaled_text(encoded: Column) -> Column:
-    """The digits of an integer of at most 38 digits, given as base64 of its two's complement."""
-    digits = F.hex(F.unbase64(encoded))
-    negative = F.substring(digits, 1, 1) >= F.lit("8")
-    filler = F.when(negative, F.lit("F" * 32)).otherwise(F.lit("0" * 32))
-    short = F.conv(F.right(F.concat(filler, digits), F.lit(16)), 16, -10)
-    whole = F.right(F.concat(filler, digits), F.lit(32))
-    high = F.conv(F.left(whole, F.lit(16)), 16, 10).cast("decimal(20, 0)")
-    low = F.conv(F.right(whole, F.lit(16)), 16, 10).cast("decimal(20, 0)")
-    range_ = F.lit("18446744073709551616").cast("decimal(20, 0)")
-    signed = F.when(negative, high - range_).otherwise(high.cast("decimal(21, 0)"))
-    long = ((signed * range_).cast("decimal(38, 0)") + low).cast("decimal(38, 0)").cast("string")
-    message = F.concat(
-        F.lit(f"headrace.table: a decimal has more than {MOST_DIGITS} digits: "), encoded
-    )
-    return (
-        F.when(F.length(digits) <= 16, short)
-        .when(F.length(digits) <= 32, long)
-        .when(encoded.isNotNull(), F.raise_error(message).cast("string"))
-    )
+def _unscaled(digits: Column) -> Column:
+    """The text of an integer, given as hexadecimal digits of its two's complement; null beyond 16
+    bytes."""
+    negative = digits >= "8"
+    short = F.when(negative, F.lpad(digits, 16, "F")).otherwise(F.lpad(digits, 16, "0"))
+    whole = F.when(negative, F.lpad(digits, 32, "F")).otherwise(F.lpad(digits, 32, "0"))
+    high = F.conv(F.substring(whole, 1, 16), 16, -10).cast("decimal(19, 0)")
+    low = F.conv(F.substring(whole, 17, 16), 16, 10).cast("decimal(20, 0)")
+    # Each part is nearer to zero than the whole, so none has more digits.
+    base = F.lit(Decimal(1 << 64))
+    carry = F.when(negative, F.lit(Decimal(1))).otherwise(F.lit(Decimal(0)))
+    of_high = ((high + carry) * base).cast("decimal(38, 0)")
+    of_low = (low - carry * base).cast("decimal(38, 0)")
+    long = (of_high + of_low).cast("decimal(38, 0)").cast("string")
+    by_length = F.when(F.length(digits) <= 16, F.conv(short, 16, -10))
+    return by_length.when(F.length(digits) <= 32, long)
 
 
-def with_scale(digits: Column, scale: Column) -> Column:
+def _with_scale(digits: Column, scale: Column) -> Column:
     """The text of an integer with a point before the last `scale` digits."""
     sign = F.when(digits.startswith("-"), F.lit("-")).otherwise(F.lit(""))
     plain = F.regexp_replace(digits, "^-", "")
-    padded = F.when(
-        F.length(plain) <= scale, F.concat(F.repeat(F.lit("0"), scale + 1 - F.length(plain)), plain)
-    ).otherwise(plain)
-    whole = F.left(padded, F.length(padded) - scale)
-    return F.when(scale == 0, digits).otherwise(
-        F.concat(sign, whole, F.lit("."), F.right(padded, scale))
-    )
+
+    def with_point(padded: Column) -> Column:
+        whole = F.left(padded, F.length(padded) - scale)
+        return F.concat(sign, whole, F.lit("."), F.right(padded, scale))
+
+    zeros = F.repeat(F.lit("0"), F.greatest(scale + 1 - F.length(plain), F.lit(0)))
+    return F.when(scale == 0, digits).otherwise(bound(F.concat(zeros, plain), with_point))
 
 
 def _micros(value: Column, name: str | None) -> Column:

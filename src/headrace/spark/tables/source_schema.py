@@ -7,7 +7,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructType
 
 from headrace.config.properties.common import ConnectorConfig
-from headrace.connect.records import Shape
+from headrace.connect.records import Node, Shape
 from headrace.connect.schema import Schema
 from headrace.connectors.registry import event_shapes
 from headrace.converters.typed.types import typed
@@ -59,8 +59,7 @@ def row_shape(config: ConnectorConfig) -> Shape:
     shapes = chain_of(config).expected(tables[0])
     # Tombstones have a shape of their own behind some transforms, without a value.
     shapes = [shape for shape in shapes if shape.value is not None]
-    schemas = {(_text(shape.key), _text(shape.value)) for shape in shapes}
-    if len(schemas) != 1:
+    if len({(_type_of(shape.key), _type_of(shape.value)) for shape in shapes}) != 1:
         raise HeadraceError(
             "spark.row_of_unknown_columns",
             f"{roles}: the transforms make records of {tables[0].topic} whose fields are only "
@@ -70,9 +69,8 @@ def row_shape(config: ConnectorConfig) -> Shape:
     return shapes[0]
 
 
-def _text(node: object) -> str | None:
-    schema = getattr(node, "schema", None)
-    return schema.json if isinstance(schema, Schema) else None
+def _type_of(node: Node | None) -> pa.DataType | None:
+    return None if node is None else typed(node.schema)
 
 
 def stream_columns(config: ConnectorConfig) -> StructType:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     DataType,
     LongType,
@@ -72,42 +73,49 @@ def table(
     return _columns(of_table, layout)
 
 
+_PARSED, _PARSED_KEY, _VALUE, _KEY = "__parsed", "__parsed_key", "__value", "__key"
+"""Columns between, so that a text is parsed once, however many columns are made of it."""
+
+
 def _columns(events: DataFrame, layout: _Layout) -> DataFrame:
     kind = events.schema["value"].dataType
+    is_wire = isinstance(kind, StringType | BinaryType)
     if isinstance(kind, StructType):
-        value, parsed = F.col("value"), events
+        events = events.withColumn(_VALUE, F.col("value"))
+    elif isinstance(kind, VariantType):
+        envelope = _envelope(layout, is_wire=False)
+        value = F.variant_get("value", "$", _ddl(envelope))
+        events = events.withColumn(_VALUE, value)
+    elif is_wire:
+        envelope = _envelope(layout, is_wire=True)
+        events = _unwrapped(events, "value", envelope, _PARSED, _VALUE)
     else:
-        parsed = events.withColumn("__value", _value(F.col("value"), kind, layout))
-        value = F.col("__value")
-    fields = _fields(value, layout, is_wire=not isinstance(kind, StructType | VariantType))
-    keys = [_key(events, layout).alias("key")] if "key" in events.columns else []
-    others = [F.col(each) for each in PLACES if each in events.columns]
-    return parsed.select(*keys, *fields, *others)
-
-
-def _value(value: Column, kind: DataType, layout: _Layout) -> Column:
-    """The envelope of `value`, whether it has its schema with it or not."""
-    envelope = _envelope(layout, is_wire=not isinstance(kind, VariantType))
-    if isinstance(kind, VariantType):
-        return F.variant_get(value, "$", envelope.simpleString())
-    if not isinstance(kind, StringType | BinaryType):
         raise HeadraceError(
             "spark.events_not_understood",
             f"the column value is {kind.simpleString()}, which holds no change events",
             "Pass events whose value is JSON (string or binary), VARIANT, or a struct of "
             "value.converter=row.",
         )
-    return _unwrapped(value, envelope)
+    keys: list[Column] = []
+    if "key" in events.columns:
+        events, key = _key(events, layout)
+        keys = [key.alias("key")]
+    fields = _fields(F.col(_VALUE), layout, is_wire=is_wire)
+    others = [F.col(each) for each in PLACES if each in events.columns]
+    return events.select(*keys, *fields, *others)
 
 
-def _unwrapped(text: Column, kind: StructType) -> Column:
-    """JSON text as a struct, with its schema beside it or without."""
+def _unwrapped(
+    events: DataFrame, name: str, kind: StructType, parsed: str, unwrapped: str
+) -> DataFrame:
+    """With the column `unwrapped`: JSON as a struct, with its schema beside it or without."""
+    text = F.col(name).cast("string")
     if "payload" in kind.names:
-        return F.from_json(text.cast("string"), kind, _OPTIONS)
+        return events.withColumn(unwrapped, F.from_json(text, kind, _OPTIONS))
     both = StructType([*kind.fields, StructField("payload", kind)])
-    parsed = F.from_json(text.cast("string"), both, _OPTIONS)
-    plain = F.struct(*(parsed.getField(field.name).alias(field.name) for field in kind.fields))
-    return F.coalesce(parsed.getField("payload"), plain)
+    events = events.withColumn(parsed, F.from_json(text, both, _OPTIONS))
+    plain = F.struct(*(F.col(parsed).getField(f.name).alias(f.name) for f in kind.fields))
+    return events.withColumn(unwrapped, F.coalesce(F.col(parsed).getField("payload"), plain))
 
 
 def _envelope(layout: _Layout, *, is_wire: bool) -> StructType:
@@ -140,17 +148,31 @@ def _fields(value: Column, layout: _Layout, *, is_wire: bool) -> list[Column]:
     return made
 
 
-def _key(events: DataFrame, layout: _Layout) -> Column:
+def _ddl(kind: DataType) -> str:
+    """The type as a text, whatever the names of its fields."""
+    if isinstance(kind, StructType):
+        fields = (f"`{f.name.replace('`', '``')}`: {_ddl(f.dataType)}" for f in kind.fields)
+        return f"struct<{', '.join(fields)}>"
+    if isinstance(kind, ArrayType):
+        return f"array<{_ddl(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"map<{_ddl(kind.keyType)}, {_ddl(kind.valueType)}>"
+    return kind.simpleString()
+
+
+def _key(events: DataFrame, layout: _Layout) -> tuple[DataFrame, Column]:
+    """The events, perhaps with more columns, and their key."""
     kind, column = events.schema["key"].dataType, F.col("key")
     if isinstance(kind, StructType):
-        return column
+        return events, column
     if layout.key is None:
-        return column if isinstance(kind, VariantType) else column.cast("string")
+        return events, column if isinstance(kind, VariantType) else column.cast("string")
     if isinstance(kind, VariantType):
-        return F.variant_get(column, "$", layout.key.simpleString())
+        return events, F.variant_get(column, "$", _ddl(layout.key))
     wire = wire_type(layout.key)
     assert isinstance(wire, StructType)
-    return F.when(column.isNotNull(), decoded(_unwrapped(column, wire), layout.key))
+    events = _unwrapped(events, "key", wire, _PARSED_KEY, _KEY)
+    return events, F.when(column.isNotNull(), decoded(F.col(_KEY), layout.key))
 
 
 def _asked(config: ConnectorConfig, name: str) -> _Layout:
