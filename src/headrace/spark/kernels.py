@@ -24,16 +24,13 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.converters.json.kernel": ("run_json",),
     "headrace.converters.patches": ("_insert",),
     "headrace.converters.plain.kernel": ("run_plain",),
-<<<<<<< HEAD
     "headrace.converters.typed.variant_kernel": (
         "put_fixed",
         "put_lists",
         "put_objects",
         "put_texts",
     ),
-=======
     "headrace.documents.parsing.document_kernel": ("parse_texts",),
->>>>>>> next
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
     "headrace.kafka.message_kernel": ("produce_rows",),
