@@ -72,7 +72,8 @@ def events(
     writer = writer.option("path", str(folder / "events"))
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
     assert query.awaitTermination(300)
-    return spark.read.parquet(str(folder / "events")).orderBy("sequence")
+    files = spark.read.option("mergeSchema", "true").parquet(str(folder / "events"))
+    return files.orderBy("sequence")
 
 
 def started(database: Database, **more: str) -> dict[str, str]:
