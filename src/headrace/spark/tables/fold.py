@@ -178,5 +178,5 @@ def _order(changes: DataFrame, order: str | Column | Sequence[str | Column]) -> 
     raise HeadraceError(
         "spark.no_order",
         f"nothing orders the changes: there is no column {' or '.join(_ORDERS)}",
-        'Name what does: fold(changes, order="source.lsn").',
+        'Name what does: fold(changes, order="source.ts_us").',
     )
