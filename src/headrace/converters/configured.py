@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from headrace.config.properties.converters import ConverterConfig
 from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName
@@ -24,16 +24,14 @@ _UNSUPPORTED = (
 )
 
 
-def slice_converter(
-    config: ConverterConfig, *, failed: Callable[[str, HeadraceError], None] | None = None
-) -> SliceConverter:
+def slice_converter(config: ConverterConfig) -> SliceConverter:
     """The three converters of a configuration; see SliceConverter.
 
     Raises HeadraceError `config.impossible_value` for an option of a converter that it cannot
     take, and `registry.setting`.
     """
     key, value, header = (converter_of(config, role) for role in ("key", "value", "header"))
-    return SliceConverter(key, value, header, failed=failed)
+    return SliceConverter(key, value, header)
 
 
 def converter_of(config: ConverterConfig, role: str) -> Converter:

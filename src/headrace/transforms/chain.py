@@ -51,7 +51,7 @@ class Chain:
         if not self.steps:
             return list(pieces)
         made = [records for records in pieces if len(records)]
-        originals = _Originals(made) if failed is not None else None
+        originals = Originals(made) if failed is not None else None
         for step in self.steps:
             made = [
                 result
@@ -62,7 +62,7 @@ class Chain:
         return made
 
 
-class _Originals:
+class Originals:
     """Records as they were before the chain, by their places."""
 
     def __init__(self, pieces: Sequence[Records]) -> None:
@@ -77,7 +77,7 @@ class _Originals:
 
 
 def _passed(
-    step: Step, records: Records, failed: Failed | None, originals: _Originals | None
+    step: Step, records: Records, failed: Failed | None, originals: Originals | None
 ) -> Iterator[Records]:
     """What one step makes of Records."""
     matches = True if step.predicate is None else step.predicate.matches(records)
@@ -107,7 +107,7 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
 
 
 def _tolerated(
-    step: Step, records: Records, failed: Failed, originals: _Originals
+    step: Step, records: Records, failed: Failed, originals: Originals
 ) -> Iterator[Records]:
     """Halves the records until those that fail are alone."""
     try:
