@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -101,6 +102,11 @@ class RegistryServer:
                 return bool(answer.status == 200)
         except OSError:
             return False
+
+    def subjects(self) -> list[str]:
+        """The subjects that have schemas."""
+        with urllib.request.urlopen(f"{self.url}/subjects", timeout=60) as answer:
+            return list(json.load(answer))
 
     def stop(self) -> None:
         if self._process is not None:

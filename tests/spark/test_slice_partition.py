@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.connect.records import Records
+from headrace.connect.records import Records, Shape
 from headrace.errors import HeadraceError
 from headrace.spark.slice_partition import is_local, message_limit, partitions_of
 
@@ -21,6 +21,9 @@ class Carried:
     @property
     def log_bytes(self) -> int | None:
         return len(self.rows)
+
+    def shapes(self) -> Iterator[Shape]:
+        return iter(())
 
     def read(self) -> Iterator[list[Records]]:
         return iter(())

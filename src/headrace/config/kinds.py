@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -82,6 +83,19 @@ def integer(low: int = 0, high: int = INT_MAX) -> Kind[int]:
     if high in (INT_MAX, LONG_MAX):
         return Kind(f"a whole number, {low} or more", parse)
     return Kind(f"a whole number from {low} to {high}", parse)
+
+
+def number_above(low: float) -> Kind[float]:
+    """A decimal number greater than `low`, finite."""
+
+    def parse(text: str) -> float:
+        if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", text) is None:
+            raise ValueError
+        if not low < float(text) < math.inf:
+            raise ValueError
+        return float(text)
+
+    return Kind(f"a number greater than {low:g}", parse)
 
 
 def milliseconds(low: int = 0) -> Kind[int]:

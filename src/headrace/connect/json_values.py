@@ -121,7 +121,9 @@ def _loaded(schema: Schema, payload: object) -> object:
             number = int.from_bytes(
                 base64.b64decode(str(payload), validate=True), "big", signed=True
             )
-            return Decimal(number).scaleb(-scale)
+            # Of all digits: `scaleb` rounds to those of the context.
+            sign, digits, _ = Decimal(number).as_tuple()
+            return Decimal((sign, digits, -scale))
         case Type.BYTES if isinstance(payload, str):
             return base64.b64decode(payload, validate=True)
         case Type.ARRAY if isinstance(payload, list) and schema.values is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from headrace.connect.records import Records
+    from headrace.connect.records import Records, Shape
     from headrace.connect.rows import Sequences
 
 
@@ -32,6 +32,10 @@ class Slice(Protocol):
     @property
     def log_bytes(self) -> int | None:
         """Bytes of log that `read` works on; None when it asks a database."""
+        ...
+
+    def shapes(self) -> Iterator[Shape]:
+        """The shapes of its records, as far as they are known before it is read."""
         ...
 
     def read(self) -> Iterator[list[Records]]:

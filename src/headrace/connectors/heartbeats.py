@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.deadline import Deadline
-from headrace.connect.records import Records, group_by_shape
+from headrace.connect.records import Records, Shape, group_by_shape
 from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences, put_place
 from headrace.debezium.heartbeats import heartbeat
 from headrace.offsets.offset import Offset, P
@@ -70,6 +70,10 @@ class HeartbeatSlice:
     def log_bytes(self) -> int:
         """No log is behind a heartbeat."""
         return 0
+
+    def shapes(self) -> Iterator[Shape]:
+        """See the contract."""
+        yield heartbeat(self.topic, self.server)
 
     def read(self) -> Iterator[list[Records]]:
         """The heartbeat: a list with one group of one record."""

@@ -14,32 +14,46 @@ from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.plain.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.rows import SliceConverter
+from headrace.converters.shapes import Converters
 from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.errors import HeadraceError
 from headrace.kafka.registry import Registry, registry_settings
+from headrace.kafka.schema_ids import SchemaIds
 
-_UNSUPPORTED = (
-    "opentelemetry.tracing.attributes.enable",
-    "schema.data.name.source.header.enable",
-)
+_ROLES = ("key", "value", "header")
 
 
-def slice_converter(config: ConverterConfig) -> SliceConverter:
-    """The three converters of a configuration; see SliceConverter.
+def slice_converter(config: ConverterConfig, ids: SchemaIds | None = None) -> SliceConverter:
+    """The three converters of a configuration; see SliceConverter. `ids` are those of schemas that
+    the process has.
 
     Raises HeadraceError `config.impossible_value` for an option of a converter that it cannot
     take, and `registry.setting`.
     """
-    key, value, header = (converter_of(config, role) for role in ("key", "value", "header"))
-    return SliceConverter(key, value, header)
+    of_roles = converters_of(config, ids)
+    return SliceConverter(of_roles.key, of_roles.value, of_roles.header)
 
 
-def converter_of(config: ConverterConfig, role: str) -> Converter:
+def converters_of(config: ConverterConfig, ids: SchemaIds | None = None) -> Converters:
+    """The same three, without memory for rows."""
+    return Converters(*(converter_of(config, role, ids) for role in _ROLES))
+
+
+def asks_registry(config: ConverterConfig) -> bool:
+    """Whether a converter of the configuration needs ids of schemas."""
+    options = config.converter_options("value")
+    events = config.converter("value") is ConverterName.CLOUDEVENTS
+    return any(config.converter(role) is ConverterName.AVRO for role in _ROLES) or (
+        events and options.get("serializer.type", "json").lower() == "avro"
+    )
+
+
+def converter_of(config: ConverterConfig, role: str, ids: SchemaIds | None = None) -> Converter:
     """The converter of a role: key, value or header."""
     options = config.converter_options(role)
     match config.converter(role):
         case ConverterName.AVRO:
-            return avro_converter(f"{role}.converter", options, is_key=role == "key")
+            return avro_converter(f"{role}.converter", options, is_key=role == "key", ids=ids)
         case ConverterName.STRING:
             return StringConverter()
         case ConverterName.SIMPLE:
@@ -47,18 +61,19 @@ def converter_of(config: ConverterConfig, role: str) -> Converter:
         case ConverterName.BYTES:
             return BytesConverter(_delegate(f"{role}.converter", options))
         case ConverterName.CLOUDEVENTS:
-            return cloudevents_converter(config, options)
+            return cloudevents_converter(config, options, ids)
     return JsonConverter(json_options(config, role))
 
 
 def cloudevents_converter(
-    config: ConverterConfig, options: Mapping[str, str]
+    config: ConverterConfig, options: Mapping[str, str], ids: SchemaIds | None = None
 ) -> CloudEventsConverter:
     """Debezium's converter of values with these options."""
     settings, data = cloudevents_settings(config.cloud_event_identity, options)
     avro = None
     if options.get("serializer.type", "json").lower() == "avro":
-        avro = avro_converter("value.converter.avro", _below(options, "avro"), is_key=False)
+        of_avro = _below(options, "avro")
+        avro = avro_converter("value.converter.avro", of_avro, is_key=False, ids=ids)
     return CloudEventsConverter(settings, data, avro)
 
 
@@ -137,7 +152,9 @@ def json_options(config: ConverterConfig, role: str) -> JsonOptions:
     )
 
 
-def avro_converter(prefix: str, options: Mapping[str, str], *, is_key: bool) -> AvroConverter:
+def avro_converter(
+    prefix: str, options: Mapping[str, str], *, is_key: bool, ids: SchemaIds | None = None
+) -> AvroConverter:
     """Confluent's converter with these options; `prefix` is what their names begin with in
     errors."""
     role = "key" if is_key else "value"
@@ -157,7 +174,8 @@ def avro_converter(prefix: str, options: Mapping[str, str], *, is_key: bool) -> 
         schema_id=schema_id if schema_id >= 0 else None,
         normalize=_flag(prefix, options, "normalize.schemas", default=False),
     )
-    return AvroConverter(settings, Registry(registry_settings(options)), is_key=is_key)
+    registry = Registry(registry_settings(options))
+    return AvroConverter(settings, registry, is_key=is_key, ids=ids)
 
 
 def _flag(prefix: str, options: Mapping[str, str], name: str, *, default: bool) -> bool:

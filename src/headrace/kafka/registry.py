@@ -19,6 +19,8 @@ _SECONDS = 30.0
 """How long a request waits for its answer."""
 _RETRIES = 5
 _FIRST_WAIT_MS = 500
+_MOST_ANSWERS = 1000
+"""The client keeps every answer; after so many it makes room for another one."""
 _PREFIX = "schema.registry."
 _STORES = re.compile(r"ssl\.(?:keystore|truststore)\.(?:location|type|password)")
 _PASSED_ON = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
@@ -98,14 +100,15 @@ class Registry:
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._settings = dict(settings)
         self._client: Any = None
+        self._calls = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_settings": self._settings, "_client": None}
+        return {"_settings": self._settings, "_client": None, "_calls": 0}
 
     @property
     def url(self) -> str:
         """Where it is, without a password."""
-        return re.sub(r"//[^/@]*@", f"//{HIDDEN}@", self._settings["url"])
+        return _without_credentials(self._settings["url"])
 
     def register(self, subject: str, schema: str, *, normalize: bool) -> int:
         """The id of a schema (Avro, as JSON text), registered under the subject if it is not yet.
@@ -136,7 +139,8 @@ class Registry:
 
     def _call(self, method: str, *arguments: Any) -> Any:
         module = _module()
-        if self._client is None:
+        self._calls += 1
+        if self._client is None or self._calls % _MOST_ANSWERS == 0:
             self._client = self._connect(module)
         try:
             return getattr(self._client, method)(*arguments)
@@ -158,12 +162,14 @@ class Registry:
         except (ValueError, TypeError, OSError) as error:
             raise HeadraceError(
                 "registry.setting",
-                f"The schema registry's client does not take its settings: {error}",
+                "The schema registry's client does not take its settings: "
+                f"{_without_credentials(str(error))}",
                 "Correct the converter's schema.registry properties.",
             ) from None
 
     def _answered(self, error: Any, subject: object) -> HeadraceError:
-        what = f"The schema registry {self.url} answers for {subject}: {error.error_message}"
+        answer = _without_credentials(str(error.error_message))
+        what = f"The schema registry {self.url} answers for {subject}: {answer}"
         status = int(error.http_status_code)
         if error.error_code in _NOT_FOUND or status == 404:
             return HeadraceError(
@@ -190,7 +196,7 @@ class Registry:
     def _unreachable(self, error: object) -> HeadraceError:
         return HeadraceError(
             "registry.unreachable",
-            f"The schema registry {self.url} does not answer: {error}",
+            f"The schema registry {self.url} does not answer: {_without_credentials(str(error))}",
             "Check schema.registry.url, and that the driver and the executors reach it.",
             retriable=True,
         )
@@ -207,6 +213,11 @@ def _module() -> Any:
             "pip install 'headrace[avro]'",
         ) from None
     return module
+
+
+def _without_credentials(text: str) -> str:
+    """A text with URLs, without what stands in them before the host. A password may hold an @."""
+    return re.sub(r"//[^/\s,]*@", f"//{HIDDEN}@", text)
 
 
 def same_schema(left: str, right: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
-from headrace.connect.records import Records, group_by_shape
+from headrace.connect.records import Records, Shape, group_by_shape
 from headrace.connect.rows import (
     MARKERS,
     NULL,
@@ -26,7 +26,7 @@ from headrace.signals.progress import Insert
 from headrace.snapshots.chunks import Chunk
 from headrace.snapshots.incremental.inserts import notification_block, transaction_of
 from headrace.snapshots.notifications import ChunkAnnouncements
-from headrace.streaming.facts import EventSettings, Facts, shape_of
+from headrace.streaming.facts import EventSettings, Facts, NotificationFacts, shape_of
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,14 @@ class ChunkSlice:
     sequences: Sequences
     settings: EventSettings
     log_bytes: ClassVar[int | None] = None
+
+    def shapes(self) -> Iterator[Shape]:
+        """See the contract."""
+        for query in self.queries:
+            yield shape_of(query.facts, self.settings)
+            if query.announcements is not None:
+                topic = NotificationFacts(query.announcements.topic)
+                yield shape_of(topic, self.settings)
 
     def read(self) -> Iterator[list[Records]]:
         """A piece per block of rows. Raises HeadraceError, a retriable one when the snapshot is

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from headrace.config.configuration import error_of
 from headrace.config.properties.frames import FrameSettings, examine_frame
 from headrace.config.source import Properties, read_mapping
-from headrace.converters.configured import slice_converter
+from headrace.converters.configured import converters_of
 from headrace.converters.reading.configured import record_reader
 from headrace.errors import HeadraceError
 from headrace.transforms.reading import examine_chain
@@ -63,7 +63,7 @@ def _checked(given: Properties) -> FrameSettings:
         raise error_of(problems)
     # What only making them shows: stores that cannot be read, options of CloudEvents.
     record_reader(settings.input, dict(settings.prefixes))
-    slice_converter(settings.output)
+    converters_of(settings.output)
     return settings
 
 

@@ -5,25 +5,29 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql.datasource import InputPartition
 
 from headrace.connect.slices import Slice
 from headrace.errors import HeadraceError
+from headrace.kafka.schema_ids import SchemaKey
 
 _LIMIT = "spark.rpc.message.maxSize"
 _DEFAULT_MIB = 128
 _REST_OF_A_TASK = 200 << 10
 """Bytes that a task's description has beside its slice, and some."""
+_BYTES_OF_AN_ID = 32
+"""Bytes of a schema's id and its key, pickled."""
 
 
 class SlicePartition(InputPartition):
-    """A slice, pickled."""
+    """A slice, pickled, and the ids of its schemas that are known."""
 
-    def __init__(self, part: Slice) -> None:
+    def __init__(self, part: Slice, schema_ids: Mapping[SchemaKey, int]) -> None:
         self.packed = pickle.dumps(part)
+        self.schema_ids = dict(schema_ids)
 
     def unpack(self) -> Slice:
         """The slice."""
@@ -31,16 +35,21 @@ class SlicePartition(InputPartition):
         return part
 
 
-def partitions_of(parts: Sequence[Slice], message_mib: int | None) -> list[SlicePartition]:
+def partitions_of(
+    parts: Sequence[Slice],
+    message_mib: int | None,
+    ids_of: Callable[[Slice], Mapping[SchemaKey, int]] = lambda _part: {},
+) -> list[SlicePartition]:
     """The slices as partitions; a message to an executor has at most `message_mib` MiB (None:
-    tasks get no messages).
+    tasks get no messages). `ids_of` gives the ids of schemas that a slice takes along.
 
     Raises HeadraceError("spark.slice_too_large"): Spark drops such a task, or runs out of memory.
     """
     partitions = []
     for part in parts:
-        partition = SlicePartition(part)
-        size = len(partition.packed) + _REST_OF_A_TASK
+        partition = SlicePartition(part, ids_of(part))
+        ids = _BYTES_OF_AN_ID * len(partition.schema_ids)
+        size = len(partition.packed) + ids + _REST_OF_A_TASK
         if message_mib is not None and size > message_mib << 20:
             raise HeadraceError(
                 "spark.slice_too_large",

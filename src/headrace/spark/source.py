@@ -87,7 +87,7 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from headrace.spark.task import read_slice
 
         assert isinstance(partition, SlicePartition)
-        return read_slice(partition.unpack(), self.config)
+        return read_slice(partition.unpack(), self.config, partition.schema_ids)
 
     def commit(self, end: dict[str, Any]) -> None:
         from headrace.spark.source_process import session

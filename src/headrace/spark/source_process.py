@@ -18,6 +18,7 @@ from headrace.connect.slices import Slice
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector
 from headrace.offsets.offset import OffsetObject
+from headrace.spark.registration import Registration
 from headrace.spark.slice_partition import (
     SlicePartition,
     driver_command,
@@ -25,6 +26,7 @@ from headrace.spark.slice_partition import (
     message_limit,
     partitions_of,
 )
+from headrace.spark.task import schema_ids
 
 LONG_POLL = timedelta(milliseconds=900)
 """How long one latestOffset waits for data; it returns at once when there is some."""
@@ -44,6 +46,7 @@ class SourceSession:
             orphaned=Orphaned(),
         )
         self._message_mib = message_limit(driver_command(), os.environ)
+        self._registration = Registration(config, schema_ids)
 
     def bounded(self) -> None:
         """Trigger availableNow."""
@@ -64,8 +67,11 @@ class SourceSession:
         return self._connector.slices(start, end)
 
     def partitions(self, slices: Sequence[Slice]) -> Sequence[SlicePartition]:
-        """Slices as Spark sends them to tasks."""
-        return partitions_of(slices, self._message_mib)
+        """Slices as Spark sends them to tasks, with the ids of their schemas.
+
+        Raises HeadraceError `registry.unreachable` when one is needed and not to be had.
+        """
+        return partitions_of(slices, self._message_mib, self._registration.ids_of)
 
     def commit(self, end: OffsetObject) -> None:
         """The fallback acknowledgement."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from headrace.connect.slices import Slice
 from headrace.converters.configured import json_options, slice_converter
 from headrace.converters.rows import Failed, SliceConverter
 from headrace.errors import HeadraceError
+from headrace.kafka.schema_ids import SchemaIds, SchemaKey
 from headrace.transforms.chain import Chain
 from headrace.transforms.failures import FailurePolicy
 from headrace.transforms.reading import chain_of
@@ -24,6 +25,8 @@ _LEFT_OUT = ("text_too_large", "value_not_representable", "value_not_understood"
 their codes; the first is the folder that raises them, such as a connector's."""
 _converters: dict[tuple[object, ...], SliceConverter] = {}
 _chains: dict[tuple[object, ...], tuple[Chain, FailurePolicy]] = {}
+schema_ids = SchemaIds()
+"""Ids of schemas in registries: what slices brought along, and what this process asked for."""
 
 
 def converter(config: ConnectorConfig) -> SliceConverter:
@@ -38,7 +41,7 @@ def converter(config: ConnectorConfig) -> SliceConverter:
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
-        _converters[identity] = slice_converter(config)
+        _converters[identity] = slice_converter(config, schema_ids)
     return _converters[identity]
 
 
@@ -59,8 +62,11 @@ def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
     return _chains[properties]
 
 
-def read_slice(part: Slice, config: ConnectorConfig) -> Iterator[pa.RecordBatch]:
-    """The slice's batches, in total order."""
+def read_slice(
+    part: Slice, config: ConnectorConfig, ids: Mapping[SchemaKey, int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The slice's batches, in total order. `ids` are those of schemas that it took along."""
+    schema_ids.learn(ids or {})
     convert = converter(config).convert
     transforms, failures = chain(config)
     for records in part.read():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connect.records import Records, group_by_shape
+from headrace.connect.records import Records, Shape, group_by_shape
 from headrace.connect.rows import RowTable, Sequences
 from headrace.spool.extract import Inline, InMemory
 from headrace.streaming.facts import EventSettings, Facts, PackedFacts, shape_of, unpack
@@ -38,6 +38,10 @@ class LogSlice:
         if self.lookup is not None:
             return None
         return len(self.rows.images) if isinstance(self.rows, Inline) else self.size
+
+    def shapes(self) -> Iterator[Shape]:
+        """See the contract."""
+        return (shape_of(packed, self.settings) for packed in self.relations.values())
 
     def read(self) -> Iterator[list[Records]]:
         """One piece: the Records of the whole slice."""

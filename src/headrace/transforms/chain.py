@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connect.records import Records
+from headrace.connect.records import Records, Shape
 from headrace.errors import HeadraceError
-from headrace.transforms.transform import Ordering, Predicate, Transform
+from headrace.transforms.blank_records import blank_records
+from headrace.transforms.transform import Foresight, Ordering, Predicate, Transform
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,15 @@ class Chain:
             ]
         return made
 
+    def expected(self, shape: Shape) -> list[Shape]:
+        """The shapes that records of `shape` get, as far as that is known without their values."""
+        if not self.steps:
+            return [shape]
+        expected = [blank_records(shape)]
+        for step in self.steps:
+            expected = [each for records in expected for each in _expected(step, records)]
+        return list(dict.fromkeys(records.shape for records in expected))
+
 
 class Originals:
     """Records as they were before the chain, by their places."""
@@ -76,10 +89,35 @@ class Originals:
                 yield piece.with_rows(of_piece)
 
 
+def _expected(step: Step, records: Records) -> list[Records]:
+    """What one step makes of blank records; nothing where it needs values for that."""
+    transform = step.transform
+    apply = transform.expected if isinstance(transform, Foresight) else transform.apply
+    try:
+        results = list(_split(step, records, apply))
+    except Exception as error:  # noqa: BLE001 - transforms of one's own may raise anything
+        log.debug("transforms.%s needs values of %s: %s", step.alias, records.shape.topic, error)
+        return []
+    return [result for result in results if len(result)]
+
+
 def _passed(
     step: Step, records: Records, failed: Failed | None, originals: Originals | None
 ) -> Iterator[Records]:
     """What one step makes of Records."""
+
+    def apply(matching: Records) -> Iterable[Records]:
+        if failed is None or originals is None:
+            return _applied(step, matching)
+        return _tolerated(step, matching, failed, originals)
+
+    return _split(step, records, apply)
+
+
+def _split(
+    step: Step, records: Records, apply: Callable[[Records], Iterable[Records]]
+) -> Iterator[Records]:
+    """The records that the step's predicate leaves alone, and what `apply` makes of the others."""
     matches = True if step.predicate is None else step.predicate.matches(records)
     if isinstance(matches, np.ndarray):
         mask = ~matches if step.negate else matches
@@ -92,10 +130,7 @@ def _passed(
     elif matches == step.negate:
         yield records
         return
-    if failed is None or originals is None:
-        yield from _applied(step, records)
-        return
-    yield from _tolerated(step, records, failed, originals)
+    yield from apply(records)
 
 
 def _applied(step: Step, records: Records) -> Iterable[Records]:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -50,6 +50,17 @@ class Transform(Protocol):
         Raises HeadraceError for a record that cannot be transformed; the chain finds out which it
         was when it may leave it out.
         """
+        ...
+
+
+@runtime_checkable
+class Foresight(Protocol):
+    """A transform that tells by itself what may become of a shape. Of any other one it is found out
+    by `apply` with records whose cells are all null (`headrace.transforms.blank_records`)."""
+
+    def expected(self, records: Records) -> Iterable[Records]:
+        """What may become of records like these, whatever their values are; nothing where only
+        values show it."""
         ...
 
 

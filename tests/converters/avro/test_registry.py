@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import threading
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,6 +16,7 @@ from headrace.errors import HeadraceError
 from headrace.kafka import registry as client
 from headrace.kafka.registry import Registry, registry_settings
 from tests.servers.registry import RegistryServer
+from tests.servers.registry_door import Door
 
 OPTIONS = AvroOptions()
 
@@ -106,70 +103,29 @@ def test_the_latest_version_is_used_where_it_has_the_same_fields(
     assert number(converter(registry_server, **by_id).head("latest", ONE)) == by_hand
 
 
-class _Door(ThreadingHTTPServer):
-    """In front of a registry: asks for a password, and is out of order for the first requests."""
-
-    def __init__(self, target: str, failures: int) -> None:
-        super().__init__(("127.0.0.1", 0), _DoorHandler)
-        self.target, self.failures, self.requests = target, failures, 0
-
-
-class _DoorHandler(BaseHTTPRequestHandler):
-    server: _Door
-
-    def do_POST(self) -> None:
-        self.server.requests += 1
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        allowed = base64.b64encode(b"user:secret").decode()
-        if self.server.requests <= self.server.failures:
-            self.send_response(503)
-            self.end_headers()
-            return
-        if self.headers["Authorization"] != f"Basic {allowed}":
-            self.send_response(401)
-            self.end_headers()
-            return
-        request = urllib.request.Request(
-            self.server.target + self.path, body, {"Content-Type": self.headers["Content-Type"]}
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            self.send_response(answer.status)
-            self.end_headers()
-            self.wfile.write(answer.read())
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        pass
-
-
 @pytest.fixture
-def door(registry_server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Door]:
+def door(registry_server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
     monkeypatch.setattr(client, "_FIRST_WAIT_MS", 10)
-    server = _Door(registry_server.url, 0)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with Door(registry_server.url) as opened:
+        yield opened
 
 
-def through(door: _Door, **options: str) -> AvroConverter:
+def through(door: Door, **options: str) -> AvroConverter:
     named = {name.replace("_", "."): text for name, text in options.items()}
-    url = f"http://127.0.0.1:{door.server_address[1]}"
-    settings = registry_settings({"schema.registry.url": url, **named})
+    settings = registry_settings({"schema.registry.url": door.url, **named})
     return AvroConverter(AvroSettings(OPTIONS), Registry(settings), is_key=False)
 
 
 USER = {"basic_auth_credentials_source": "USER_INFO", "basic_auth_user_info": "user:secret"}
 
 
-def test_a_registry_that_is_away_is_asked_again(door: _Door) -> None:
+def test_a_registry_that_is_away_is_asked_again(door: Door) -> None:
     door.failures = 3
     assert number(through(door, **USER).head("again", ONE)) > 0
     assert door.requests == 4
 
 
-def test_a_registry_that_stays_away_is_a_clear_error_to_try_again(door: _Door) -> None:
+def test_a_registry_that_stays_away_is_a_clear_error_to_try_again(door: Door) -> None:
     door.failures = 1000
     with pytest.raises(HeadraceError, match="does not answer") as raised:
         through(door, **USER).head("away", ONE)
@@ -181,7 +137,7 @@ def test_a_registry_that_stays_away_is_a_clear_error_to_try_again(door: _Door) -
     assert raised.value.code == "registry.unreachable"
 
 
-def test_a_wrong_password_is_told_and_not_shown(door: _Door) -> None:
+def test_a_wrong_password_is_told_and_not_shown(door: Door) -> None:
     wrong = USER | {"basic_auth_user_info": "user:wr0ng-secret"}
     with pytest.raises(HeadraceError) as raised:
         through(door, **wrong).head("closed", ONE)

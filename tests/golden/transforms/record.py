@@ -19,7 +19,8 @@ from tests.golden.transforms.cases import Case, stored_records, write_cases, wri
 from tests.golden.transforms.inputs.documents import document_records
 from tests.golden.transforms.inputs.outbox import outbox_documents, outbox_records
 from tests.golden.transforms.inputs.plain import plain_records, routed_records
-from tests.golden.transforms.inputs.tables import relational_records, sized_records
+from tests.golden.transforms.inputs.sizes import sized_records
+from tests.golden.transforms.inputs.tables import relational_records
 from tests.golden.transforms.java_chain import (
     JavaChain,
     JavaRecords,

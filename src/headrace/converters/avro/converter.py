@@ -19,6 +19,7 @@ from headrace.converters.plain.texts import RAW_BYTES
 from headrace.converters.program import MadeColumns, Program
 from headrace.errors import HeadraceError
 from headrace.kafka.registry import Registry
+from headrace.kafka.schema_ids import SchemaIds, schema_key
 
 _MAGIC = b"\0"
 
@@ -97,10 +98,19 @@ class AvroConverter:
 
     column = pa.binary()
 
-    def __init__(self, settings: AvroSettings, registry: Registry, *, is_key: bool) -> None:
+    def __init__(
+        self,
+        settings: AvroSettings,
+        registry: Registry,
+        *,
+        is_key: bool,
+        ids: SchemaIds | None = None,
+    ) -> None:
+        """`ids` are those that the process has; without them, this converter keeps its own."""
         self._settings = settings
         self._registry = registry
         self._is_key = is_key
+        self._ids = SchemaIds() if ids is None else ids
         self._layout = AvroLayout(settings.schemas)
 
     @property
@@ -130,21 +140,27 @@ class AvroConverter:
 
     def head(self, topic: str, schema: Schema) -> bytes:
         """What stands before a value of this schema: a zero and the schema's id in the registry,
-        which is asked if it was not before (its client keeps a thousand answers)."""
+        which is asked if the process has not got it."""
         settings = self._settings
         text = avro_text(schema, settings.schemas)
         subject = settings.strategy.subject(topic, schema, is_key=self._is_key)
+        key = schema_key(self.registry_url, repr(settings), subject, text)
+        number = self._ids.of(key, lambda: self._asked(subject, text))
+        return _MAGIC + number.to_bytes(4, "big")
+
+    def _asked(self, subject: str, text: str) -> int:
+        """The id that the registry has for a schema, or gives it."""
+        settings = self._settings
         if settings.auto_register:
-            number = self._registry.register(subject, text, normalize=settings.normalize)
-        elif settings.schema_id is not None:
-            number = settings.schema_id
-            self._compare(subject, text, self._registry.by_id(number))
-        elif settings.use_latest:
+            return self._registry.register(subject, text, normalize=settings.normalize)
+        if settings.schema_id is not None:
+            self._compare(subject, text, self._registry.by_id(settings.schema_id))
+            return settings.schema_id
+        if settings.use_latest:
             number, latest = self._registry.latest(subject)
             self._compare(subject, text, latest)
-        else:
-            number = self._registry.lookup(subject, text, normalize=settings.normalize)
-        return _MAGIC + number.to_bytes(4, "big")
+            return number
+        return self._registry.lookup(subject, text, normalize=settings.normalize)
 
     def _compare(self, subject: str, ours: str, theirs: str) -> None:
         """Raises HeadraceError `avro.other_schema` when values of ours are none of theirs."""

@@ -19,8 +19,6 @@ from headrace.connect.records import Column, Constant, Header, Node, Records, Sh
 from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.connect.trees import as_struct, fields, with_defaults, with_fields
 from headrace.errors import HeadraceError
-from headrace.transforms.debezium.added_fields import AddedField, added_fields, with_added_fields
-from headrace.transforms.debezium.deletes import MODE, DeleteMode, former_options
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.example import Example
 from headrace.transforms.routing import Routes
@@ -31,6 +29,8 @@ from headrace.transforms.schemaless_events import (
     texts_in,
 )
 from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.unwrapping.added_fields import AddedField, added_fields, with_added_fields
+from headrace.transforms.unwrapping.deletes import MODE, DeleteMode, former_options
 
 _DELETED = "__deleted"
 _OPTIONAL_TEXT = Schema(Type.STRING, optional=True)
@@ -139,6 +139,11 @@ class ExtractNewRecordState:
             options.drop_fields_header_name and options.drop_fields_from_key
         )
         return Ordering.NONE if moves else Ordering.KEEPS_KEY
+
+    def expected(self, records: Records) -> Iterable[Records]:
+        """See Foresight: a column may say which topics there are."""
+        is_event = envelope_of(records.shape) is not None
+        return [] if is_event and self._options.route_by_field else self.apply(records)
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""

@@ -26,7 +26,7 @@ from headrace.transforms.documents.outbox_options import EventRouterOptions, oth
 from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
 from headrace.transforms.documents.struct_form import TEXT, Leaves, StructForm
 from headrace.transforms.example import Example
-from headrace.transforms.outbox import InvalidOperation, MissingField, Place, Placement
+from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Place, Placement
 from headrace.transforms.transform import Declaration, Ordering
 
 _LOG = logging.getLogger(__name__)
@@ -69,6 +69,10 @@ class EventRouter:
             ) from None
         self._rows: PerStructure[_Row] = PerStructure()
         self._shapes: PerStructure[Shape] = PerStructure()
+
+    def expected(self, records: Records) -> Iterable[Records]:
+        """See Foresight: documents say which topics and fields there are."""
+        return [records] if DocumentEnvelope.of(records.shape) is None else []
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""

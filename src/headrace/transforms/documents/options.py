@@ -9,9 +9,9 @@ from headrace.config.configuration import Configuration
 from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, choice, one_of
 from headrace.config.property import Group, Property
 from headrace.debezium.naming.names import NameAdjustmentMode
-from headrace.transforms.debezium.deletes import MODE, DeleteMode, former_options
 from headrace.transforms.documents.struct_form import ArrayEncoding
 from headrace.transforms.transform import Replacement
+from headrace.transforms.unwrapping.deletes import MODE, DeleteMode, former_options
 
 ADJUSTMENT = "field.name.adjustment.mode"
 

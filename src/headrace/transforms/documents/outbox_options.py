@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, REGEX, TEXT, choice
 from headrace.config.property import Group, Property
-from headrace.transforms.outbox import InvalidOperation, MissingField
+from headrace.transforms.outbox.placements import InvalidOperation, MissingField
 from headrace.transforms.transform import Replacement
 
 _INVALID = "collection.op.invalid.behavior"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 from tests.golden.transforms.inputs.envelopes import (
@@ -47,7 +46,6 @@ from tests.golden.transforms.inputs.schemas import (
     header,
     mapping,
     optional,
-    part,
     raw,
     scaled,
     struct,
@@ -258,30 +256,3 @@ def _db2() -> dict[str, Record]:
 def relational_records() -> dict[str, Record]:
     """The records of PostgreSQL, Oracle and Db2."""
     return {**_postgresql(), **_oracle(), **_db2()}
-
-
-def wide_text(length: int) -> str:
-    """A text of this many bytes."""
-    return base64.b64encode(bytes(range(256)) * (length // 192 + 1)).decode()[:length]
-
-
-def sized_records() -> dict[str, Record]:
-    """Rows with texts and bytes that are too long."""
-    table = Table(
-        POSTGRESQL,
-        "public.notes",
-        {"id": INT32},
-        {"id": INT32, "title": optional(STRING), "body": optional(STRING), "file": optional(BYTES)},
-    )
-    short = {"id": 1, "title": "short", "body": "x" * 40, "file": raw(b"y" * 30)}
-    long = {"id": 2, "title": "t" * 300, "body": wide_text(900), "file": raw(b"\0\1\2" * 200)}
-    wide = {"id": 3, "title": "é" * 200, "body": "😀" * 150, "file": None}
-    return {
-        "sized_short": table.event("c", None, short),
-        "sized_long": table.event("c", None, long),
-        "sized_wide": table.event("u", long, wide),
-        "sized_delete": table.event("d", long, None),
-        "sized_tombstone": table.tombstone(short),
-        "sized_row": {**table.event("c", None, long), "value": part(table.row_schema(), long)},
-        "sized_text": {**table.event("c", None, long), "value": part(STRING, "z" * 2000)},
-    }

@@ -165,22 +165,43 @@ def record_size() -> Workload:
     """EnforceRecordSize: long texts and bytes are cut."""
     sized = ("sized_short", "sized_long", "sized_wide", "sized_delete", "sized_tombstone",
              "sized_row", "sized_text", "pg_heartbeat", "pg_create")  # fmt: skip
+    typed = ("sized_types", "sized_types_update", "sized_types_nulls", "sized_price",
+             "sized_price_null", "sized_default", "sized_oracle", "sized_db2", "sized_headers",
+             "sized_keyless", "sized_text_key")  # fmt: skip
     transform = Transform(
         "io.debezium.transforms.EnforceRecordSize",
         (
-            Option("max.bytes", ("100", "500", "1000", "1500", "5000", "100000", "0", "-1", "x")),
-            Option("compression.ratio", ("1.0", "0.5", "2", "0.1", "0", "-1", "x")),
-            Option("min.field.size", ("0", "50", "350", "25000", "-1")),
+            Option("max.bytes", ("100", "500", "1000", "1500", "1600", "2000", "2500", "5000",
+                                 "100000", "0", "-1", "x")),
+            Option("compression.ratio", ("1.0", "0.5", "0.75", "2", "0.1", "0", "-1", "x"),
+                   {"max.bytes": "1500"}),
+            Option("min.field.size", ("0", "29", "30", "39", "40", "50", "350", "25000", "-1"),
+                   {"max.bytes": "1500"}),
         ),
         sized,
         {"max.bytes": "1000", "min.field.size": "10"},
-    )
+    )  # fmt: skip
     more = [
         transform.case("no size", {"max.bytes": ABSENT}),
         transform.case("only a size", {"min.field.size": ABSENT}),
         transform.case("every type", {"max.bytes": "100"}, ("pg_types", "ora_create", "every")),
         transform.case("no schema", {"max.bytes": "10"}, ("no_schema", "no_schema_text", "empty")),
-    ]
+        transform.case("no change events", {"max.bytes": "10"}, ("nested", "null_with_schema",
+                                                                 "doc_create", "out_create")),
+        *(
+            transform.case(f"typed, {size} bytes", {"max.bytes": size, "min.field.size": "70"},
+                           typed)
+            for size in ("3000", "3333", "4444", "5001", "6000", "9000")
+        ),
+        transform.case("typed, compressed",
+                       {"max.bytes": "3001", "min.field.size": "70", "compression.ratio": "0.7"},
+                       typed),
+        *(
+            transform.case(f"halves of characters, {size} bytes", {"max.bytes": size},
+                           ("sized_pairs",))
+            for size in ("5000", "5001")
+        ),
+    ]  # fmt: skip
     return workload("EnforceRecordSize", [transform], more)
 
 

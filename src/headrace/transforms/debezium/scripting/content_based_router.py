@@ -9,6 +9,7 @@ from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records
 from headrace.transforms.debezium.scripting.scripted import Scripted, ScriptedOptions
 from headrace.transforms.example import Example
+from headrace.transforms.expressions.constancy import is_constant
 from headrace.transforms.routing import Routes
 from headrace.transforms.transform import Declaration, Ordering
 
@@ -33,6 +34,13 @@ class ContentBasedRouter:
     def __init__(self, options: ContentBasedRouterOptions) -> None:
         self._scripted = Scripted(options, options.topic_expression)
         self._routes = Routes()
+
+    def expected(self, records: Records) -> Iterable[Records]:
+        """See Foresight: values say which topics there are, unless the expression is constant."""
+        expression = self._scripted.expression
+        if not self._scripted.sees(records) or is_constant(expression.tree, records.shape):
+            return self.apply(records)
+        return []
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""

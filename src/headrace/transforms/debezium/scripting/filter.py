@@ -9,6 +9,7 @@ from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records
 from headrace.transforms.debezium.scripting.scripted import Scripted, ScriptedOptions
 from headrace.transforms.example import Example
+from headrace.transforms.expressions.constancy import is_never_true
 from headrace.transforms.transform import Declaration, Ordering
 
 
@@ -36,6 +37,15 @@ class Filter:
         if not len(others):
             return [passing]
         return [passing, others.with_rows(self._scripted.expression.booleans(others))]
+
+    def expected(self, records: Records) -> Iterable[Records]:
+        """See Foresight."""
+        expression = self._scripted.expression
+        if self._scripted.sees(records) and is_never_true(
+            expression.tree, records, expression.rules
+        ):
+            return []
+        return [records]
 
 
 DECLARATION = Declaration(

@@ -66,6 +66,10 @@ class TimestampRouter:
         self._format = date_format("timestamp.format", options.timestamp_format)
         self._routes = Routes()
 
+    def expected(self, records: Records) -> Iterable[Records]:  # noqa: ARG002
+        """See Foresight: times say which topics there are."""
+        return []
+
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.no_timestamp")."""
         times = None

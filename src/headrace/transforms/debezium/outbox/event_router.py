@@ -18,10 +18,10 @@ from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, select
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
-from headrace.transforms.debezium.event_router_options import EventRouterOptions
-from headrace.transforms.debezium.json_payloads import expanded
+from headrace.transforms.debezium.outbox.json_payloads import expanded
+from headrace.transforms.debezium.outbox.options import EventRouterOptions
 from headrace.transforms.example import Example
-from headrace.transforms.outbox import InvalidOperation, MissingField, Place, Placement
+from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Place, Placement
 from headrace.transforms.routing import MOST_ROUTES
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
@@ -82,6 +82,10 @@ class EventRouter:
                 "Name groups that route.topic.regex has.",
             ) from None
         self._rows = PerShape(self._row)
+
+    def expected(self, records: Records) -> Iterable[Records]:
+        """See Foresight: rows say which topics there are."""
+        return [records] if envelope_of(records.shape) is None else []
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.outbox_lacks_field"),

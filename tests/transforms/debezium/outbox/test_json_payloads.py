@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.schema import Type
-from headrace.transforms.debezium.json_payloads import expanded
+from headrace.transforms.debezium.outbox.json_payloads import expanded
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 NUMBERS = st.integers(-(1 << 31), (1 << 31) - 1)

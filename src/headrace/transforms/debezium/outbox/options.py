@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, REGEX, TEXT, choice, one_of
 from headrace.config.property import Group, Property
-from headrace.transforms.outbox import InvalidOperation, MissingField
+from headrace.transforms.outbox.placements import InvalidOperation, MissingField
 
 
 def _text(name: str, default: str, meaning: str) -> Property[str]:

@@ -1,0 +1,78 @@
+"""Texts in UTF-16 code units, as Java counts their length: measured, and cut without halving a
+character."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.evaluation import gathering
+from headrace.connect.images import CELL_BYTES, TEXT
+from headrace.connect.kernels.memory import address_of, kernel, load8, load64, store64
+from headrace.connect.kernels.text import units_length
+
+_LENGTH = 8 * gathering.LENGTH  # of a cell's length in its bytes
+
+
+@kernel
+def _count_units(cells, count, out):
+    for i in range(count):
+        address = load64(cells + CELL_BYTES * i + 8)
+        length = load64(cells + CELL_BYTES * i + _LENGTH)
+        units = np.int64(0)
+        for place in range(length):
+            byte = load8(address + place)
+            if byte & 0xC0 != 0x80:  # a character begins here
+                units += 2 if byte >= 0xF0 else 1
+        store64(out + 8 * i, units)
+
+
+@kernel
+def _shorten(cells, count, units):
+    for i in range(count):
+        cell = cells + CELL_BYTES * i
+        length = units_length(load64(cell + 8), load64(cell + _LENGTH), load64(units + 8 * i))
+        store64(cell + _LENGTH, length)
+
+
+def unit_lengths(texts: pa.LargeStringArray) -> np.ndarray:
+    """How many UTF-16 code units each text has (int64); 0 for null."""
+    cells, held = _cells(texts)
+    out = np.zeros(len(cells), np.int64)
+    _count_units(address_of(cells), len(cells), address_of(out))
+    del held
+    return out
+
+
+def first_units(texts: pa.LargeStringArray, units: np.ndarray) -> pa.LargeStringArray:
+    """The characters of each text that lie in its first `units` (int64) UTF-16 code units."""
+    cells, held = _cells(texts)
+    units = np.ascontiguousarray(units, np.int64)
+    _shorten(address_of(cells), len(cells), address_of(units))
+    made = gathering.as_binary(cells, np.asarray(texts.is_valid()))
+    del held
+    return made.cast(pa.large_string())
+
+
+def first_bytes(binary: pa.LargeBinaryArray, lengths: np.ndarray) -> pa.LargeBinaryArray:
+    """The first `lengths` (int64) bytes of each value."""
+    cells, held = _cells(binary)
+    cells[:, gathering.LENGTH] = np.minimum(cells[:, gathering.LENGTH], lengths)
+    made = gathering.as_binary(cells, np.asarray(binary.is_valid()))
+    del held
+    return made
+
+
+def _cells(array: pa.Array) -> tuple[np.ndarray, object]:
+    """The values of an array as cells, and the memory that they point into."""
+    _, offsets, held = array.buffers()
+    cells = np.zeros((len(array), 3), np.int64)
+    if held is None or not len(array):
+        return cells, held
+    ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    cells[:, gathering.KIND] = TEXT
+    cells[:, gathering.ADDRESS] = ends[:-1] + held.address
+    cells[:, gathering.LENGTH] = np.where(np.asarray(array.is_valid()), np.diff(ends), 0)
+    return cells, held

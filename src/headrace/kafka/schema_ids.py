@@ -1,0 +1,72 @@
+"""The ids of schemas in registries, kept so that a registry is asked once."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import blake2b
+
+MOST_IDS = 10_000
+_DIGEST_BYTES = 16
+
+SchemaKey = bytes
+"""A digest of all that decides which id a schema gets."""
+
+
+def schema_key(*parts: str) -> SchemaKey:
+    """The key of a schema: of its registry, how it is looked up there, its subject and text."""
+    digest = blake2b(digest_size=_DIGEST_BYTES)
+    for part in parts:
+        raw = part.encode()
+        digest.update(len(raw).to_bytes(8, "big"))
+        digest.update(raw)
+    return digest.digest()
+
+
+class SchemaIds:
+    """Ids of at most `limit` schemas; the least recently used ones go first.
+
+    One serves all converters of a process. Threads may share it; an id that two of them lack at
+    the same time is asked for twice.
+    """
+
+    def __init__(self, limit: int = MOST_IDS) -> None:
+        self.limit = limit
+        self._ids: OrderedDict[SchemaKey, int] = OrderedDict()
+        self._used: list[dict[SchemaKey, int]] = []
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def of(self, key: SchemaKey, ask: Callable[[], int]) -> int:
+        """The id of a schema; `ask` is called for one that is not kept."""
+        with self._lock:
+            number = self._ids.get(key)
+        if number is None:
+            number = ask()
+        self.learn({key: number})
+        for used in self._used:
+            used[key] = number
+        return number
+
+    def learn(self, ids: Mapping[SchemaKey, int]) -> None:
+        """Keep ids that were asked for elsewhere."""
+        with self._lock:
+            self._ids.update(ids)
+            for key in ids:
+                self._ids.move_to_end(key)
+            while len(self._ids) > self.limit:
+                self._ids.popitem(last=False)
+
+    @contextmanager
+    def used(self) -> Iterator[dict[SchemaKey, int]]:
+        """The ids that are needed inside of the block, kept ones as well as others."""
+        used: dict[SchemaKey, int] = {}
+        self._used.append(used)
+        try:
+            yield used
+        finally:
+            self._used = [each for each in self._used if each is not used]

@@ -1,0 +1,60 @@
+"""Schemas that are registered in the source process, so that tasks need not ask the registry."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Mapping
+
+from headrace.config.properties.common import ConnectorConfig
+from headrace.connect.records import Shape
+from headrace.connect.slices import Slice
+from headrace.converters.configured import asks_registry, converters_of
+from headrace.converters.shapes import CompiledShape
+from headrace.errors import HeadraceError
+from headrace.kafka.schema_ids import SchemaIds, SchemaKey
+from headrace.spark.task import chain
+
+log = logging.getLogger(__name__)
+
+
+class Registration:
+    """Registers what is known of slices before they are read: once per relation version and
+    process. Only their values show the rest, which their tasks look up."""
+
+    def __init__(self, config: ConnectorConfig, ids: SchemaIds) -> None:
+        """`ids` are those of the process. Raises HeadraceError for wrong options of converters."""
+        self._ids = ids
+        self._converters = converters_of(config, ids) if asks_registry(config) else None
+        self._chain = chain(config)[0]
+        self._known: weakref.WeakKeyDictionary[Shape, Mapping[SchemaKey, int]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def ids_of(self, part: Slice) -> dict[SchemaKey, int]:
+        """The ids that a slice takes along.
+
+        Raises HeadraceError `registry.unreachable`. What else is wrong with a schema is left to the
+        task that has a record of it.
+        """
+        ids: dict[SchemaKey, int] = {}
+        if self._converters is None:
+            return ids
+        for shape in part.shapes():
+            known = self._known.get(shape)
+            if known is None:
+                known = self._known[shape] = self._registered(shape)
+            ids |= known
+        return ids
+
+    def _registered(self, shape: Shape) -> dict[SchemaKey, int]:
+        assert self._converters is not None
+        with self._ids.used() as used:
+            for expected in self._chain.expected(shape):
+                try:
+                    CompiledShape(expected, self._converters, {})
+                except HeadraceError as error:
+                    if error.retriable:
+                        raise
+                    log.debug("schemas of %s are left to tasks: %s", expected.topic, error)
+        return used

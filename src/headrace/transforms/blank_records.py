@@ -1,0 +1,30 @@
+"""Records of which only the shape matters: every cell of their rows is null."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.images import make_image
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import Records, Shape
+from headrace.connect.rows import ORDER, ROW, TRANSACTION, RowTable
+
+_OPERATIONS = "cud"
+
+
+def blank_records(shape: Shape) -> Records:
+    """A create, an update and a delete of this shape, with images that lack every column. They show
+    which shapes a transform makes of it as far as that does not depend on values."""
+    image = make_image([])
+    memory = np.frombuffer(image + bytes(PADDING), np.uint8).copy()
+    address = address_of(memory)
+    rows = np.zeros(len(_OPERATIONS), ROW)
+    rows["operation"] = [ord(operation) for operation in _OPERATIONS]
+    rows["old"] = [0, address, address]
+    rows["new"] = [address, address, 0]
+    rows["extra"] = rows["counterpart"] = address
+    transactions = np.zeros(1, TRANSACTION)
+    transactions["image"], transactions["size"] = address, len(image)
+    table = RowTable(rows, transactions, (memory,), np.zeros(len(rows), ORDER))
+    place = np.arange(len(rows), dtype=np.int64)
+    return Records(shape, table, place, place)

@@ -1,0 +1,1 @@
+"""What routers of outboxes share, whatever their rows are."""

@@ -1,0 +1,1 @@
+"""What takes rows and documents out of their envelopes shares."""
