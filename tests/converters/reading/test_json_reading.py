@@ -17,50 +17,16 @@ from headrace.connect.json_values import json_text, quote
 from headrace.connect.kernels.json_scan import canonical_value
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import Sequences
-from headrace.connect.schema import DECIMAL, SCHEMALESS, Field, Schema, Type
+from headrace.connect.schema import SCHEMALESS, Field, Schema, Type
 from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions, render
 from headrace.converters.reading.json import JsonReader
 from headrace.converters.reading.plain import BytesReader, StringReader
 from headrace.converters.reading.records import ReadBatch, RecordReader
 from headrace.converters.rows import SliceConverter
+from tests.converters.reading.schemas import DECIMALS, SCALARS, trees
 
 WITH, WITHOUT = JsonOptions(schemas_enable=True), JsonOptions(schemas_enable=False)
-DECIMALS = Schema(Type.BYTES, name=DECIMAL, version=1, parameters=(("scale", "3"),))
-
-SCALARS = [
-    (Schema(Type.INT8), st.integers(-128, 127)),
-    (Schema(Type.INT16), st.integers(-(1 << 15), (1 << 15) - 1)),
-    (Schema(Type.INT32), st.integers(-(1 << 31), (1 << 31) - 1)),
-    (Schema(Type.INT64), st.integers(-(1 << 63), (1 << 63) - 1)),
-    (Schema(Type.FLOAT64), st.floats(allow_nan=False)),
-    (Schema(Type.FLOAT32), st.floats(width=32, allow_nan=False)),
-    (Schema(Type.BOOLEAN), st.booleans()),
-    (Schema(Type.STRING), st.text(st.characters(exclude_categories=["Cs"]))),
-    (Schema(Type.BYTES), st.binary()),
-    (DECIMALS, st.integers(-(10**24), 10**24).map(lambda n: Decimal(n).scaleb(-3))),
-    (Schema(Type.ARRAY, values=Schema(Type.STRING)), st.lists(st.text("ab\"\\"), max_size=3)),
-    (
-        Schema(Type.MAP, keys=Schema(Type.STRING), values=Schema(Type.INT32)),
-        st.dictionaries(st.text("xy", max_size=2), st.integers(0, 9), max_size=2),
-    ),
-]  # fmt: skip
-
-
-@st.composite
-def trees(draw: st.DrawFn, depth: int = 0) -> tuple[Schema, Any]:
-    """A schema, and a strategy of its values."""
-    if depth == 3 or (depth > 0 and draw(st.integers(0, 3))):
-        schema, values = draw(st.sampled_from(SCALARS))
-    else:
-        names = draw(st.lists(st.text(min_size=1, max_size=4), unique=True, max_size=4))
-        inner = [draw(trees(depth + 1)) for _ in names]
-        fields = tuple(Field(n, s) for n, (s, _) in zip(names, inner, strict=True))
-        schema = Schema(Type.STRUCT, name=draw(st.sampled_from([None, "s.Value"])), fields=fields)
-        values = st.fixed_dictionaries(dict(zip(names, (v for _, v in inner), strict=True)))
-    if depth and draw(st.booleans()):
-        return schema.as_optional(), st.none() | values
-    return schema, values
 
 
 def read(values: list[str | bytes | None], options: JsonOptions, **columns: Any) -> ReadBatch:
