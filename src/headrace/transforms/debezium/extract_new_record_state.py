@@ -190,7 +190,8 @@ class ExtractNewRecordState:
             yield from self._schemaless_rows(gone, gone.before, "true")
             return
         records = self._schemaless_headers(gone)
-        yield records.with_shape(self._without_value(records.shape))
+        records = records.with_shape(self._without_value(records.shape))
+        yield from self._schemaless_routed(records, gone.before)
 
     def _schemaless_rows(
         self, events: SchemalessEvents, rows: np.ndarray, deleted: str
@@ -209,6 +210,9 @@ class ExtractNewRecordState:
         assert isinstance(shape.value, Column)
         column = in_table(records, made, (*memory, *held))
         records = records.with_column(shape.value.identity, column).with_shape(shape)
+        yield from self._schemaless_routed(records, rows)
+
+    def _schemaless_routed(self, records: Records, rows: np.ndarray) -> Iterator[Records]:
         if not self._options.route_by_field:
             yield records
             return
