@@ -28,6 +28,7 @@ from importlib import import_module
 import headrace
 import headrace.connectors
 import pyspark_headrace
+import pyspark_headrace_kafka
 
 connectors = {name for _, name, is_package in pkgutil.iter_modules(headrace.connectors.__path__)
               if is_package}

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.sinks.file import parts as files
+from headrace.sinks.parts import task_part_name
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -52,7 +53,7 @@ def test_two_attempts_never_have_the_same_name(monkeypatch: pytest.MonkeyPatch) 
         getLocalProperty=lambda _: "7", partitionId=lambda: 3, taskAttemptId=lambda: 11
     )
     monkeypatch.setattr(pyspark.TaskContext, "get", lambda: context)
-    first, second = files.task_part_name(), files.task_part_name()
+    first, second = task_part_name(), task_part_name()
     assert first != second
     assert first.startswith("7-3-11-")
 

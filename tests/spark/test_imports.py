@@ -14,6 +14,8 @@ HEAVY = ("numpy", "pyarrow", "numba", "psycopg", "rich", "confluent_kafka", "pan
         # Spark's planning processes: they unpickle a source, ask for its schema and its reader.
         "import headrace.spark.parts_source, headrace.connectors.postgresql.config",
         "import headrace.spark.source, headrace.connectors.postgresql.config",
+        "import headrace.spark.sinks.kafka_source, headrace.connectors.postgresql.config",
+        "import pyspark_headrace_kafka",
         # The command until it has read its arguments.
         "from headrace.cli import _parser; _parser('events')",
         "from headrace.cli import _parser; _parser('run')",

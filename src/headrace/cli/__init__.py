@@ -22,7 +22,11 @@ _VERBS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb. Exit status: 0 done, 1 an error (message and remedy), 2 wrong usage."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    chosen = _parser(words[0] if words else "").parse_args(words)
+    parser = _parser(words[0] if words else "")
+    if not words:
+        parser.print_help()
+        return 0
+    chosen = parser.parse_args(words)
     try:
         return int(chosen.run(chosen))
     except HeadraceError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.pipeline import (
     Pipeline,
+    add_file_argument,
     add_run_arguments,
     close_session,
     exclusive,
@@ -30,7 +31,7 @@ POSITION_SLICES = {"headrace.slice.order": "position"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
-    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    add_file_argument(parser)
     parser.add_argument("--output", required=True, metavar="OUT.jsonl", help="file to append to")
     parser.add_argument(
         "--state", required=True, metavar="DIR", help="folder for checkpoint and state"
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_texts(pipeline: Pipeline) -> None:
     """Refuse converters whose bytes are no text of a line."""
-    for role in ("key", "value"):
+    for role in ("key", "value", "header"):
         if not pipeline.config.is_text(role):
             name = f"{role}.converter"
             raise HeadraceError(
@@ -98,12 +99,13 @@ def append_to_file(
         )
         try:
             from headrace.spark.parts_sink import PartsSink
+            from headrace.spark.sinks.foreach_batch import calls_for_each_batch
 
             sink = PartsSink(spark, target, checkpoint)
 
             def start() -> StreamingQuery:
                 writer = pipeline.parts(spark, target, checkpoint).writeStream
-                return pipeline.start(sink.takes(writer), checkpoint)
+                return pipeline.start(calls_for_each_batch(spark, writer, sink), checkpoint)
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
             summary = supervise(spark, start, limits, rows_of=sink.new_rows)

@@ -9,7 +9,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.config.finding import summarized
 from headrace.config.kinds import AVAILABLE_NOW
-from headrace.config.packing import options
+from headrace.config.packing import pack
 from headrace.config.properties.common import ConnectorConfig
-from headrace.config.source import Properties, read_file
+from headrace.config.source import Properties, read_files
 from headrace.connectors.registry import definition_of, open_connector, parse_configuration
 from headrace.errors import HeadraceError
 
@@ -70,7 +70,7 @@ class Pipeline:
 
         spark.dataSource.register(HeadraceDataSource)
         reader = spark.readStream.format(HeadraceDataSource.name())
-        return reader.options(**options(self.properties)).load()
+        return reader.options(**pack(self.properties)).load()
 
     def parts(self, spark: SparkSession, target: Output, checkpoint: Path) -> DataFrame:
         """The events as parts of the file sink `target`, a row a part, for PartsSink."""
@@ -85,7 +85,16 @@ class Pipeline:
         }
         reader = spark.readStream.format(PartsDataSource.name())
         reader = reader.options(**{name: str(path) for name, path in sink.items()})
-        return reader.options(**options(self.properties)).load()
+        return reader.options(**pack(self.properties)).load()
+
+    def kafka_ranges(self, spark: SparkSession, folder: Path, checkpoint: Path) -> DataFrame:
+        """The events on their way to Kafka, a row a slice, for KafkaSink."""
+        from headrace.spark.sinks.kafka_source import CHECKPOINT, FOLDER, KafkaRangesSource
+
+        spark.dataSource.register(KafkaRangesSource)
+        reader = spark.readStream.format(KafkaRangesSource.name())
+        reader = reader.options(**{FOLDER: str(folder), CHECKPOINT: str(checkpoint)})
+        return reader.options(**pack(self.properties)).load()
 
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
         """Starts a query that `writer` describes, with the configuration's name and trigger."""
@@ -119,12 +128,24 @@ class Pipeline:
         )
 
 
-def read_pipeline(path: str, overrides: Mapping[str, str]) -> Pipeline:
-    """Reads and checks a file; `overrides` win over it. Warnings go to standard error.
+def add_file_argument(parser: argparse.ArgumentParser) -> None:
+    """The configuration, which `read_pipeline` reads."""
+    parser.add_argument(
+        "file",
+        nargs="+",
+        metavar="FILE",
+        help="Debezium configuration, properties or JSON; or two: those of a worker of Kafka "
+        "Connect and of its connector, as connect-standalone takes them",
+    )
 
-    Raises HeadraceError as `read_file` and `parse_configuration` do.
+
+def read_pipeline(paths: Sequence[str], overrides: Mapping[str, str]) -> Pipeline:
+    """Reads and checks the files of `add_file_argument`; `overrides` win over them. Warnings go to
+    standard error.
+
+    Raises HeadraceError as `read_files` and `parse_configuration` do.
     """
-    return check_pipeline(read_file(path), overrides)
+    return check_pipeline(read_files(paths), overrides)
 
 
 def check_pipeline(given: Properties, overrides: Mapping[str, str]) -> Pipeline:
@@ -220,6 +241,12 @@ def supervise(
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
     """One process per state folder. Raises HeadraceError("cli.state_in_use")."""
+    if folder.is_file():
+        raise HeadraceError(
+            "cli.state_not_writable",
+            f"{folder} is a file, and a folder is needed for checkpoint and state",
+            "Name a folder; it is made where it is missing.",
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "owner").open("ab")

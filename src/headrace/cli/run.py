@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.events import POSITION_SLICES, append_to_file
+from headrace.cli.kafka import send_to_kafka
 from headrace.cli.pipeline import (
     Pipeline,
+    add_file_argument,
     add_run_arguments,
     close_session,
     exclusive,
@@ -26,7 +28,9 @@ from headrace.cli.sink_options import (
     sink_options,
     unknown_options,
 )
+from headrace.connectors.registry import definition_of, require_driver
 from headrace.errors import HeadraceError
+from headrace.sinks.kafka import options as kafka_options
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
-    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    add_file_argument(parser)
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",
@@ -53,13 +57,25 @@ def run(arguments: argparse.Namespace) -> int:
     if sink == "file":
         pipeline = pipeline.with_overrides(POSITION_SLICES)
     folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
-    with _state_folder(sink, folder) as state:
+    with _trial(pipeline, is_trial=not folder), _state_folder(sink, folder) as state:
         summary = _run_sink(sink, pipeline, state, arguments)
     print(
         f"{summary.rows:,} events in {summary.seconds:.1f} s, {summary.restarts} restarts",
         file=sys.stderr,
     )
     return 0
+
+
+@contextmanager
+def _trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
+    """Around a run without checkpoint: the database keeps nothing for it."""
+    if not is_trial:
+        yield
+        return
+    definition = definition_of(pipeline.config)
+    require_driver(definition)
+    with definition.trial(pipeline.config):
+        yield
 
 
 @contextmanager
@@ -88,6 +104,12 @@ def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Na
         return append_to_file(
             pipeline, file.path, state, checkpoint, arguments, "run", sync=file.sync
         )
+    if sink == "kafka":
+        for name in kafka_options.unknown_options(pipeline.config.headrace_sink):
+            print(
+                f"warning: headrace.sink.{name}: the sink kafka has no such option", file=sys.stderr
+            )
+        return send_to_kafka(pipeline, state, checkpoint, arguments)
     check_supported(sink)
     with exclusive(state):
         pipeline.validate(checkpoint)

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the signal's id, which its notifications carry."""
-    config = read_pipeline(arguments.file, {}).config
+    config = read_pipeline([arguments.file], {}).config
     print(
         send_signal(
             config, arguments.type, arguments.data, name=arguments.id, channel=arguments.channel

@@ -38,6 +38,12 @@ def load_client(purpose: Purpose) -> Any:
         ) from None
 
 
+def load_admin(purpose: Purpose) -> Any:
+    """The package's module of administration. Raises as `load_client`."""
+    load_client(purpose)
+    return import_module("confluent_kafka.admin")
+
+
 def open_consumer(
     purpose: Purpose,
     settings: Mapping[str, str],
@@ -61,6 +67,11 @@ def open_producer(purpose: Purpose, settings: Mapping[str, str]) -> Producer:
     return producer
 
 
+def open_admin(purpose: Purpose, settings: Mapping[str, str]) -> Any:
+    """An administration client, which connects by itself. Raises as `open_consumer`."""
+    return _open("AdminClient", purpose, settings, {}, load_admin(purpose))
+
+
 def unreachable(purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
     """Kafka does not answer, or refuses."""
     return purpose.error(
@@ -78,20 +89,29 @@ def error_text(error: object) -> str:
 
 
 def _open(
-    kind: str, purpose: Purpose, settings: Mapping[str, str], callbacks: Mapping[str, Any]
+    kind: str,
+    purpose: Purpose,
+    settings: Mapping[str, str],
+    callbacks: Mapping[str, Any],
+    module: Any = None,
 ) -> Any:
     kafka = load_client(purpose)
     try:
         # The client's own log goes where ours goes, and says what we do not.
-        return getattr(kafka, kind)({"log_level": "2", **settings, **callbacks}, logger=log)
+        complete = {"log_level": "2", **settings, **callbacks}
+        return getattr(module or kafka, kind)(complete, logger=log)
     except (kafka.KafkaException, TypeError, ValueError) as error:
-        text = error_text(error.args[0])
-        for name, value in settings.items():
-            if value and names_a_secret(name):
-                text = text.replace(value, HIDDEN)
-        raise purpose.error(
-            "kafka_setting",
-            f"Kafka's client refuses a setting of {purpose.settings}.*: {text}",
-            "Use librdkafka's settings: ssl.ca.location, sasl.username, sasl.password and so on "
-            "(its CONFIGURATION.md lists them).",
-        ) from None
+        raise refused_setting(purpose, settings, error_text(error.args[0])) from None
+
+
+def refused_setting(purpose: Purpose, settings: Mapping[str, str], text: str) -> HeadraceError:
+    """librdkafka does not take one of the settings; `text` is what it says."""
+    for name, value in settings.items():
+        if value and names_a_secret(name):
+            text = text.replace(value, HIDDEN)
+    return purpose.error(
+        "kafka_setting",
+        f"Kafka's client refuses a setting of {purpose.settings}.*: {text}",
+        "Use librdkafka's settings: ssl.ca.location, sasl.username, sasl.password and so on "
+        "(its CONFIGURATION.md lists them).",
+    )

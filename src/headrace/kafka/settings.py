@@ -20,6 +20,19 @@ _JAVA_ONLY = frozenset(
         "value.deserializer",
     ]
 )
+# Of Java's producer, without a meaning for this one.
+_JAVA_PRODUCER_ONLY = re.compile(
+    r"(key|value)\.serializer|partitioner\..+|max\.block\.ms|metadata\.max\.idle\.ms|metrics?\..+"
+    r"|auto\.include\.jmx\.reporter|enable\.metrics\.push|security\.providers|transactional\.id"
+    r"|ssl\.(protocol|enabled\.protocols|provider|trustmanager\.algorithm|keymanager\.algorithm"
+    r"|secure\.random\.implementation|engine\.factory\.class)"
+)
+_PRODUCER_NAMES = {
+    "max.request.size": "message.max.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+}
+_LEVEL = re.compile(r"compression\.(gzip|lz4|zstd)\.level")
 # Certificates in PEM: texts in settings, and files.
 _PEM_TEXTS = {
     "ssl.truststore.certificates": "ssl.ca.pem",
@@ -77,6 +90,23 @@ def client_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) ->
     if settings.get("ssl.endpoint.identification.algorithm") == "":
         settings["ssl.endpoint.identification.algorithm"] = "none"
     return _certificates(settings)
+
+
+def producer_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) -> dict[str, str]:
+    """As `client_settings`, of a producer: Java's sizes in librdkafka's words; serializers and
+    partitioners, which run in Java only, and `transactional.id` are left out."""
+    settings: dict[str, str] = {}
+    for name, text in client_settings(purpose, given, brokers).items():
+        if _JAVA_PRODUCER_ONLY.fullmatch(name):
+            continue
+        if name == "buffer.memory":
+            kilobytes = int(text) >> 10 if text.isdecimal() else 0
+            settings["queue.buffering.max.kbytes"] = str(max(kilobytes, 1))
+        elif _LEVEL.fullmatch(name):
+            settings["compression.level"] = text
+        else:
+            settings[_PRODUCER_NAMES.get(name, name)] = text
+    return settings
 
 
 def connection_settings(settings: Mapping[str, str]) -> dict[str, str]:

@@ -22,6 +22,11 @@ def stored_offset(folder: Path) -> dict[str, Any] | None:
     return _offset(folder, max(done) if done else min(planned, default=0))
 
 
+def finished_batch(folder: Path) -> int:
+    """The number of the last finished micro-batch; -1 when there is none."""
+    return max(_numbers(folder / "commits"), default=-1)
+
+
 def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
     """The number of the micro-batch that ends at `end`, which Spark planned last.
 
@@ -41,12 +46,20 @@ def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
 def force_log_to_disk(folder: Path) -> None:
     """Force the last finished micro-batch's entries in Spark's log to the disk, which Spark does
     not: what a database is told to forget must outlive a power failure."""
-    number = max(_numbers(folder / "commits"), default=-1)
+    number = finished_batch(folder)
     if number < 0:
         return
     for log in (folder / "offsets", folder / "commits"):
         for path in (log / str(number), log):
             force_to_disk(path)
+
+
+def force_plan_to_disk(folder: Path, number: int) -> None:
+    """Force a planned micro-batch's entry in Spark's log to the disk, before a sink gets any of it
+    that cannot be taken back."""
+    log = folder / "offsets"
+    for path in (log / str(number), log):
+        force_to_disk(path)
 
 
 def _offset(folder: Path, number: int) -> dict[str, Any] | None:

@@ -16,9 +16,12 @@ def preload() -> None:
     import numpy  # noqa: F401, ICN001
     import pyarrow  # noqa: F401, ICN001
 
+    import headrace.kafka.messages
     import headrace.sinks.file.lines
     import headrace.sinks.file.sink
+    import headrace.sinks.kafka.ranges
     import headrace.spark.parts_source
+    import headrace.spark.sinks.kafka_source
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401
     from headrace.connectors.registry import definitions, has_driver, left_out

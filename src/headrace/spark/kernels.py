@@ -29,6 +29,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.converters.reading.images_kernel": ("read_images",),
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
+    "headrace.kafka.message_kernel": ("produce_rows",),
     "headrace.relational.row_lookup": ("_mark_lacking",),
     "headrace.sinks.file.lines": ("_write_lines",),
     "headrace.sinks.file.merge": ("_gather",),

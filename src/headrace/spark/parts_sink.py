@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.sinks.file.checkpoint import query_of
+from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import of_rows
+from headrace.spark.sinks.foreach_batch import rows_of_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 class PartsSink:
@@ -30,26 +30,12 @@ class PartsSink:
         self._output, self._checkpoint = output, checkpoint
         self._rows = output.rows()
 
-    def takes(self, writer: DataStreamWriter) -> DataStreamWriter:
-        """`writer.foreachBatch`, but a session and a frame are only made for micro-batches that
-        need them: they cost a fifth of the CPU of a small one."""
-        from pyspark import java_gateway
-
-        sources = self._spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.sources  # type: ignore[union-attr]
-        sources.PythonForeachBatchHelper.callForeachBatch(writer._jwrite, self)
-        gateway: Any = java_gateway
-        gateway.ensure_callback_server_started(self._spark.sparkContext._gateway)
-        return writer
-
     def call(self, frame: Any, batch: int) -> None:
         """Called by the JVM: join the parts of a micro-batch. The source process has done it for
         a small one."""
-        from pyspark.sql import DataFrame, SparkSession
-
         if not self._output.awaits_parts(batch):
             return
-        session = SparkSession(self._spark.sparkContext, frame.sparkSession())
-        batches = DataFrame(frame, session).toArrow().to_batches()
+        batches = rows_of_frame(self._spark, frame).to_batches()
         query = query_of(str(self._checkpoint))
         self._output.commit(of_rows(iter(batches)), batch, query)
 

@@ -9,12 +9,10 @@ the output, when Spark asks for its partitions; there are none then.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
@@ -22,10 +20,12 @@ from pyspark.sql.types import StructType
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.connectors.registry import parse_options
-from headrace.sinks.file.checkpoint import query_of
+from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import COLUMNS, as_row, task_part_name, write_part
-from headrace.spark.checkpoint import force_log_to_disk, planned_batch
+from headrace.sinks.file.parts import COLUMNS, as_row, write_part
+from headrace.sinks.parts import task_part_name
+from headrace.spark.checkpoint import planned_batch
+from headrace.spark.sinks.reader import SinkReader
 from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
 if TYPE_CHECKING:
@@ -52,7 +52,10 @@ class PartsDataSource(HeadraceDataSource):
     def schema(self) -> str:
         return COLUMNS
 
-    def streamReader(self, schema: StructType) -> PartsReader:  # noqa: ARG002
+    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
+        return self._reader(self._parts_reader)
+
+    def _parts_reader(self) -> PartsReader:
         ours = (OUTPUT, FOLDER, CHECKPOINT, SYNC)
         options = {name: self.options[name] for name in self.options if name.lower() not in ours}
         sync = self.options[SYNC] == "true"
@@ -60,42 +63,21 @@ class PartsDataSource(HeadraceDataSource):
         return PartsReader(parse_options(options), output, Path(self.options[CHECKPOINT]))
 
 
-class PartsReader(HeadraceReader):
+class PartsReader(SinkReader):
     """Reads the same slices, and writes them where they are read."""
 
     def __init__(self, config: ConnectorConfig, output: Output, checkpoint: Path) -> None:
-        super().__init__(config)
-        self._output, self._checkpoint = output, checkpoint
-        self._forced: dict[str, Any] | None = None
+        super().__init__(config, checkpoint, sync=output.sync)
+        self._output = output
         self._indexed = str(config.headrace_slice_order) != "position"
 
-    def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
-        _load_kernels()
-        self._force_log(start)
-        return super().latestOffset(start, limit)
-
-    def commit(self, end: dict[str, Any]) -> None:
-        self._force_log(end)
-        super().commit(end)
-
-    def _force_log(self, done: dict[str, Any]) -> None:
-        """Before `done` is acknowledged: the output is on the disk, and so must Spark's log be."""
-        if self._output.sync and done != self._forced:
-            force_log_to_disk(self._checkpoint)
-            self._forced = done
-
-    def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
-        from headrace.spark.source_process import session
-
-        slices = session(self.config).slices(start, end)
-        sizes = [part.log_bytes for part in slices]
-        known_sizes = [size for size in sizes if size is not None]
-        limit = self.config.headrace_range_direct_max_bytes
-        of_tasks = len(known_sizes) < len(sizes) or sum(known_sizes) > limit or limit == 0
-        batch = planned_batch(self._checkpoint, end)
+    def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+        slices = self.session().slices(start, end)
+        of_tasks = not self._is_small(slices)
+        batch = planned_batch(self.checkpoint, end)
         self._output.await_parts(batch, of_tasks=of_tasks)
         if of_tasks:
-            return session(self.config).partitions(slices)
+            return self.session().partitions(slices)
         self._append(slices, batch)
         return []
 
@@ -108,22 +90,9 @@ class PartsReader(HeadraceReader):
         # What a killed run left behind may be at the same micro-batch.
         name = f"{batch}-source-{os.getpid()}"
         part = write_part(self._output.parts, name, batches, indexed=self._indexed)
-        self._output.commit([part], batch, query_of(str(self._checkpoint)))
+        self._output.commit([part], batch, query_of(str(self.checkpoint)))
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        batches = super().read(partition)
+    def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        batches = super().batches(partition)
         part = write_part(self._output.parts, task_part_name(), batches, indexed=self._indexed)
         return iter([as_row(part)] if part.rows else [])
-
-
-@cache
-def _load_kernels() -> None:
-    """Once, while the connector connects and waits for its place in the log."""
-
-    def run() -> None:
-        import headrace.spark.task  # noqa: F401
-        from headrace.spark.kernels import load_kernels
-
-        load_kernels()
-
-    threading.Thread(target=run, name="headrace kernels", daemon=True).start()

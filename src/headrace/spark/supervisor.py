@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import math
-import re
 import signal
 import threading
 import time
@@ -22,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
+from headrace.spark.failures import essence, find_failure
 
 _log = logging.getLogger(__name__)
 
@@ -30,13 +30,6 @@ _STOP_WITHIN_S = 3.0
 _UNKNOWN_RETRIES = 3
 _LOST_PROCESS_WAIT_S = 1.0
 _PROCESSING = "Processing new data"
-# What a killed worker, source process or sink process leaves in the query's exception.
-_SECOND_QUERY = "CONCURRENT_STREAM_LOG_UPDATE"  # a condition of Spark
-_LOST_PROCESS = re.compile(
-    r"Python worker exited unexpectedly|Python worker .*crashed|EOFException|Connection reset"
-    r"|Broken pipe|SocketException|ClosedChannelException|AsynchronousCloseException"
-    r"|Python worker failed to connect back|Reached the end of the stream|ConnectException"
-)
 
 
 CaughtUp = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
@@ -250,7 +243,7 @@ class Supervisor:
                 query.stop()
             except Py4JError as error:
                 # spark.sql.streaming.stopTimeout passed: the session's end ends the query too.
-                _log.warning("the query did not stop in time: %s", _essence(str(error)))
+                _log.warning("the query did not stop in time: %s", essence(str(error)))
 
     def _wait_before_retry(self, failure: HeadraceError, end: Deadline) -> None:
         """Returns when it is time to start again; raises `failure` when it is not to be."""
@@ -325,36 +318,6 @@ def _input_rows(progress: Mapping[str, Any]) -> int:
     return int(progress.get("numInputRows") or 0)
 
 
-def find_failure(text: str) -> HeadraceError:
-    """The error behind a query's exception text.
-
-    One of ours as it was raised, else ("spark.process_lost") for a process that died (retriable),
-    ("spark.other_run") where Spark's log shows a second query on the same checkpoint, else
-    ("spark.query_failed") with the last line that says something.
-    """
-    printed = HeadraceError.find_in(text)
-    if printed is not None:
-        return printed
-    if _LOST_PROCESS.search(text):
-        return HeadraceError(
-            "spark.process_lost",
-            "A process of the running query ended unexpectedly",
-            "It is started again; if this repeats, look for the kernel's out-of-memory killer.",
-            retriable=True,
-        )
-    if _SECOND_QUERY in text:
-        return HeadraceError(
-            "spark.other_run",
-            "Another query goes on with the same checkpoint: Spark's log has a micro-batch of it",
-            "Stop one of them, or give it a checkpoint of its own.",
-        )
-    return HeadraceError(
-        "spark.query_failed",
-        f"The streaming query failed: {_essence(text)}",
-        "Run again with --debug for the whole trace.",
-    )
-
-
 def has_caught_up(progress: Mapping[str, Any] | None, caught_up: CaughtUp | None = None) -> bool:
     """Whether the source was at the head of its log, by Spark's progress; `caught_up` as Limits
     have it.
@@ -388,13 +351,6 @@ def _position(value: object) -> object:
 def _is_processing(query: StreamingQuery) -> bool:
     status = query.status
     return bool(status["isTriggerActive"]) and status["message"] == _PROCESSING
-
-
-def _essence(text: str) -> str:
-    """The line of a trace that says most: the last Python error, else the first line."""
-    errors = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: [^\n]+)", text, re.MULTILINE)
-    line = errors[-1] if errors else next((x for x in text.splitlines() if x.strip()), "unknown")
-    return line.strip()[:300]
 
 
 def _driver_lost(error: Exception) -> HeadraceError:

@@ -1,4 +1,4 @@
-"""Records sent to topics that their values name."""
+"""Records sent to topics that their values name, and topics made of other names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from headrace.config.regex import compile_java_regex, compile_java_replacement
 from headrace.connect.records import Records, Shape
+from headrace.errors import HeadraceError
 from headrace.transforms.transform import PerShape
 
 MOST_ROUTES = 10_000
@@ -17,6 +19,32 @@ MOST_ROUTES = 10_000
 
 def _with_topic(shape: Shape, topic: str) -> Shape:
     return replace(shape, topic=topic)
+
+
+class Renaming:
+    """What becomes of names that an expression matches."""
+
+    def __init__(self, regex: str, replacement: str, option: str) -> None:
+        """`option` is that of the replacement.
+
+        Raises HeadraceError("transforms.bad_replacement") for a group that the expression lacks.
+        """
+        self._pattern = compile_java_regex(regex, case_matters=True)
+        try:
+            self._replaced = compile_java_replacement(replacement, self._pattern)
+        except ValueError as error:
+            raise HeadraceError(
+                "transforms.bad_replacement",
+                f"{option} = {replacement!r}: {error}",
+                "Name groups that the expression has.",
+            ) from None
+
+    def __call__(self, name: str) -> str | None:
+        """The name with the first match replaced; None where the expression does not match all of
+        it."""
+        if self._pattern.fullmatch(name) is None:
+            return None
+        return self._pattern.sub(self._replaced, name, count=1)
 
 
 class Routes:

@@ -31,8 +31,8 @@ class ExecutionConfig(CompatibilityConfig):
         size(),
         "512kB",
         Group.HEADRACE,
-        "Log bytes up to which the source process itself writes a range into the `file` sink, "
-        "without a Spark task; 0: never.",
+        "Log bytes up to which the source process itself writes a range into the `file` or `kafka` "
+        "sink, without a Spark task; 0: never.",
     )
     headrace_checkpoint_dir = Property(
         "headrace.checkpoint.dir",
@@ -108,8 +108,8 @@ class ExecutionConfig(CompatibilityConfig):
         TEXT,
         None,
         Group.SINK,
-        "The command line's sink: `console`, `file`, or a Spark format name. Debezium Server's "
-        "`debezium.sink.type` is the same.",
+        "The command line's sink: `console`, `file`, `kafka`, or a Spark format name. "
+        "Debezium Server's `debezium.sink.type` is the same.",
         formerly=("sink.type",),
     )
     headrace_sink = PassThrough(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import BOOLEAN, TEXT, integer, one_of
-from headrace.config.property import Family, Group, Property, not_needed
+from headrace.config.property import Family, Group, PassThrough, Property, not_needed
 
 _SPARK_OFFSETS = not_needed("Spark's checkpoint keeps the offsets")
 _WORKER = not_needed("it configures a Kafka Connect worker")
@@ -76,19 +76,26 @@ class WorkerConfig(Configuration):
         status=_WORKER,
         case_matters=False,
     )
-    topic_creation = Family(
+    topic_creation = PassThrough(
         "topic.creation.*",
         TEXT,
-        Group.CONNECT,
-        "Kafka topics that a worker creates.",
-        status=_WORKER,
+        Group.SINK,
+        "Topics that the `kafka` sink creates: `groups`, and for each and for `default` "
+        "`partitions`, `replication.factor`, `include`, `exclude` and settings of topics.",
+    )
+    producer_override = PassThrough(
+        "producer.override.*",
+        TEXT,
+        Group.SINK,
+        "Settings of the `kafka` sink's producer, as Java's or librdkafka's documentation has "
+        "them.",
     )
     client_overrides = Family(
         "CLIENT.override.*",
         TEXT,
         Group.CONNECT,
-        "Kafka client settings of a worker (producer, consumer, admin).",
-        pattern=r"(producer|consumer|admin)\.override\.(.+)",
+        "Other Kafka client settings of a worker (consumer, admin).",
+        pattern=r"(consumer|admin)\.override\.(.+)",
         status=_WORKER,
     )
     offset_storage = Family(

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from headrace.errors import HeadraceError
-from headrace.sinks.console.event_line import event_line
+from headrace.sinks.console.event_line import Content, event_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,8 +28,8 @@ class Shown(NamedTuple):
     """A record as the driver sees it."""
 
     topic: str
-    key: str | None
-    value: str | None
+    key: Content
+    value: Content
 
 
 class ConsoleSink:
@@ -133,7 +133,7 @@ class ConsoleSink:
         return text
 
 
-def _lag_ms(value: str | None) -> float | None:
+def _lag_ms(value: Content) -> float | None:
     """From the change in the database to now, for a streamed event."""
     try:
         document = json.loads(value or "null")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from headrace.connect.kernels.arrow_columns import column_addresses, with_short_offsets
 from headrace.connect.kernels.memory import (
     address_of,
     copy16,
@@ -260,26 +261,17 @@ class LineWriter:
 
 def _text(array: pa.Array, kept: list[pa.Array]) -> pa.Array:
     """The column with 32-bit offsets, as string or binary."""
-    kind = array.type
-    if pa.types.is_large_string(kind) or pa.types.is_null(kind):
-        array = array.cast(pa.string())
-    elif pa.types.is_large_binary(kind):
-        array = array.cast(pa.binary())
+    array = with_short_offsets(array)
     kept.append(array)
     return array
 
 
 def _place(block: np.ndarray, column: int, array: pa.Array) -> int:
     """Enter a column's addresses; returns the bytes of its data."""
-    validity, offsets, data = array.buffers()
-    block[column] = validity.address if validity is not None and array.null_count else 0
-    block[column + 1] = (offsets.address if offsets is not None else 0) + 4 * array.offset
-    block[column + 2] = data.address if data is not None else 0
-    block[_SHIFTS + column // 3] = array.offset
-    if len(array) == 0 or offsets is None:
-        return 0
-    ends = np.frombuffer(offsets, np.int32, count=array.offset + len(array) + 1)
-    return int(ends[-1]) - int(ends[array.offset])
+    addresses = column_addresses(array)
+    block[column : column + 3] = addresses[:3]
+    block[_SHIFTS + column // 3] = addresses.shift
+    return addresses.length
 
 
 def _place_headers(block: np.ndarray, lists: pa.Array, kept: list[pa.Array]) -> int:

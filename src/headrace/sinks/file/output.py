@@ -24,6 +24,7 @@ from typing import NamedTuple
 from headrace.connect.disk import force_to_disk
 from headrace.errors import HeadraceError
 from headrace.sinks.file.parts import Part, write_all
+from headrace.sinks.parts import sweep_parts
 
 _VERSION = 1
 _COPY_BYTES = 4 << 20
@@ -126,10 +127,7 @@ class Output:
 
     def sweep(self, batch: int) -> None:
         """Delete the parts of micro-batches up to `batch`, of failed attempts too."""
-        for part in self.parts.iterdir():
-            number, _, _ = part.name.partition("-")
-            if number.isdigit() and int(number) <= batch:
-                part.unlink(missing_ok=True)
+        sweep_parts(self.parts, batch)
 
     def _commit(self, parts: list[Part], batch: int, query: str) -> None:
         state = self._check()
@@ -217,7 +215,7 @@ class Output:
     def _read(self) -> State | None:
         try:
             text = (self.folder / "state.json").read_text()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         try:
             members = json.loads(text)

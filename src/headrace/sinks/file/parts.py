@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,18 +33,6 @@ class Part(NamedTuple):
     last: bytes
     sorted: bool
     indexed: bool
-
-
-def task_part_name() -> str:
-    """The name of this task attempt's part: `BATCH-PARTITION-ATTEMPT-RANDOM`. A driver counts the
-    attempts from zero, so what is left of another one may write under the same three numbers."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None
-    batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
-    own = secrets.token_hex(4)
-    return f"{batch}-{context.partitionId()}-{context.taskAttemptId()}-{own}"
 
 
 def write_part(folder: Path, name: str, batches: Iterator[RecordBatch], *, indexed: bool) -> Part:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
-from pyspark.sql.types import ArrayType, BinaryType, StringType, StructType
+from pyspark.sql.types import StringType, StructType
 
 from headrace.errors import HeadraceError
-from headrace.sinks.file.checkpoint import query_of
+from headrace.sinks.checkpoint import query_of
+from headrace.sinks.columns import are_headers
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import Part, task_part_name, write_part
+from headrace.sinks.file.parts import Part, write_part
+from headrace.sinks.parts import task_part_name
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -122,20 +124,9 @@ def _check_columns(schema: StructType) -> None:
                 "Use key.converter=json and value.converter=json.",
             )
     headers = types.get("headers")
-    if headers is not None and not _are_headers(headers):
+    if headers is not None and not are_headers(headers):
         raise HeadraceError(
             "file.column",
             f"The file sink cannot take headers as {headers.simpleString()}",
             "Keep the column as array<struct<key:string,value:binary>>.",
         )
-
-
-def _are_headers(kind: Any) -> bool:
-    if not isinstance(kind, ArrayType) or not isinstance(kind.elementType, StructType):
-        return False
-    fields = [field.dataType for field in kind.elementType.fields]
-    return (
-        len(fields) == 2
-        and isinstance(fields[0], StringType)
-        and isinstance(fields[1], StringType | BinaryType)
-    )

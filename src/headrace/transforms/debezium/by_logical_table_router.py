@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import BOOLEAN, EXACT_TEXT, REGEX, TEXT, choice, integer
 from headrace.config.property import REQUIRED, Group, Property
-from headrace.config.regex import compile_java_regex, compile_java_replacement
 from headrace.connect.evaluation.values import nulls
 from headrace.connect.records import Constant, Node, Records, Shape, Struct
 from headrace.connect.schema import Schema, Type
@@ -19,6 +17,7 @@ from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.example import Example
+from headrace.transforms.routing import Renaming
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 log = logging.getLogger(__name__)
@@ -112,8 +111,9 @@ class LogicalRouter:
     ordering = Ordering.PER_TABLE
 
     def __init__(self, options: ByLogicalTableRouterOptions | ToLogicalTopicRouterOptions) -> None:
-        self._pattern = compile_java_regex(options.topic_regex, case_matters=True)
-        self._replaced = _replacement("topic.replacement", options.topic_replacement, self._pattern)
+        self._renamed = Renaming(
+            options.topic_regex, options.topic_replacement, "topic.replacement"
+        )
         self._names = NameAdjustment(options.schema_name_adjustment_mode)
         self._field = options.key_field_name if options.key_enforce_uniqueness else None
         if self._field == "":
@@ -122,7 +122,7 @@ class LogicalRouter:
                 "key.field.name is empty",
                 "Give the field a name, or set key.enforce.uniqueness=false.",
             )
-        self._key_pattern: re.Pattern[str] | None = None
+        self._identified: Renaming | None = None
         if options.key_field_regex:
             if not options.key_field_replacement:
                 raise HeadraceError(
@@ -130,9 +130,8 @@ class LogicalRouter:
                     "key.field.replacement is missing (key.field.regex is set)",
                     "Set key.field.replacement, or take key.field.regex away.",
                 )
-            self._key_pattern = compile_java_regex(options.key_field_regex, case_matters=True)
-            self._identified = _replacement(
-                "key.field.replacement", options.key_field_replacement, self._key_pattern
+            self._identified = Renaming(
+                options.key_field_regex, options.key_field_replacement, "key.field.replacement"
             )
         self._shapes = PerShape(self._shape)
         self._keyless = PerShape(lambda shape: self._shape(replace(shape, key=None)))
@@ -141,7 +140,7 @@ class LogicalRouter:
         """See Transform. Raises HeadraceError("transforms.not_a_struct") for other keys, and
         ("transforms.field_name_twice")."""
         shape = records.shape
-        if self._pattern.fullmatch(shape.topic) is None:
+        if self._renamed(shape.topic) is None:
             yield records
             return
         keyless = nulls(records, shape.key)
@@ -151,7 +150,7 @@ class LogicalRouter:
             yield records.with_rows(~keyless).with_shape(self._shapes(shape))
 
     def _shape(self, shape: Shape) -> Shape:
-        topic = self._pattern.sub(self._replaced, shape.topic, count=1)
+        topic = self._renamed(shape.topic)
         if not topic:
             log.warning("topic.replacement makes nothing of %s: its records stay", shape.topic)
             return shape
@@ -182,9 +181,8 @@ class LogicalRouter:
         return replace(made, schema=replace(made.schema, name=name))
 
     def _identifier(self, topic: str) -> str:
-        if self._key_pattern is None or self._key_pattern.fullmatch(topic) is None:
-            return topic
-        return self._key_pattern.sub(self._identified, topic, count=1)
+        identified = None if self._identified is None else self._identified(topic)
+        return topic if identified is None else identified
 
     def _value(self, shape: Shape, topic: str) -> Node | None:
         envelope = envelope_of(shape)
@@ -199,17 +197,6 @@ class LogicalRouter:
         made = with_fields(envelope, members)
         name = self._names.schema(f"{topic}.Envelope")
         return replace(made, schema=replace(made.schema, name=name))
-
-
-def _replacement(name: str, text: str, pattern: re.Pattern[str]) -> Callable[[re.Match[str]], str]:
-    try:
-        return compile_java_replacement(text, pattern)
-    except ValueError as error:
-        raise HeadraceError(
-            "transforms.bad_replacement",
-            f"{name} = {text!r}: {error}",
-            "Name groups that the expression has.",
-        ) from None
 
 
 _MEANING = (

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, choice
+from headrace.config.kinds import BOOLEAN, TEXT
 from headrace.config.properties.compatibility import CompatibilityConfig
 from headrace.config.property import Group, Property
 from headrace.connect.evaluation import gathering
 from headrace.connect.evaluation.columns import column_of
 from headrace.connect.evaluation.json_objects import in_table, members
 from headrace.connect.evaluation.values import connect_values, nulls, tombstones, values
-from headrace.connect.records import Column, Constant, Header, Node, Records, Shape, Struct
+from headrace.connect.records import Column, Constant, Node, Records, Shape, Struct
 from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.connect.trees import as_struct, fields, with_defaults, with_fields
 from headrace.errors import HeadraceError
@@ -29,51 +29,23 @@ from headrace.transforms.schemaless_events import (
     texts_in,
 )
 from headrace.transforms.transform import Declaration, Ordering, PerShape
-from headrace.transforms.unwrapping.added_fields import AddedField, added_fields, with_added_fields
-from headrace.transforms.unwrapping.deletes import MODE, DeleteMode, former_options
+from headrace.transforms.unwrapping.added_fields import (
+    added_fields,
+    headers_of,
+    headers_of_tombstone,
+    with_added_fields,
+    with_headers,
+)
+from headrace.transforms.unwrapping.deletes import DeleteMode, former_options
+from headrace.transforms.unwrapping.options import UnwrappingOptions
 
 _DELETED = "__deleted"
 _OPTIONAL_TEXT = Schema(Type.STRING, optional=True)
 
 
-class ExtractNewRecordStateOptions(CompatibilityConfig):
+class ExtractNewRecordStateOptions(UnwrappingOptions, CompatibilityConfig):
     """Options of ExtractNewRecordState."""
 
-    delete_tombstone_handling_mode = Property(
-        MODE,
-        choice(DeleteMode),
-        "tombstone",
-        Group.CONVERTERS,
-        "What becomes of deletes and of the tombstones behind them.",
-    )
-    add_fields = Property(
-        "add.fields",
-        COMMA_LIST,
-        "",
-        Group.CONVERTERS,
-        "Fields of the envelope that the row gets, `[struct.]field[:name]` each.",
-    )
-    add_fields_prefix = Property(
-        "add.fields.prefix",
-        EXACT_TEXT,
-        "__",
-        Group.CONVERTERS,
-        "Goes before the names of added fields.",
-    )
-    add_headers = Property(
-        "add.headers",
-        COMMA_LIST,
-        "",
-        Group.CONVERTERS,
-        "Fields of the envelope that become headers, `[struct.]field[:name]` each.",
-    )
-    add_headers_prefix = Property(
-        "add.headers.prefix",
-        EXACT_TEXT,
-        "__",
-        Group.CONVERTERS,
-        "Goes before the names of headers.",
-    )
     route_by_field = Property(
         "route.by.field",
         TEXT,
@@ -230,7 +202,7 @@ class ExtractNewRecordState:
 
     def _schemaless_shape(self, shape: Shape, value: Node | None) -> Shape:
         added = zip(self._headers, self._header_columns, strict=True)
-        headers = _with_headers(shape, [(entry.name, column) for entry, column in added])
+        headers = with_headers(shape, [(entry.name, column) for entry, column in added])
         return replace(shape, value=value, headers=headers, null_has_schema=False)
 
     def _rows(
@@ -288,7 +260,7 @@ class ExtractNewRecordState:
         return replace(
             shape,
             value=nothing,
-            headers=self._with_headers(shape, envelope),
+            headers=with_headers(shape, headers_of(self._headers, envelope)),
             null_has_schema=self._mode is DeleteMode.TOMBSTONE,
         )
 
@@ -301,17 +273,13 @@ class ExtractNewRecordState:
             row = with_fields(row, {**members, _DELETED: Constant(_OPTIONAL_TEXT, deleted)})
         row = with_fields(row, with_added_fields(row, self._fields, envelope))
         row = replace(row, schema=row.schema.as_optional(optional=False))
-        return replace(shape, value=row, headers=self._with_headers(shape, envelope))
-
-    def _with_headers(self, shape: Shape, envelope: Struct) -> tuple[Header, ...]:
-        """The headers of the shape and the added ones, which replace those of their names."""
-        made = [(entry.name, entry.node(envelope)) for entry in self._headers]
-        return _with_headers(shape, [(name, node) for name, node in made if node is not None])
+        return replace(
+            shape, value=row, headers=with_headers(shape, headers_of(self._headers, envelope))
+        )
 
     def _tombstone(self, shape: Shape) -> Shape:
-        operation = Constant(Schema(Type.STRING), "d")
-        made = [(entry.name, operation) for entry in self._headers if _is_operation(entry)]
-        return replace(shape, headers=_with_headers(shape, made)) if made else shape
+        made = headers_of_tombstone(self._headers)
+        return replace(shape, headers=with_headers(shape, made)) if made else shape
 
     def _without_dropped(self, records: Records) -> Iterator[Records]:
         """The records by what their header names."""
@@ -351,16 +319,6 @@ class ExtractNewRecordState:
             if name not in names or (only_optional and not member.schema.optional)
         }
         return with_fields(node, members)
-
-
-def _is_operation(entry: AddedField) -> bool:
-    return not entry.struct and entry.field == "op"
-
-
-def _with_headers(shape: Shape, made: Iterable[tuple[str, Node]]) -> tuple[Header, ...]:
-    added = tuple(Header(name, node) for name, node in made)
-    replaced = {header.name for header in added}
-    return (*(header for header in shape.headers if header.name not in replaced), *added)
 
 
 DECLARATION = Declaration(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from headrace.connect.records import Header, Node, Shape, Struct
+from headrace.connect.records import Node, Shape, Struct
 from headrace.connect.schema import Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.errors import HeadraceError
+from headrace.transforms.debezium.envelopes import envelope_of
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class DocumentEnvelope:
         Raises HeadraceError("transforms.row_is_no_document") for an envelope of rows, and
         `as_released` for one of connectors before 2.2, which has no updateDescription.
         """
-        struct = as_struct(shape.value)
-        if struct is None or not (struct.schema.name or "").endswith(".Envelope"):
+        struct = envelope_of(shape)
+        if struct is None:
             return None
         members = fields(struct)
         after, update = members.get("after"), as_struct(members.get("updateDescription"))
@@ -52,10 +52,3 @@ class DocumentEnvelope:
             described.get("removedFields"),
             members.get("patch"),
         )
-
-
-def with_headers(shape: Shape, made: Iterable[tuple[str, Node]]) -> tuple[Header, ...]:
-    """The headers of the shape and these, which replace those of their names."""
-    added = tuple(Header(name, node) for name, node in made)
-    replaced = {header.name for header in added}
-    return (*(header for header in shape.headers if header.name not in replaced), *added)

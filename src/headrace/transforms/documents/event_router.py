@@ -9,25 +9,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from headrace.config.regex import compile_java_regex, compile_java_replacement
 from headrace.connect.evaluation.columns import column_of, with_values
-from headrace.connect.evaluation.values import connect_values, nulls, tombstones, values
-from headrace.connect.records import Column, ColumnIdentity, Header, Node, Records, Shape, Struct
-from headrace.connect.schema import Field, Schema, Type
+from headrace.connect.evaluation.values import tombstones, values
+from headrace.connect.records import Column, ColumnIdentity, Node, Records, Shape
+from headrace.connect.schema import Type
 from headrace.connect.trees import fields
 from headrace.documents.bson import Kind
 from headrace.documents.dialects import Dialect
 from headrace.documents.extended_json import value_to_extended_json
 from headrace.documents.values import elements_of
-from headrace.errors import HeadraceError
 from headrace.transforms.documents.cells import bson_cells, present
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.outbox_options import EventRouterOptions, other_names
 from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
 from headrace.transforms.documents.struct_form import TEXT, Leaves, StructForm
 from headrace.transforms.example import Example
-from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Place, Placement
-from headrace.transforms.transform import Declaration, Ordering
+from headrace.transforms.outbox.placements import Place
+from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_name
+from headrace.transforms.transform import Declaration
 
 _LOG = logging.getLogger(__name__)
 _FORM = StructForm()
@@ -46,27 +45,12 @@ class _Row:
     text: Column | None
 
 
-class EventRouter:
+class EventRouter(OutboxRouter):
     """See DECLARATION. Tombstones and deletes are left out, events of no document pass."""
 
-    ordering = Ordering.NONE
-
     def __init__(self, options: EventRouterOptions) -> None:
+        super().__init__(options, "collection", ("document", "field"))
         self._options = options
-        texts = options.collection_fields_additional_placement
-        option = "collection.fields.additional.placement"
-        self._placements = tuple(Placement.parse(text, option) for text in texts)
-        self._pattern: re.Pattern[str] = compile_java_regex(
-            options.route_topic_regex, case_matters=True
-        )
-        try:
-            self._topic = compile_java_replacement(options.route_topic_replacement, self._pattern)
-        except ValueError as error:
-            raise HeadraceError(
-                "transforms.bad_replacement",
-                f"route.topic.replacement = {options.route_topic_replacement!r}: {error}",
-                "Name groups that route.topic.regex has.",
-            ) from None
         self._rows: PerStructure[_Row] = PerStructure()
         self._shapes: PerStructure[Shape] = PerStructure()
 
@@ -83,32 +67,12 @@ class EventRouter:
         if envelope is None:
             yield records
             return
-        inserts = self._inserts(records, envelope)
+        inserts = self.inserts(records, fields(envelope.struct)["op"])
         lacking = ~present(inserts, envelope.after)
         if lacking.any():
-            raise _lacks(records.shape, "after", "document")
+            raise self.lacks(records.shape, "after", "document")
         for rows in structured(inserts, envelope.after, _FORM):
             yield from self._events(rows, envelope)
-
-    def _inserts(self, records: Records, envelope: DocumentEnvelope) -> Records:
-        """The records without updates and deletes."""
-        operation = fields(envelope.struct)["op"]
-        operations = np.array(values(records, operation).to_pylist(), object)
-        updates = operations == "u"
-        if updates.any():
-            what = f"{records.shape.topic} has updates, which an outbox has not"
-            match self._options.collection_op_invalid_behavior:
-                case InvalidOperation.FATAL:
-                    raise HeadraceError(
-                        "transforms.outbox_updated",
-                        what,
-                        "Only insert into the outbox, or set collection.op.invalid.behavior=warn.",
-                    )
-                case InvalidOperation.ERROR:
-                    _LOG.error("%s; they are left out", what)
-                case _:
-                    _LOG.warning("%s; they are left out", what)
-        return records.with_rows((operations == "c") | (operations == "r"))
 
     def _events(self, rows: StructuredRecords, envelope: DocumentEnvelope) -> Iterator[Records]:
         shape = rows.records.shape
@@ -116,21 +80,16 @@ class EventRouter:
         records = rows.with_columns(rows.records, row.columns).with_shape(row.shape)
         if row.text is not None:
             records = with_values(records, row.text, self._texts(rows, envelope))
-        route = self._field(row, self._options.route_by_field)
-        if route.schema.type is not Type.STRING:
-            raise _wrong_type(shape, self._options.route_by_field, "text")
-        routed = np.array(connect_values(records, route), object)
-        for name in dict.fromkeys(routed.tolist()):
-            if name is None:
-                raise _lacks(shape, self._options.route_by_field, "topic")
-            yield from self._routed(records.with_rows(routed == name), row, envelope, str(name))
+        route = self.field(row.shape, row.members, self._options.route_by_field)
+        for name, routed in self.by_route(records, shape, route):
+            yield from self._routed(routed, row, envelope, name)
 
     def _row(self, rows: StructuredRecords, envelope: DocumentEnvelope) -> _Row:
         """The members of documents of one structure."""
         structure = rows.structure
         leaves = Leaves(_FORM)
         members = leaves.members(structure, envelope.after.schema.name or "document")
-        payload = self._options.collection_field_event_payload
+        payload = self.columns.payload
         text = None
         kinds = {name: inner.kind for name, inner in structure.members}
         if kinds.get(payload) is Kind.DOCUMENT and not self._options.collection_expand_json_payload:
@@ -142,7 +101,7 @@ class EventRouter:
     def _texts(self, rows: StructuredRecords, envelope: DocumentEnvelope) -> list[object]:
         """The payloads as indented texts."""
         documents = bson_cells(rows.records, envelope.after)
-        payload = self._options.collection_field_event_payload
+        payload = self.columns.payload
         texts: list[object] = []
         for index in range(len(rows.records)):
             held = {name: (kind, raw) for kind, name, raw in elements_of(documents.value(index)[1])}
@@ -150,71 +109,41 @@ class EventRouter:
             texts.append(indented(value_to_extended_json(bytes([kind]) + raw, Dialect.CANONICAL)))
         return texts
 
-    def _field(self, row: _Row, name: str, what: str = "field") -> Node:
-        if name not in row.members:
-            raise _lacks(row.shape, name, what)
-        return row.members[name]
-
-    def _placed(self, row: _Row, place: Place) -> Iterator[tuple[Placement, Node]]:
-        for placement in self._placements:
-            if placement.place is not place:
-                continue
-            if placement.field in row.members:
-                yield placement, row.members[placement.field]
-            elif self._options.collection_field_additional_missing is MissingField.ERROR:
-                raise _lacks(row.shape, placement.field, "additional field")
-
     def _routed(
         self, records: Records, row: _Row, envelope: DocumentEnvelope, name: str
     ) -> Iterator[Records]:
         """Records of one route."""
-        matched = self._pattern.fullmatch(name)
-        topic = self._pattern.sub(self._topic, name, count=1) if matched is not None else name
-        for _placement, node in self._placed(row, Place.PARTITION):
+        for placement, node in self.placed(row.shape, row.members, Place.PARTITION):
             if node.schema.type is not Type.INT32:
-                raise _wrong_type(row.shape, _placement.field, "32-bit integer")
+                raise self.another_type(row.shape, placement.field, "32-bit integer")
             numbers = values(records, node)
             if numbers.null_count:
-                raise _lacks(row.shape, _placement.field, "partition")
+                raise self.lacks(row.shape, placement.field, "partition")
             records = records.with_partition(np.asarray(numbers).astype(np.int32))
-        payload = self._field(row, self._options.collection_field_event_payload, "payload")
-        empty = nulls(records, payload)
+        payload = self.field(row.shape, row.members, self.columns.payload, "payload")
+        empty = is_empty(records, payload)
         if self._options.route_tombstone_on_empty_payload and empty.any():
             gone = records.with_rows(empty)
-            yield gone.with_shape(self._shape(row, envelope, name, topic, None, is_empty=True))
+            yield gone.with_shape(self._shape(row, envelope, name, None, is_empty=True))
             records = records.with_rows(~empty)
             if not len(records):
                 return
-        for version, part in self._by_version(records, row):
-            yield part.with_shape(self._shape(row, envelope, name, topic, version))
-
-    def _by_version(self, records: Records, row: _Row) -> Iterator[tuple[int | None, Records]]:
-        """The records by the versions of their schemas."""
-        field = self._options.collection_field_event_schema_version
-        if not field or not any(self._placed(row, Place.ENVELOPE)):
-            yield None, records
-            return
-        node = self._field(row, field, "version")
-        if node.schema.type is not Type.INT32:
-            raise _wrong_type(row.shape, field, "32-bit integer")
-        versions = np.array(connect_values(records, node), object)
-        for version in dict.fromkeys(versions.tolist()):
-            yield version, records.with_rows(versions == version)
+        for version, part in self.by_version(records, row.shape, row.members):
+            yield part.with_shape(self._shape(row, envelope, name, version))
 
     def _shape(
         self,
         row: _Row,
         envelope: DocumentEnvelope,
         route: str,
-        topic: str,
         version: int | None,
         *,
         is_empty: bool = False,
     ) -> Shape:
         return self._shapes(
             row.shape,
-            (route, topic, version, is_empty),
-            lambda: self._made_shape(row, envelope, route, topic, version, is_empty=is_empty),
+            (route, version, is_empty),
+            lambda: self._made_shape(row, envelope, route, version, is_empty=is_empty),
         )
 
     def _made_shape(
@@ -222,37 +151,24 @@ class EventRouter:
         row: _Row,
         envelope: DocumentEnvelope,
         route: str,
-        topic: str,
         version: int | None,
         *,
         is_empty: bool,
     ) -> Shape:
-        options = self._options
-        value: Node = self._field(row, options.collection_field_event_payload, "payload")
-        identifier = self._field(row, options.collection_field_event_id)
-        headers = [Header("id", identifier)]
-        headers += [Header(p.name, node) for p, node in self._placed(row, Place.HEADER)]
-        placed = {p.name: node for p, node in self._placed(row, Place.ENVELOPE)}
-        has_envelope = any(p.place is Place.ENVELOPE for p in self._placements)
-        if has_envelope:
-            members = {"payload": value, **placed}
-            described = tuple(Field(name, node.schema) for name, node in members.items())
-            first, _, last = (envelope.after.schema.name or "document").rpartition(".")
-            name = ".".join(filter(None, (first, route, last)))
-            schema = Schema(Type.STRUCT, name=name, version=version, fields=described)
-            value = Struct(schema, tuple(members.values()))
+        shape, members = row.shape, row.members
+        payload = self.field(shape, members, self.columns.payload, "payload")
+        name = schema_name(envelope.after.schema.name or "document", route)
         at = fields(envelope.struct).get("ts_ms")
-        if options.collection_field_event_timestamp:
-            field = options.collection_field_event_timestamp
-            at = self._field(row, field, "timestamp")
+        if self.columns.timestamp:
+            at = self.field(shape, members, self.columns.timestamp, "timestamp")
             if at.schema.type is not Type.INT64 or at.schema.name is not None:
-                raise _wrong_type(row.shape, field, "64-bit integer")
+                raise self.another_type(shape, self.columns.timestamp, "64-bit integer")
         return replace(
-            row.shape,
-            topic=topic,
-            key=self._field(row, options.collection_field_event_key),
-            value=None if is_empty else value,
-            headers=(*row.shape.headers, *headers),
+            shape,
+            topic=self.topic(route),
+            key=self.field(shape, members, self.columns.key),
+            value=None if is_empty else self.value(shape, members, payload, name, version),
+            headers=self.headers(shape, members),
             null_has_schema=not is_empty,
             timestamp=at,
         )
@@ -275,22 +191,6 @@ def indented(text: str) -> str:
         if part == "," or (part in _OPENING and tokens[i + 1] not in _CLOSING):
             out.append("\n" + "  " * depth)
     return "".join(out)
-
-
-def _lacks(shape: Shape, name: str, what: str) -> HeadraceError:
-    return HeadraceError(
-        "transforms.outbox_lacks_field",
-        f"a document of {shape.topic} has no {name!r} for its {what}",
-        "Name a field that all documents of the outbox have, or give the transform a predicate.",
-    )
-
-
-def _wrong_type(shape: Shape, name: str, what: str) -> HeadraceError:
-    return HeadraceError(
-        "transforms.outbox_field_of_another_type",
-        f"{name} in documents of {shape.topic} is no {what}",
-        "Name another field.",
-    )
 
 
 DECLARATION = Declaration(

@@ -15,7 +15,7 @@ from headrace.documents.bson import Kind
 from headrace.documents.splitting import Structure
 from headrace.errors import HeadraceError
 from headrace.transforms.documents.cells import present
-from headrace.transforms.documents.envelope import DocumentEnvelope, with_headers
+from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.options import (
     ExtractNewDocumentStateOptions,
     UnsetHandling,
@@ -30,7 +30,13 @@ from headrace.transforms.example import Example
 from headrace.transforms.kafka.flatten import flattened
 from headrace.transforms.kafka.schemas import rebuilt
 from headrace.transforms.transform import Declaration, Ordering
-from headrace.transforms.unwrapping.added_fields import AddedField, added_fields
+from headrace.transforms.unwrapping.added_fields import (
+    AddedField,
+    added_fields,
+    headers_of,
+    headers_of_tombstone,
+    with_headers,
+)
 from headrace.transforms.unwrapping.deletes import DeleteMode
 
 _ID, _DELETED = "_id", "__deleted"
@@ -231,7 +237,7 @@ class ExtractNewDocumentState:
             delimiter = self._options.flatten_struct_delimiter
             row = rebuilt(row, list(flattened(row, delimiter, is_optional=False)))
         key_node, key_columns = self._key(key)
-        headers = with_headers(shape, self._header_nodes(envelope))
+        headers = with_headers(shape, headers_of(self._headers, envelope.struct))
         return _Made(
             replace(shape, key=key_node, value=row, headers=headers, null_has_schema=False),
             key_columns,
@@ -276,12 +282,6 @@ class ExtractNewDocumentState:
             ):
                 raise not_converted(f"{entry.field} of {records.shape.topic}, a whole struct,")
 
-    def _header_nodes(self, envelope: DocumentEnvelope) -> Iterator[tuple[str, Node]]:
-        for entry in self._headers:
-            node = entry.node(envelope.struct)
-            if node is not None:
-                yield entry.name, node
-
     def _key(self, key: StructuredRecords) -> tuple[Struct, tuple[ColumnIdentity, ...]]:
         """The key's struct, and its columns."""
         leaves = Leaves(self._form)
@@ -298,7 +298,7 @@ class ExtractNewDocumentState:
             envelope = DocumentEnvelope.of(shape, as_released=self._form.as_released)
             assert envelope is not None
             node, columns = self._key(key)
-            headers = with_headers(shape, self._header_nodes(envelope))
+            headers = with_headers(shape, headers_of(self._headers, envelope.struct))
             made = replace(shape, key=node, value=None, headers=headers, null_has_schema=False)
             return _Made(made, columns)
 
@@ -310,8 +310,7 @@ class ExtractNewDocumentState:
 
         def make() -> _Made:
             node, columns = self._key(key)
-            operation = Constant(Schema(Type.STRING), "d")
-            added = [(entry.name, operation) for entry in self._headers if _is_operation(entry)]
+            added = headers_of_tombstone(self._headers)
             made = replace(shape, key=node, headers=with_headers(shape, added))
             return _Made(made, columns)
 
@@ -346,10 +345,6 @@ def _identifier(shape: Shape) -> Node | None:
 
 def _names(removed: object) -> tuple[str, ...]:
     return tuple(map(str, removed)) if isinstance(removed, list) else ()
-
-
-def _is_operation(entry: AddedField) -> bool:
-    return not entry.struct and entry.field == "op"
 
 
 def _twice(where: str, name: str | None = None) -> HeadraceError:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from headrace.config.configuration import Configuration
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, choice, one_of
+from headrace.config.kinds import BOOLEAN, EXACT_TEXT, TEXT, choice, one_of
 from headrace.config.property import Group, Property
 from headrace.debezium.naming.names import NameAdjustmentMode
 from headrace.transforms.documents.struct_form import ArrayEncoding
 from headrace.transforms.transform import Replacement
-from headrace.transforms.unwrapping.deletes import MODE, DeleteMode, former_options
+from headrace.transforms.unwrapping.deletes import MODE, former_options
+from headrace.transforms.unwrapping.options import UnwrappingOptions
 
 ADJUSTMENT = "field.name.adjustment.mode"
 
@@ -25,7 +25,7 @@ class UnsetHandling(StrEnum):
     """The record does not have them."""
 
 
-class ExtractNewDocumentStateOptions(Configuration):
+class ExtractNewDocumentStateOptions(UnwrappingOptions):
     """Options of ExtractNewDocumentState."""
 
     array_encoding = Property(
@@ -49,47 +49,12 @@ class ExtractNewDocumentStateOptions(Configuration):
         Group.CONVERTERS,
         "Stands between the names of a path of a flattened field.",
     )
-    delete_tombstone_handling_mode = Property(
-        MODE,
-        choice(DeleteMode),
-        "tombstone",
-        Group.CONVERTERS,
-        "What becomes of deletes and of the tombstones behind them.",
-    )
     delete_tombstone_handling_mode_rewrite_with_id = Property(
         f"{MODE}.rewrite-with-id",
         BOOLEAN,
         "false",
         Group.CONVERTERS,
         "Whether a rewritten record without `_id` gets it from the key.",
-    )
-    add_fields = Property(
-        "add.fields",
-        COMMA_LIST,
-        "",
-        Group.CONVERTERS,
-        "Fields of the envelope that the record gets, `[struct.]field[:name]` each.",
-    )
-    add_fields_prefix = Property(
-        "add.fields.prefix",
-        EXACT_TEXT,
-        "__",
-        Group.CONVERTERS,
-        "Goes before the names of added fields.",
-    )
-    add_headers = Property(
-        "add.headers",
-        COMMA_LIST,
-        "",
-        Group.CONVERTERS,
-        "Fields of the envelope that become headers, `[struct.]field[:name]` each.",
-    )
-    add_headers_prefix = Property(
-        "add.headers.prefix",
-        EXACT_TEXT,
-        "__",
-        Group.CONVERTERS,
-        "Goes before the names of headers.",
     )
     field_name_adjustment_mode = Property(
         ADJUSTMENT,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import EXACT_TEXT, REGEX
 from headrace.config.property import REQUIRED, Group, Property
-from headrace.config.regex import compile_java_regex, compile_java_replacement
 from headrace.connect.records import Records
-from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
-from headrace.transforms.routing import Routes
+from headrace.transforms.routing import Renaming, Routes
 from headrace.transforms.transform import Declaration, Ordering
 
 
@@ -37,28 +34,16 @@ class RegexRouter:
     ordering = Ordering.PER_TABLE
 
     def __init__(self, options: RegexRouterOptions) -> None:
-        self._pattern: re.Pattern[str] = compile_java_regex(options.regex, case_matters=True)
-        self._replaced = _replacement(options.replacement, self._pattern)
+        self._renamed = Renaming(options.regex, options.replacement, "replacement")
         self._routes = Routes()
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""
         shape = records.shape
-        if self._pattern.fullmatch(shape.topic) is None:
+        topic = self._renamed(shape.topic)
+        if topic is None:
             return [records]
-        topic = self._pattern.sub(self._replaced, shape.topic, count=1)
         return [records.with_shape(self._routes.shape(shape, topic))]
-
-
-def _replacement(text: str, pattern: re.Pattern[str]) -> Callable[[re.Match[str]], str]:
-    try:
-        return compile_java_replacement(text, pattern)
-    except ValueError as error:
-        raise HeadraceError(
-            "transforms.bad_replacement",
-            f"replacement = {text!r}: {error}",
-            "Name groups that the expression has.",
-        ) from None
 
 
 DECLARATION = Declaration(

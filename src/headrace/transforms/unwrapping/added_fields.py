@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from headrace.connect.records import Node, Struct
+from headrace.connect.records import Constant, Header, Node, Shape, Struct
+from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import fields, member, with_schema
 from headrace.errors import HeadraceError
 
@@ -100,3 +101,24 @@ def with_added_fields(
             )
         members[entry.name] = node
     return members
+
+
+def headers_of(added: Iterable[AddedField], envelope: Struct) -> Iterator[tuple[str, Node]]:
+    """The names and nodes of headers that the envelope has of `added`."""
+    for entry in added:
+        node = entry.node(envelope)
+        if node is not None:
+            yield entry.name, node
+
+
+def headers_of_tombstone(added: Iterable[AddedField]) -> list[tuple[str, Node]]:
+    """Likewise of a tombstone, which has no envelope: its operation is a delete."""
+    operation = Constant(Schema(Type.STRING), "d")
+    return [(entry.name, operation) for entry in added if (entry.struct, entry.field) == ("", "op")]
+
+
+def with_headers(shape: Shape, made: Iterable[tuple[str, Node]]) -> tuple[Header, ...]:
+    """The headers of the shape and these, which replace those of their names."""
+    added = tuple(Header(name, node) for name, node in made)
+    replaced = {header.name for header in added}
+    return (*(header for header in shape.headers if header.name not in replaced), *added)

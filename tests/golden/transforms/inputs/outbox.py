@@ -160,6 +160,7 @@ def outbox_documents() -> dict[str, Record]:
     payloads: dict[str, Any] = {
         "nested": {key: value for key, value in NESTED.items() if key != "nothing"},
         "text": "just text",
+        "blank": " ",
         "json": '{"a": 1}',
         "number": 5,
         "long": bson.Int64(5),

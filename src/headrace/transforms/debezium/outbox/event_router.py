@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.config.regex import compile_java_regex, compile_java_replacement
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import nulls, tombstones, values
-from headrace.connect.records import NO_PARTITION, Column, Header, Node, Records, Shape, struct_of
+from headrace.connect.records import NO_PARTITION, Column, Node, Records, Shape
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, select
-from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.debezium.outbox.json_payloads import expanded
 from headrace.transforms.debezium.outbox.options import EventRouterOptions
 from headrace.transforms.example import Example
-from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Place, Placement
+from headrace.transforms.outbox.placements import Place
+from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_name
 from headrace.transforms.routing import MOST_ROUTES
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, PerShape
 
 log = logging.getLogger(__name__)
 
-_PLACEMENT = "table.fields.additional.placement"
 _PER_MILLISECOND = {
     "io.debezium.time.Timestamp": 1,
     "io.debezium.time.MicroTimestamp": 1_000,
@@ -59,28 +56,14 @@ class _Row:
     payloads: dict[Schema, Column] = field(default_factory=dict)
 
 
-class EventRouter:
+class EventRouter(OutboxRouter):
     """See DECLARATION. Tombstones and deletes are left out; records that are no change events pass
     as they are."""
 
-    ordering = Ordering.NONE
-
     def __init__(self, options: EventRouterOptions) -> None:
+        super().__init__(options, "table", ("record", "column"))
         self._options = options
-        self._placements = tuple(
-            Placement.parse(text, _PLACEMENT) for text in options.table_fields_additional_placement
-        )
-        self._has_envelope = any(each.place is Place.ENVELOPE for each in self._placements)
         self._keeps_nulls = options.table_json_payload_null_behavior == "optional_bytes"
-        self._pattern = compile_java_regex(options.route_topic_regex, case_matters=True)
-        try:
-            self._topic = compile_java_replacement(options.route_topic_replacement, self._pattern)
-        except ValueError as error:
-            raise HeadraceError(
-                "transforms.bad_replacement",
-                f"route.topic.replacement = {options.route_topic_replacement!r}: {error}",
-                "Name groups that route.topic.regex has.",
-            ) from None
         self._rows = PerShape(self._row)
 
     def expected(self, records: Records) -> Iterable[Records]:
@@ -96,81 +79,42 @@ class EventRouter:
         if envelope_of(records.shape) is None:
             yield records
             return
-        records = self._inserts(records)
+        operation = select(records.shape.value, "op")
+        assert operation is not None
+        records = self.inserts(records, operation)
         if not len(records):
             return
         shape, row = records.shape, self._rows(records.shape)
         if nulls(records, select(shape.value, "after")).any():
-            raise _lacks(shape, "after", "row")
+            raise self.lacks(shape, "after", "row")
         records = self._with_partition(self._with_time(records, row), row)
-        route = self._column(shape, row, self._options.route_by_field)
-        if route.schema.type is not Type.STRING:
-            raise _another_type(shape, self._options.route_by_field, "text")
-        for name, routed in _by_value(records, values(records, route)):
-            if name is None:
-                raise _lacks(shape, self._options.route_by_field, "topic")
-            yield from self._routed(routed, shape, row, str(name))
-
-    def _inserts(self, records: Records) -> Records:
-        """The records without updates and deletes."""
-        operation = select(records.shape.value, "op")
-        assert operation is not None
-        operations = values(records, operation)
-        is_update = np.asarray(pc.fill_null(pc.equal(operations, "u"), fill_value=False))
-        is_delete = np.asarray(pc.fill_null(pc.equal(operations, "d"), fill_value=False))
-        if is_update.any():
-            what = f"{records.shape.topic} has updates, which an outbox has not"
-            match self._options.table_op_invalid_behavior:
-                case InvalidOperation.FATAL:
-                    raise HeadraceError(
-                        "transforms.outbox_updated",
-                        what,
-                        "Only insert into the outbox, or set table.op.invalid.behavior=warn.",
-                    )
-                case InvalidOperation.ERROR:
-                    log.error("%s; they are left out", what)
-                case _:
-                    log.warning("%s; they are left out", what)
-        return records.with_rows(~is_update & ~is_delete)
+        route = self.field(shape, row.members, self._options.route_by_field)
+        for name, routed in self.by_route(records, shape, route):
+            yield from self._routed(routed, shape, row, name)
 
     def _row(self, shape: Shape) -> _Row:
         after = select(envelope_of(shape), "after")
         row = as_struct(after)
         if row is None:
-            raise _another_type(shape, "after", "struct")
+            raise self.another_type(shape, "after", "struct")
         members = {name: member(row, name) for name in fields(row)}
         return _Row(row.schema.name or "", members, select(shape.value, "ts_ms"), column_of(_TIME))
 
-    def _find(self, row: _Row, name: str) -> Node | None:
+    def find(self, members: Mapping[str, Node], name: str) -> Node | None:
         """A column by its name, or by that in upper case, as some databases have them."""
-        return row.members.get(name, row.members.get(name.upper()))
-
-    def _column(self, shape: Shape, row: _Row, name: str) -> Node:
-        node = self._find(row, name)
-        if node is None:
-            raise _lacks(shape, name, "field")
-        return node
-
-    def _placed(self, shape: Shape, row: _Row, place: Place) -> Iterator[tuple[str, Node]]:
-        """The additional fields of a place, by their names there."""
-        for placement in self._placements:
-            if placement.place is not place:
-                continue
-            node = self._find(row, placement.field)
-            if node is not None:
-                yield placement.name, node
-            elif self._options.table_field_additional_missing is MissingField.ERROR:
-                raise _lacks(shape, placement.field, "additional field")
+        return members.get(name, members.get(name.upper()))
 
     def _with_time(self, records: Records, row: _Row) -> Records:
         """The records with milliseconds since 1970 of a column that has a time."""
-        name = self._options.table_field_event_timestamp
+        name = self.columns.timestamp
         if not name:
             return records
-        node = self._column(records.shape, row, name)
+        node = self.field(records.shape, row.members, name)
         unit = _PER_MILLISECOND.get(node.schema.name or "")
         if node.schema.type is not Type.INT64 or unit is None:
-            raise _another_type(records.shape, name, "Timestamp, MicroTimestamp or NanoTimestamp")
+            raise self.another_type(
+                records.shape, name, "Timestamp, MicroTimestamp or NanoTimestamp"
+            )
         times = pc.divide(values(records, node), unit)
         if row.event_time is not None:
             times = pc.coalesce(times, values(records, row.event_time))
@@ -178,9 +122,9 @@ class EventRouter:
 
     def _with_partition(self, records: Records, row: _Row) -> Records:
         partition = None
-        for name, node in self._placed(records.shape, row, Place.PARTITION):
+        for placement, node in self.placed(records.shape, row.members, Place.PARTITION):
             if node.schema.type is not Type.INT32:
-                raise _another_type(records.shape, name, "32-bit integer")
+                raise self.another_type(records.shape, placement.name, "32-bit integer")
             numbers = pc.fill_null(values(records, node), NO_PARTITION)
             partition = numbers.to_numpy(zero_copy_only=False).astype(np.int32)
         return records.with_partition(partition)
@@ -188,33 +132,19 @@ class EventRouter:
     def _routed(self, records: Records, shape: Shape, row: _Row, route: str) -> Iterator[Records]:
         """The events of one route."""
         options = self._options
-        payload = self._column(shape, row, options.table_field_event_payload)
+        payload = self.field(shape, row.members, self.columns.payload)
         if options.route_tombstone_on_empty_payload:
-            empty = _is_empty(records, payload)
+            empty = is_empty(records, payload)
             if empty.any():
                 form = _Form(route, is_tombstone=True)
                 yield records.with_rows(empty).with_shape(self._shape(shape, row, form))
                 records = records.with_rows(~empty)
-        for version, part in self._by_version(records, shape, row):
+        for version, part in self.by_version(records, shape, row.members):
             form = _Form(route, version)
             if options.table_expand_json_payload and payload.schema.type is Type.STRING:
                 yield from self._expanded(part, shape, row, form, payload)
             elif len(part):
                 yield part.with_shape(self._shape(shape, row, form))
-
-    def _by_version(
-        self, records: Records, shape: Shape, row: _Row
-    ) -> Iterator[tuple[int | None, Records]]:
-        """The records by the versions of their schemas."""
-        name = self._options.table_field_event_schema_version
-        if not name or not self._has_envelope:
-            yield None, records
-            return
-        node = self._column(shape, row, name)
-        if node.schema.type is not Type.INT32:
-            raise _another_type(shape, name, "32-bit integer")
-        for version, part in _by_value(records, values(records, node)):
-            yield None if version is None else int(str(version)), part
 
     def _expanded(
         self, records: Records, shape: Shape, row: _Row, form: _Form, payload: Node
@@ -252,69 +182,26 @@ class EventRouter:
         return row.shapes[form]
 
     def _made(self, shape: Shape, row: _Row, form: _Form) -> Shape:
-        options = self._options
-        matched = self._pattern.fullmatch(form.route)
-        topic = form.route if matched is None else self._topic(matched)
-        value: Node = self._column(shape, row, options.table_field_event_payload)
+        payload = self.field(shape, row.members, self.columns.payload)
         if form.payload is not None:
-            value = row.payloads[form.payload]
-        headers = [Header("id", self._column(shape, row, options.table_field_event_id))]
-        headers += [Header(*placed) for placed in self._placed(shape, row, Place.HEADER)]
-        if self._has_envelope:
-            members = {"payload": value, **dict(self._placed(shape, row, Place.ENVELOPE))}
-            first, _, last = row.name.rpartition(".")
-            name = ".".join(filter(None, (first, form.route, last)))
-            value = struct_of(name, members, version=form.version)
+            payload = row.payloads[form.payload]
+        name = schema_name(row.name, form.route)
         return replace(
             shape,
-            topic=topic,
-            key=self._column(shape, row, options.table_field_event_key),
-            value=None if form.is_tombstone else value,
-            headers=(*shape.headers, *headers),
+            topic=self.topic(form.route),
+            key=self.field(shape, row.members, self.columns.key),
+            value=None
+            if form.is_tombstone
+            else self.value(shape, row.members, payload, name, form.version),
+            headers=self.headers(shape, row.members),
             null_has_schema=True,
-            timestamp=row.time if options.table_field_event_timestamp else row.event_time,
+            timestamp=row.time if self.columns.timestamp else row.event_time,
         )
-
-
-def _by_value(records: Records, array: pa.Array) -> Iterator[tuple[object, Records]]:
-    """The records by their values, null among them."""
-    encoded = array.dictionary_encode()
-    held = encoded.dictionary.to_pylist()
-    index = np.asarray(encoded.indices.fill_null(len(held)))
-    for number, value in enumerate([*held, None]):
-        mask = index == number
-        if mask.any():
-            yield value, records.with_rows(mask)
-
-
-def _is_empty(records: Records, payload: Node) -> np.ndarray:
-    """Where a payload is null or a blank text."""
-    empty = nulls(records, payload)
-    if payload.schema.type is not Type.STRING:
-        return empty
-    blank = pc.equal(pc.utf8_trim_whitespace(values(records, payload)), "")
-    return np.asarray(empty | np.asarray(pc.fill_null(blank, fill_value=False)))
 
 
 def _bound(kept: dict[object, object] | dict[_Form, Shape] | dict[Schema, Column]) -> None:
     if len(kept) > MOST_ROUTES:
         del kept[next(iter(kept))]  # type: ignore[arg-type]
-
-
-def _lacks(shape: Shape, name: str, what: str) -> HeadraceError:
-    return HeadraceError(
-        "transforms.outbox_lacks_field",
-        f"a record of {shape.topic} has no {name!r} for its {what}",
-        "Name a column that the outbox has, or give the transform a predicate.",
-    )
-
-
-def _another_type(shape: Shape, name: str, what: str) -> HeadraceError:
-    return HeadraceError(
-        "transforms.outbox_field_of_another_type",
-        f"{name} in records of {shape.topic} is no {what}",
-        "Name another column.",
-    )
 
 
 DECLARATION = Declaration(

@@ -1,0 +1,56 @@
+"""Runs a pipeline into Kafka's topics."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.cli.pipeline import Pipeline, close_session, exclusive, open_session, supervise
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from headrace.spark.supervisor import Summary
+
+
+def send_to_kafka(
+    pipeline: Pipeline, state: Path, checkpoint: Path, arguments: argparse.Namespace
+) -> Summary:
+    """Streams a pipeline into Kafka until a limit or a signal. Raises HeadraceError."""
+    from headrace.sinks.kafka.plan import PlanFolder
+    from headrace.spark.checkpoint import finished_batch
+    from headrace.spark.sinks.kafka_source import sink_options
+
+    options = sink_options(pipeline.config)
+    folder = PlanFolder(state / "kafka")
+    with exclusive(state):
+        pipeline.validate(checkpoint)
+        folder.open()
+        spark = open_session(
+            "run",
+            master=arguments.master,
+            idle_exit=arguments.idle_exit,
+            debug=arguments.debug,
+            tasks=pipeline.begins_with_tasks(checkpoint),
+        )
+        try:
+            from headrace.spark.sinks.foreach_batch import calls_for_each_batch
+            from headrace.spark.sinks.kafka_sink import KafkaSink
+
+            sink = KafkaSink(spark, options, folder)
+
+            def start() -> StreamingQuery:
+                stream = pipeline.kafka_ranges(spark, folder.folder, checkpoint)
+                writer = calls_for_each_batch(spark, stream.writeStream, sink)
+                return pipeline.start(writer, checkpoint)
+
+            limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
+            try:
+                summary = supervise(spark, start, limits, rows_of=sink.new_rows)
+            finally:
+                sink.close(finished_batch(checkpoint))
+            summary.rows = sink.rows
+            return summary
+        finally:
+            close_session(spark)

@@ -1,0 +1,254 @@
+"""A producer over the public C interface of librdkafka, which comes with `confluent-kafka`.
+
+The package's own producer takes a record by a call of Python. This one gives kernels the addresses
+that they need to hand over whole columns (`headrace.kafka.messages`). Its methods release the GIL
+while they wait, and call back in the thread that calls them only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from headrace.kafka.client import load_client, refused_setting
+from headrace.kafka.settings import Purpose
+
+_PRODUCER = 0
+_CONFIG_OK = 0
+_TEXT_BYTES = 512
+_PURGE_ALL = 1 | 2
+_NO_ERROR = 0
+_FATAL = -150
+OFFSET_OF_ERROR, _OFFSET_OF_TOPIC = 0, 8
+"""In rd_kafka_message_t."""
+
+_OnError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+_OnDelivery = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class KafkaFailure(Exception):
+    """What librdkafka answered. `code` is its number (negative: its own, not the broker's), `text`
+    its words. `fatal`: this producer can do no more. `retriable`: the same call may be made again.
+    `needs_abort`: the transaction can only be aborted. `topic` is the topic of a record that was
+    not delivered, where it is known."""
+
+    def __init__(
+        self,
+        code: int,
+        text: str,
+        *,
+        fatal: bool = False,
+        retriable: bool = False,
+        needs_abort: bool = False,
+        topic: str = "",
+    ) -> None:
+        super().__init__(f"{text} ({code})")
+        self.code, self.text, self.topic = code, text, topic
+        self.fatal, self.retriable, self.needs_abort = fatal, retriable, needs_abort
+
+
+class NativeProducer:
+    """One `rd_kafka_t`. Methods raise KafkaFailure, the first delivery that failed included.
+
+    `on_error` gets number and text of errors that librdkafka mends by itself, such as brokers that
+    do not answer, while `poll` or `flush` runs.
+    """
+
+    def __init__(
+        self, purpose: Purpose, settings: Mapping[str, str], on_error: Callable[[int, str], None]
+    ) -> None:
+        """Connects by itself. Raises HeadraceError(".no_kafka_client") or (".kafka_setting")."""
+        self._library = library = _library(purpose)
+        self._topics: dict[str, int] = {}
+        self._failure: KafkaFailure | None = None
+        self._callbacks = (
+            _OnError(lambda _rk, code, text, _opaque: on_error(code, (text or b"").decode())),
+            _OnDelivery(lambda _rk, message, _opaque: self._delivered(message)),
+        )
+        conf = library.rd_kafka_conf_new()
+        text = ctypes.create_string_buffer(_TEXT_BYTES)
+        for name, value in settings.items():
+            answer = library.rd_kafka_conf_set(
+                conf, name.encode(), value.encode(), text, _TEXT_BYTES
+            )
+            if answer != _CONFIG_OK:
+                library.rd_kafka_conf_destroy(conf)
+                raise refused_setting(purpose, settings, text.value.decode())
+        library.rd_kafka_conf_set_log_cb(conf, None)
+        library.rd_kafka_conf_set_error_cb(conf, self._callbacks[0])
+        library.rd_kafka_conf_set_dr_msg_cb(conf, self._callbacks[1])
+        self.handle: int = library.rd_kafka_new(_PRODUCER, conf, text, _TEXT_BYTES) or 0
+        if not self.handle:
+            library.rd_kafka_conf_destroy(conf)
+            raise refused_setting(purpose, settings, text.value.decode())
+
+    @property
+    def produce_address(self) -> int:
+        """The address of `rd_kafka_produceva`."""
+        return ctypes.cast(self._library.rd_kafka_produceva, ctypes.c_void_p).value or 0
+
+    def topic(self, name: str) -> int:
+        """The address of a topic's handle, valid until `close`."""
+        if name not in self._topics:
+            handle = self._library.rd_kafka_topic_new(self.handle, name.encode(), None)
+            if not handle:
+                raise KafkaFailure(-186, f"the topic name {name!r} cannot be", topic=name)
+            self._topics[name] = handle
+        return self._topics[name]
+
+    def take_failure(self, error: int) -> KafkaFailure:
+        """The `rd_kafka_error_t` at an address, which it frees."""
+        library = self._library
+        failure = KafkaFailure(
+            int(library.rd_kafka_error_code(error)),
+            (library.rd_kafka_error_string(error) or b"").decode(),
+            fatal=bool(library.rd_kafka_error_is_fatal(error)),
+            retriable=bool(library.rd_kafka_error_is_retriable(error)),
+            needs_abort=bool(library.rd_kafka_error_txn_requires_abort(error)),
+        )
+        library.rd_kafka_error_destroy(error)
+        return failure
+
+    def init_transactions(self, seconds: float) -> None:
+        """Fence the producers of the same id, and settle what they began."""
+        # Who asks without a connection is answered at the next beat of a timer of 500 ms.
+        cluster = self._library.rd_kafka_clusterid(self.handle, _ms(seconds))
+        if cluster:
+            self._library.rd_kafka_mem_free(self.handle, cluster)
+        self._check(self._library.rd_kafka_init_transactions(self.handle, _ms(seconds)))
+
+    def begin_transaction(self) -> None:
+        """Begin one."""
+        self._failure = None
+        self._check(self._library.rd_kafka_begin_transaction(self.handle))
+
+    def commit_transaction(self, seconds: float) -> None:
+        """Wait for every delivery, and commit."""
+        try:
+            self._check(self._library.rd_kafka_commit_transaction(self.handle, _ms(seconds)))
+        except KafkaFailure as failure:
+            if failure.needs_abort and self._failure is not None:
+                # Says which record, and why.
+                told = self._failure
+                raise KafkaFailure(
+                    told.code, told.text, needs_abort=True, topic=told.topic
+                ) from None
+            raise
+
+    def abort_transaction(self, seconds: float) -> None:
+        """Undo what was produced."""
+        self._check(self._library.rd_kafka_abort_transaction(self.handle, _ms(seconds)))
+
+    def poll(self, seconds: float) -> None:
+        """Serve callbacks, and raise what a delivery ended with."""
+        self._library.rd_kafka_poll(self.handle, _ms(seconds))
+        self.check_deliveries()
+
+    def flush(self, seconds: float) -> int:
+        """Wait for deliveries; returns how many records still wait. Raises as `poll`."""
+        self._library.rd_kafka_flush(self.handle, _ms(seconds))
+        self.check_deliveries()
+        return int(self._library.rd_kafka_outq_len(self.handle))
+
+    def check_deliveries(self) -> None:
+        """Raise what the first delivery that failed ended with."""
+        if self._failure is not None:
+            raise self._failure
+
+    def fatal(self) -> KafkaFailure | None:
+        """The error after which this producer can do no more."""
+        text = ctypes.create_string_buffer(_TEXT_BYTES)
+        code = self._library.rd_kafka_fatal_error(self.handle, text, _TEXT_BYTES)
+        return KafkaFailure(code, text.value.decode(), fatal=True) if code else None
+
+    def close(self) -> None:
+        """Drop what was not sent, and every connection. Never raises."""
+        if not self.handle:
+            return
+        handle, self.handle = self.handle, 0
+        self._library.rd_kafka_purge(handle, _PURGE_ALL)
+        for topic in self._topics.values():
+            self._library.rd_kafka_topic_destroy(topic)
+        self._topics.clear()
+        self._library.rd_kafka_destroy(handle)
+
+    def _check(self, error: int | None) -> None:
+        if error:
+            raise self.take_failure(error)
+
+    def _delivered(self, message: int) -> None:
+        code = ctypes.c_int32.from_address(message + OFFSET_OF_ERROR).value
+        if code == _NO_ERROR or self._failure is not None:
+            return
+        library = self._library
+        topic = ctypes.c_void_p.from_address(message + _OFFSET_OF_TOPIC).value
+        name = library.rd_kafka_topic_name(topic) if topic else b""
+        failure = KafkaFailure(
+            code, (library.rd_kafka_err2str(code) or b"").decode(), topic=(name or b"").decode()
+        )
+        if code == _FATAL:
+            failure = self.fatal() or failure
+        self._failure = failure
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
+
+
+@cache
+def _loaded() -> Any:
+    # Asking the package's own library finds what it is linked with, wherever that is.
+    library = ctypes.CDLL(str(import_module("confluent_kafka.cimpl").__file__))
+    pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
+    size = ctypes.c_size_t
+    functions: dict[str, tuple[Any, list[Any]]] = {
+        "rd_kafka_conf_new": (pointer, []),
+        "rd_kafka_conf_destroy": (None, [pointer]),
+        "rd_kafka_conf_set": (number, [pointer, text, text, text, size]),
+        "rd_kafka_conf_set_log_cb": (None, [pointer, pointer]),
+        "rd_kafka_conf_set_error_cb": (None, [pointer, _OnError]),
+        "rd_kafka_conf_set_dr_msg_cb": (None, [pointer, _OnDelivery]),
+        "rd_kafka_new": (pointer, [number, pointer, text, size]),
+        "rd_kafka_destroy": (None, [pointer]),
+        "rd_kafka_topic_new": (pointer, [pointer, text, pointer]),
+        "rd_kafka_topic_destroy": (None, [pointer]),
+        "rd_kafka_topic_name": (text, [pointer]),
+        "rd_kafka_init_transactions": (pointer, [pointer, number]),
+        "rd_kafka_begin_transaction": (pointer, [pointer]),
+        "rd_kafka_commit_transaction": (pointer, [pointer, number]),
+        "rd_kafka_abort_transaction": (pointer, [pointer, number]),
+        "rd_kafka_poll": (number, [pointer, number]),
+        "rd_kafka_flush": (number, [pointer, number]),
+        "rd_kafka_outq_len": (number, [pointer]),
+        "rd_kafka_purge": (number, [pointer, number]),
+        "rd_kafka_fatal_error": (number, [pointer, text, size]),
+        "rd_kafka_err2str": (text, [number]),
+        "rd_kafka_error_code": (number, [pointer]),
+        "rd_kafka_error_string": (text, [pointer]),
+        "rd_kafka_error_is_fatal": (number, [pointer]),
+        "rd_kafka_error_is_retriable": (number, [pointer]),
+        "rd_kafka_error_txn_requires_abort": (number, [pointer]),
+        "rd_kafka_error_destroy": (None, [pointer]),
+        "rd_kafka_clusterid": (pointer, [pointer, number]),
+        "rd_kafka_mem_free": (None, [pointer, pointer]),
+        "rd_kafka_produceva": (pointer, [pointer, pointer, size]),
+    }
+    for name, (answer, arguments) in functions.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = answer, arguments
+    return library
+
+
+def _library(purpose: Purpose) -> Any:
+    load_client(purpose)
+    try:
+        return _loaded()
+    except (OSError, AttributeError) as error:
+        raise purpose.error(
+            "no_kafka_library",
+            f"The library librdkafka of the package confluent-kafka cannot be used ({error})",
+            "Install confluent-kafka as a wheel: pip install --only-binary :all: confluent-kafka",
+        ) from None

@@ -1,0 +1,108 @@
+"""The compiled loop that hands rows to `rd_kafka_produceva`. Its file imports nothing that changes
+often: all kernels are compiled anew when it does."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg"
+
+from __future__ import annotations
+
+from headrace.connect.kernels.memory import (
+    caller_of,
+    kernel,
+    load8,
+    load32,
+    load32_signed,
+    load64,
+    store32,
+    store64,
+)
+
+# rd_kafka_vu_t: a tag, and 64 bytes of a union.
+ARGUMENT, _CONTENT = 72, 8
+_RKT, _PARTITION, _VALUE, _KEY, _FLAGS, _HEADER = 2, 3, 4, 5, 7, 9
+_ANY_PARTITION = -1
+_COPIED = 2
+ARGUMENTS = 6  # the most beside headers
+
+# Words of the kernel's argument block (int64). A column has four: validity, offsets, data, shift.
+KEYS, VALUES, NUMBERS, CONTENTS, SEQUENCES = 0, 4, 8, 12, 16
+LISTS, LISTS_VALIDITY, LISTS_SHIFT = 20, 21, 22
+TOPIC_OF, TOPICS, NAME_OF, NAMES, SEQUENCE_NAME = 23, 24, 25, 26, 27
+HANDLE, PRODUCE, OUT, ERROR = 28, 29, 30, 31
+WORDS = 32
+
+_call3 = caller_of(3)
+
+
+@kernel
+def _is_valid(validity, bit):
+    return validity == 0 or (load8(validity + (bit >> 3)) >> (bit & 7)) & 1 == 1
+
+
+@kernel
+def _put_cell(block, column, row, out):
+    """Write pointer and length of a cell; a null one has no pointer, an empty one has."""
+    bit = row + load64(block + 8 * column + 24)
+    if not _is_valid(load64(block + 8 * column), bit):
+        store64(out, 0)
+        store64(out + 8, 0)
+        return
+    offsets = load64(block + 8 * column + 8)
+    start = load32(offsets + 4 * row)
+    data = load64(block + 8 * column + 16)
+    store64(out, (data if data != 0 else block) + start)
+    store64(out + 8, load32(offsets + 4 * row + 4) - start)
+
+
+@kernel
+def _put_header(block, name, column, row, out):
+    store32(out, _HEADER)
+    store64(out + _CONTENT, name)
+    _put_cell(block, column, row, out + _CONTENT + 8)
+    return out + ARGUMENT
+
+
+@kernel
+def produce_rows(block, first, rows):
+    """Hand over the rows [first, rows); returns `rows`, or the row that was not taken, with the
+    error's address in the block."""
+    topic_of, topics = load64(block + 8 * TOPIC_OF), load64(block + 8 * TOPICS)
+    numbers, numbers_validity = load64(block + 8 * NUMBERS + 8), load64(block + 8 * NUMBERS)
+    numbers_shift = load64(block + 8 * NUMBERS + 24)
+    lists, lists_validity = load64(block + 8 * LISTS), load64(block + 8 * LISTS_VALIDITY)
+    lists_shift = load64(block + 8 * LISTS_SHIFT)
+    name_of, names = load64(block + 8 * NAME_OF), load64(block + 8 * NAMES)
+    sequence_name = load64(block + 8 * SEQUENCE_NAME)
+    handle, produce = load64(block + 8 * HANDLE), load64(block + 8 * PRODUCE)
+    arguments = load64(block + 8 * OUT)
+    for row in range(first, rows):
+        out = arguments
+        store32(out, _RKT)
+        store64(out + _CONTENT, load64(topics + 8 * load32(topic_of + 4 * row)))
+        out += ARGUMENT
+        store32(out, _PARTITION)
+        number = _ANY_PARTITION
+        if numbers != 0 and _is_valid(numbers_validity, row + numbers_shift):
+            number = load32_signed(numbers + 4 * row)
+        store32(out + _CONTENT, number)
+        out += ARGUMENT
+        store32(out, _VALUE)
+        _put_cell(block, VALUES, row, out + _CONTENT)
+        out += ARGUMENT
+        store32(out, _KEY)
+        _put_cell(block, KEYS, row, out + _CONTENT)
+        out += ARGUMENT
+        store32(out, _FLAGS)
+        store32(out + _CONTENT, _COPIED)
+        out += ARGUMENT
+        if lists != 0 and _is_valid(lists_validity, row + lists_shift):
+            for header in range(load32(lists + 4 * row), load32(lists + 4 * row + 4)):
+                name = load64(names + 8 * load32(name_of + 4 * header))
+                out = _put_header(block, name, CONTENTS, header, out)
+        if sequence_name != 0:
+            out = _put_header(block, sequence_name, SEQUENCES, row, out)
+        count = (out - arguments) // ARGUMENT
+        error = _call3(produce, (handle, arguments, count))
+        if error != 0:
+            store64(block + 8 * ERROR, error)
+            return row
+    return rows

@@ -1,0 +1,122 @@
+"""Record batches handed to librdkafka: a compiled loop over their columns, no object per record.
+
+The columns are those of a stream of events: `topic`, `key`, `value`, and where they are there
+`partition`, `headers` and `sequence`. librdkafka copies keys, values and headers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.kernels.arrow_columns import column_addresses, with_short_offsets
+from headrace.connect.kernels.memory import address_of
+from headrace.kafka import message_kernel as code
+from headrace.kafka.librdkafka import KafkaFailure, NativeProducer
+
+_QUEUE_FULL = -184
+_FULL_QUEUE_SECONDS = 0.05
+SEQUENCE_HEADER = "headrace.sequence"
+
+
+class MessageWriter:
+    """Hands record batches to a producer. With `with_sequence` each record has the header
+    `headrace.sequence`."""
+
+    def __init__(self, producer: NativeProducer, *, with_sequence: bool = False) -> None:
+        self._producer = producer
+        self._with_sequence = with_sequence
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Queue all rows, in order; waits while the queue is full. Raises KafkaFailure for a record
+        that cannot be, and as NativeProducer.poll."""
+        rows = batch.num_rows
+        if rows == 0:
+            return
+        block = np.zeros(code.WORDS, np.int64)
+        block[code.HANDLE], block[code.PRODUCE] = (
+            self._producer.handle,
+            self._producer.produce_address,
+        )
+        # What the addresses belong to lives until the end.
+        topics = batch.column("topic").dictionary_encode()
+        names: list[str] = topics.dictionary.to_pylist()
+        topic_of = np.asarray(topics.indices, np.int32)
+        handles = np.array([self._producer.topic(name) for name in names], np.int64)
+        block[code.TOPIC_OF], block[code.TOPICS] = address_of(topic_of), address_of(handles)
+        kept = [
+            _place(block, code.KEYS, batch.column("key")),
+            _place(block, code.VALUES, batch.column("value")),
+        ]
+        if "partition" in batch.schema.names:
+            _place_numbers(block, batch.column("partition"))
+        most_headers, headers = 0, None
+        if "headers" in batch.schema.names:
+            most_headers, headers = _place_headers(block, batch.column("headers"))
+        if self._with_sequence:
+            kept.append(_place(block, code.SEQUENCES, batch.column("sequence")))
+            block[code.SEQUENCE_NAME] = address_of(_SEQUENCE_NAME_TEXT)
+            most_headers += 1
+        arguments = np.zeros(code.ARGUMENT * (code.ARGUMENTS + most_headers), np.uint8)
+        block[code.OUT] = address_of(arguments)
+        row = 0
+        while row < rows:
+            row = int(code.produce_rows(address_of(block), row, rows))
+            if row < rows:
+                failure = self._producer.take_failure(int(block[code.ERROR]))
+                if failure.code != _QUEUE_FULL:
+                    failure.topic = names[topic_of[row]]
+                    raise failure
+                self._producer.poll(_FULL_QUEUE_SECONDS)
+        del kept, headers
+
+
+_SEQUENCE_NAME_TEXT = np.frombuffer(SEQUENCE_HEADER.encode() + b"\0", np.uint8)
+
+
+def _place(block: np.ndarray, column: int, array: pa.Array) -> pa.Array:
+    """Enter a column's addresses; returns what they belong to."""
+    array = with_short_offsets(array)
+    block[column : column + 4] = column_addresses(array)[:4]
+    return array
+
+
+def _place_numbers(block: np.ndarray, array: pa.Array) -> None:
+    if pa.types.is_null(array.type) or array.null_count == len(array):
+        return
+    validity, data = array.buffers()
+    block[code.NUMBERS] = validity.address if validity is not None and array.null_count else 0
+    block[code.NUMBERS + 1] = data.address + 4 * array.offset
+    block[code.NUMBERS + 3] = array.offset
+
+
+def _place_headers(block: np.ndarray, lists: pa.Array) -> tuple[int, object]:
+    """Enter the headers; returns the most that a record has, and what the addresses belong to."""
+    if pa.types.is_null(lists.type) or lists.null_count == len(lists):
+        return 0, None
+    if pa.types.is_large_list(lists.type):
+        lists = lists.cast(pa.list_(lists.type.value_type))
+    validity, offsets = lists.buffers()[:2]
+    ends = np.frombuffer(offsets, np.int32, count=lists.offset + len(lists) + 1)[lists.offset :]
+    most = int(np.diff(ends).max())
+    if most == 0:
+        return 0, None
+    entries = lists.values
+    encoded = entries.field(0).dictionary_encode()
+    texts = [
+        np.frombuffer(str(name).encode() + b"\0", np.uint8)
+        for name in encoded.dictionary.to_pylist()
+    ]
+    addresses = np.array([address_of(text) for text in texts], np.int64)
+    name_of = np.asarray(encoded.indices, np.int32)
+    block[code.LISTS] = offsets.address + 4 * lists.offset
+    block[code.LISTS_VALIDITY] = (
+        validity.address if validity is not None and lists.null_count else 0
+    )
+    block[code.LISTS_SHIFT] = lists.offset
+    block[code.NAME_OF], block[code.NAMES] = address_of(name_of), address_of(addresses)
+    contents = _place(block, code.CONTENTS, entries.field(1))
+    return most, (texts, addresses, name_of, contents, lists)
+
+
+__all__ = ["SEQUENCE_HEADER", "KafkaFailure", "MessageWriter"]

@@ -1,0 +1,229 @@
+"""Topics that are made when their first record comes, as `topic.creation.*` says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.config.regex import compile_java_regex
+from headrace.errors import HeadraceError
+from headrace.kafka.client import (
+    ANSWER_SECONDS,
+    error_text,
+    load_admin,
+    load_client,
+    open_admin,
+    unreachable,
+)
+from headrace.kafka.settings import Purpose
+
+_DEFAULT = "default"
+_BROKERS = -1
+"""Partitions and replication factor that the brokers' settings give."""
+_CREATE_SECONDS = 30.0
+_OPTIONS = ("include", "exclude", "partitions", "replication.factor")
+
+
+@dataclass(frozen=True)
+class TopicGroup:
+    """Topics that are created alike. `configs` are their settings in Kafka's words."""
+
+    name: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    partitions: int = _BROKERS
+    replication_factor: int = _BROKERS
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+    def has(self, topic: str) -> bool:
+        """Whether it is a group of `topic`; the default group has every one."""
+        if self.name == _DEFAULT:
+            return True
+        return _matches(self.include, topic) and not _matches(self.exclude, topic)
+
+
+@dataclass(frozen=True)
+class TopicCreation:
+    """The groups in their order, the default one last."""
+
+    groups: tuple[TopicGroup, ...] = (TopicGroup(_DEFAULT),)
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> TopicCreation:
+        """What Kafka Connect reads behind `topic.creation.`: `groups`, and `GROUP.OPTION`.
+
+        Raises HeadraceError("kafka.topic_creation").
+        """
+        names = [name.strip() for name in given.get("groups", "").split(",") if name.strip()]
+        members: dict[str, dict[str, str]] = {name: {} for name in (*names, _DEFAULT)}
+        for option, text in given.items():
+            if option in ("groups", "enable"):
+                continue
+            owner = next((name for name in members if option.startswith(f"{name}.")), None)
+            if owner is None:
+                raise _wrong(option, "names a group that topic.creation.groups does not have")
+            members[owner][option.removeprefix(f"{owner}.")] = text.strip()
+        return cls(tuple(_group(name, options) for name, options in members.items()))
+
+    def of_topic(self, topic: str) -> TopicGroup:
+        """The first group that has the topic."""
+        return next(group for group in self.groups if group.has(topic))
+
+
+class Topics:
+    """The topics that records go to; each is looked for once, until `forget`."""
+
+    def __init__(
+        self, purpose: Purpose, settings: Mapping[str, str], creation: TopicCreation
+    ) -> None:
+        """`settings` are those of a connection (brokers, login, TLS)."""
+        self._purpose, self._settings, self._creation = purpose, dict(settings), creation
+        self._present: set[str] = set()
+        self._admin: Any = None
+
+    def ensure(self, names: Iterable[str]) -> None:
+        """Create those of the topics that are not there.
+
+        Raises HeadraceError: "kafka.kafka_unreachable" (retriable), "kafka.topic_refused".
+        """
+        missing = [name for name in names if name not in self._present]
+        if not missing:
+            return
+        self.create([name for name in missing if not self.partitions(name)])
+        self._present.update(missing)
+
+    def forget(self) -> None:
+        """Look for every topic again."""
+        self._present.clear()
+
+    def partitions(self, name: str) -> int:
+        """How many partitions a topic has; 0 when it is not there. Raises as `ensure`."""
+        kafka, admin = load_client(self._purpose), self._opened()
+        asked = kafka.TopicCollection([name])
+        (described,) = admin.describe_topics(asked, request_timeout=ANSWER_SECONDS).values()
+        try:
+            return len(described.result().partitions)
+        except kafka.KafkaException as error:
+            if error.args[0].code() == kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return 0
+            raise self._translated(error.args[0], name) from None
+
+    def create(self, names: Iterable[str], group: TopicGroup | None = None) -> None:
+        """Create topics as their groups say, or as `group` does. Raises as `ensure`."""
+        module, kafka = load_admin(self._purpose), load_client(self._purpose)
+        wanted = []
+        for name in names:
+            of = group or self._creation.of_topic(name)
+            configs = dict(of.configs)
+            wanted.append(
+                module.NewTopic(name, of.partitions, of.replication_factor, config=configs)
+            )
+        if not wanted:
+            return
+        for name, created in self._opened().create_topics(wanted).items():
+            try:
+                created.result(timeout=_CREATE_SECONDS)
+            except kafka.KafkaException as error:
+                if error.args[0].code() != kafka.KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise self._translated(error.args[0], name) from None
+        self._await([topic.topic for topic in wanted])
+
+    def widen(self, name: str, partitions: int) -> None:
+        """Give a topic more partitions. Raises as `ensure`."""
+        module, kafka = load_admin(self._purpose), load_client(self._purpose)
+        (done,) = (
+            self._opened().create_partitions([module.NewPartitions(name, partitions)]).values()
+        )
+        try:
+            done.result(timeout=_CREATE_SECONDS)
+        except kafka.KafkaException as error:
+            raise self._translated(error.args[0], name) from None
+
+    def config(self, name: str, option: str) -> str | None:
+        """A setting of a topic; None when it is not to be known. Raises nothing."""
+        module, kafka = load_admin(self._purpose), load_client(self._purpose)
+        resource = module.ConfigResource(module.RESOURCE_TOPIC, name)
+        (described,) = self._opened().describe_configs([resource]).values()
+        try:
+            entry = described.result(timeout=ANSWER_SECONDS).get(option)
+        except (kafka.KafkaException, TimeoutError):
+            return None
+        return None if entry is None else entry.value
+
+    def _await(self, names: list[str]) -> None:
+        """A topic that was created is not known to every broker at once."""
+        deadline = time.monotonic() + ANSWER_SECONDS
+        for name in names:
+            while not self.partitions(name) and time.monotonic() < deadline:
+                time.sleep(0.02)
+
+    def _opened(self) -> Any:
+        if self._admin is None:
+            self._admin = open_admin(self._purpose, self._settings)
+        return self._admin
+
+    def _translated(self, error: Any, topic: str) -> HeadraceError:
+        if error.code() in _waits(load_client(self._purpose).KafkaError):
+            return unreachable(self._purpose, self._settings.get("bootstrap.servers"), error)
+        return self._purpose.error(
+            "topic_refused",
+            f"Kafka refuses the topic {topic}: {error_text(error)}",
+            "Create it by hand, correct topic.creation.*, or let the user describe and create "
+            "topics.",
+        )
+
+
+def _waits(codes: Any) -> tuple[int, ...]:
+    """Errors that end by themselves."""
+    return (
+        codes._TIMED_OUT,
+        codes._TRANSPORT,
+        codes._ALL_BROKERS_DOWN,
+        codes._RESOLVE,
+        codes.REQUEST_TIMED_OUT,
+        codes.NOT_CONTROLLER,
+        codes.LEADER_NOT_AVAILABLE,
+        codes.BROKER_NOT_AVAILABLE,
+        codes.COORDINATOR_NOT_AVAILABLE,
+    )
+
+
+def _matches(patterns: tuple[str, ...], topic: str) -> bool:
+    return any(compile_java_regex(p, case_matters=True).fullmatch(topic) for p in patterns)
+
+
+def _group(name: str, options: Mapping[str, str]) -> TopicGroup:
+    patterns = {}
+    for option in ("include", "exclude"):
+        written = options.get(option, "")
+        patterns[option] = tuple(part.strip() for part in written.split(",") if part.strip())
+        try:
+            for pattern in patterns[option]:
+                compile_java_regex(pattern, case_matters=True)
+        except ValueError as error:
+            raise _wrong(f"{name}.{option}", f"is no regular expression: {error}") from None
+    if name != _DEFAULT and not patterns["include"]:
+        raise _wrong(f"{name}.include", "is missing")
+    numbers = []
+    for option in ("partitions", "replication.factor"):
+        text = options.get(option, str(_BROKERS))
+        number = int(text) if text.removeprefix("-").isdecimal() else 0
+        if number < 1 and number != _BROKERS:
+            raise _wrong(f"{name}.{option}", f"= {text!r}: expected a number above 0, or -1")
+        numbers.append(number)
+    configs = {option: text for option, text in options.items() if option not in _OPTIONS}
+    partitions, replication_factor = numbers
+    return TopicGroup(
+        name, patterns["include"], patterns["exclude"], partitions, replication_factor, configs
+    )
+
+
+def _wrong(option: str, problem: str) -> HeadraceError:
+    return HeadraceError(
+        "kafka.topic_creation",
+        f"topic.creation.{option} {problem}",
+        "Write it as for Kafka Connect: topic.creation.groups=NAME, "
+        "topic.creation.NAME.include=…, topic.creation.NAME.partitions=….",
+    )

@@ -1,0 +1,1 @@
+"""The `kafka` sink: events as records of Kafka's topics, exactly once."""

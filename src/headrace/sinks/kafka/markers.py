@@ -1,0 +1,186 @@
+"""Markers: what a slice has written, kept in Kafka, and what follows from it. Nothing here asks
+Kafka.
+
+A slice's marker is produced in the transaction of its records, so it is there if and only if they
+are. Behind a finished micro-batch N the markers of all slices that ever were say N: slice 0 writes
+those of the slices that N does not have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from headrace.errors import HeadraceError
+
+_VERSION = 1
+
+
+class Kind(StrEnum):
+    """How a micro-batch is written: a transaction per slice, or one of all slices."""
+
+    SLICES = "slices"
+    WHOLE = "whole"
+
+
+class Step(StrEnum):
+    """What a slice does."""
+
+    WRITE = "write"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A micro-batch of the checkpoint with the id `checkpoint`: how it is cut and written, and what
+    its records are, as a digest (empty where it is not known). `width` is the slices that ever
+    were, this micro-batch's included; `before` the same without it."""
+
+    checkpoint: str
+    batch: int
+    slices: int
+    kind: Kind
+    digest: str
+    width: int
+    before: int
+
+    def marker(self, records: int) -> Marker:
+        """The marker of a slice that wrote so many records."""
+        return Marker(
+            self.batch, self.slices, self.kind, self.digest, records, self.width, self.before
+        )
+
+    def marked(self, number: int) -> tuple[int, ...]:
+        """The slices whose markers the slice `number` writes, its own first."""
+        rest = range(self.slices, self.width)
+        if self.kind is Kind.WHOLE:
+            return tuple(range(self.width))
+        return (number, *rest) if number == 0 else (number,)
+
+
+@dataclass(frozen=True)
+class Marker:
+    """The last micro-batch that a slice has written; see Turn."""
+
+    batch: int
+    slices: int
+    kind: Kind
+    digest: str
+    records: int
+    width: int
+    before: int
+
+    def to_json(self) -> str:
+        """The value of the marker's record."""
+        return json.dumps({"v": _VERSION, **self.__dict__})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Marker:
+        """Raises HeadraceError("kafka.bad_marker") and ("kafka.newer_marker")."""
+        try:
+            members = json.loads(text)
+            version = int(members.pop("v"))
+            if version > _VERSION:
+                raise HeadraceError(
+                    "kafka.newer_marker",
+                    f"A marker in the bookkeeping topic has version {version}; this release knows "
+                    f"{_VERSION}",
+                    "Use the newer release of headrace.",
+                )
+            numbers = {
+                name: int(members[name])
+                for name in ("batch", "slices", "records", "width", "before")
+            }
+            return cls(kind=Kind(members["kind"]), digest=str(members["digest"]), **numbers)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise HeadraceError(
+                "kafka.bad_marker",
+                "A record in the bookkeeping topic is not a marker of the kafka sink",
+                "Give the sink a bookkeeping topic of its own.",
+            ) from error
+
+
+def key_of(checkpoint: str, number: int) -> str:
+    """The key of a slice's marker."""
+    return f"{checkpoint}/{number}"
+
+
+def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
+    """What a slice whose last marker is `marker` does in `turn`; `begins` where none is as it
+    should be.
+
+    Raises HeadraceError: "kafka.bookkeeping_lost" without marker where there must be one,
+    "kafka.older_checkpoint", "kafka.bookkeeping_gap", and "kafka.batch_changed" when the
+    micro-batch was written as another one.
+    """
+    if marker is None:
+        if begins:
+            return Step.WRITE
+        raise HeadraceError(
+            "kafka.bookkeeping_lost",
+            f"Micro-batch {turn.batch} follows others, but the bookkeeping topic has no marker of "
+            f"them for the checkpoint {turn.checkpoint}: it was deleted, or is of another cluster",
+            "Name the cluster and the bookkeeping topic of before. To go on without: "
+            "headrace.sink.kafka.bookkeeping.lost=begin writes this micro-batch, again if a part "
+            "of it was written; take it out when the stream runs.",
+        )
+    if marker.batch == turn.batch:
+        same = (marker.slices, marker.kind) == (turn.slices, turn.kind)
+        if same and (not turn.digest or not marker.digest or turn.digest == marker.digest):
+            return Step.SKIP
+        raise HeadraceError(
+            "kafka.batch_changed",
+            f"Micro-batch {turn.batch} is in Kafka with other records or another cut "
+            f"({marker.slices} slices, {marker.kind}; now {turn.slices} slices, {turn.kind})",
+            "Use the checkpoint as it was when the stream ended, or start with a new one.",
+        )
+    if marker.batch > turn.batch:
+        raise HeadraceError(
+            "kafka.older_checkpoint",
+            f"Kafka has micro-batches up to {marker.batch} of the checkpoint {turn.checkpoint}, "
+            f"which goes on with {turn.batch}: it is older than what was written with it",
+            "Use the newest state of the checkpoint, or start with a new one, which reads again "
+            "from its beginning.",
+        )
+    if marker.batch < turn.batch - 1:
+        raise HeadraceError(
+            "kafka.bookkeeping_gap",
+            f"Micro-batch {turn.batch} follows {turn.batch - 1}, but the last marker in the "
+            f"bookkeeping topic is of {marker.batch}: markers were lost, or micro-batches went to "
+            "another sink",
+            "Restore the topic. To go on without: a new bookkeeping topic "
+            "(headrace.sink.kafka.bookkeeping.topic) with "
+            "headrace.sink.kafka.bookkeeping.lost=begin.",
+        )
+    return Step.WRITE
+
+
+def begins(markers: Sequence[Marker | None], turn: Turn, number: int, *, anew: bool) -> bool:
+    """Whether no marker of the slice `number` is as it should be: at the first micro-batch, at a
+    slice that was not before, or where the user lets it begin `anew`. `markers` are those of all
+    slices."""
+    if turn.batch == 0 or anew:
+        return True
+    first = markers[0] if markers else None
+    if first is None:
+        return False
+    return number >= (first.before if first.batch == turn.batch else first.width)
+
+
+def next_step_of_all(markers: Sequence[Marker | None], turn: Turn, *, anew: bool) -> Step:
+    """What one transaction of all slices does. `markers` are those of the slices [0, width). Raises
+    as `next_step`."""
+    steps = {
+        next_step(marker, turn, begins=begins(markers, turn, number, anew=anew))
+        for number, marker in enumerate(markers)
+    }
+    if len(steps) != 1:
+        raise HeadraceError(
+            "kafka.batch_changed",
+            f"A part of micro-batch {turn.batch} is in Kafka, which is to be written whole",
+            "Use the checkpoint and its state as they were when the stream ended, or start with "
+            "new ones.",
+        )
+    return steps.pop()

@@ -1,0 +1,179 @@
+"""What a configuration says of the `kafka` sink."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from headrace.errors import HeadraceError
+from headrace.kafka.settings import Purpose, connection_settings, producer_settings
+from headrace.kafka.topics import TopicCreation
+
+SINK = Purpose(
+    area="kafka",
+    use="the kafka sink",
+    enabled_by="The sink is kafka",
+    settings="headrace.sink.kafka.producer",
+    brokers="headrace.sink.kafka.producer.bootstrap.servers",
+)
+_CREATION = "topic.creation."
+_OURS = (
+    "delivery",
+    "sequence.header",
+    "bookkeeping.topic",
+    "bookkeeping.lost",
+    "name",
+    "state",
+    # Debezium Server's: how long a batch waits. Here it waits as long as it takes.
+    "wait.message.delivery.timeout.ms",
+)
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+_DEFAULTS = {
+    "partitioner": "murmur2_random",
+    "compression.type": "lz4",
+    "linger.ms": "20",
+    "batch.size": "1000000",
+    "queue.buffering.max.messages": "0",
+    "queue.buffering.max.kbytes": "131072",
+    "delivery.report.only.error": "true",
+    "retry.backoff.ms": "20",
+}
+_ALIASES = {"compression.codec": "compression.type", "queue.buffering.max.ms": "linger.ms"}
+_TRANSACTION = {"transaction.timeout.ms": "300000"}
+
+
+class Delivery(StrEnum):
+    """How often a record arrives."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+
+
+@dataclass(frozen=True)
+class KafkaOptions:
+    """Options of the sink, checked. `name` is the query's in transactional ids; `bookkeeping` the
+    topic of markers; `begins_anew` lets a slice without marker begin at any micro-batch. Picklable;
+    `repr` shows no settings, which hold secrets."""
+
+    name: str
+    bookkeeping: str
+    settings: Mapping[str, str] = field(repr=False)
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    sequence_header: bool = False
+    begins_anew: bool = False
+    creation: TopicCreation = field(default_factory=TopicCreation, repr=False)
+
+    @property
+    def brokers(self) -> str:
+        """Where Kafka is."""
+        return self.settings["bootstrap.servers"]
+
+    @property
+    def connection(self) -> dict[str, str]:
+        """Settings that other clients share with the producer."""
+        return connection_settings(self.settings)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether each record arrives once."""
+        return self.delivery is Delivery.EXACTLY_ONCE
+
+    def transactional_id(self, suffix: str) -> str:
+        """Of one of the query's producers."""
+        return f"headrace-{self.name}-{suffix}"
+
+    @classmethod
+    def of(
+        cls,
+        given: Mapping[str, str],
+        *,
+        name: str,
+        overrides: Mapping[str, str] | None = None,
+        creation: Mapping[str, str] | None = None,
+    ) -> KafkaOptions:
+        """Options as they are written, without `headrace.sink.`: the sink's own, with or without
+        `kafka.`; settings of Kafka's producer behind `kafka.` or `kafka.producer.`; `overrides` are
+        those of `producer.override.`, `creation` those of `topic.creation.`, which `given` may also
+        have. `name` is that of a query without one.
+
+        Raises HeadraceError: "kafka.no_brokers", "kafka.impossible_option", "kafka.topic_creation",
+        "kafka.kafka_setting".
+        """
+        own, client, groups = _sorted_out(given)
+        client = {**client, **(overrides or {})}
+        brokers = client.pop("bootstrap.servers", "")
+        if not brokers:
+            raise HeadraceError(
+                "kafka.no_brokers",
+                "The kafka sink does not know where Kafka is",
+                f"Set {SINK.brokers}=HOST:PORT (Debezium Server: "
+                "debezium.sink.kafka.producer.bootstrap.servers).",
+            )
+        chosen = own.get("name") or name
+        if _NAME.fullmatch(chosen) is None:
+            raise _impossible("name", chosen, "letters, digits, dots, underscores and dashes")
+        delivery = _choice(own, "delivery", Delivery.EXACTLY_ONCE, tuple(Delivery))
+        lost = _choice(own, "bookkeeping.lost", "fail", ("fail", "begin"))
+        header = _choice(own, "sequence.header", "false", ("true", "false"))
+        settings = producer_settings(SINK, client, brokers)
+        settings = {_ALIASES.get(option, option): text for option, text in settings.items()}
+        is_transactional = delivery == Delivery.EXACTLY_ONCE
+        defaults = _DEFAULTS | (_TRANSACTION if is_transactional else {})
+        settings = {"enable.idempotence": "true", **defaults, **settings}
+        if is_transactional:
+            settings["enable.idempotence"] = "true"
+        elif settings.get("acks", "all") not in ("all", "-1"):
+            settings["enable.idempotence"] = "false"
+        return cls(
+            name=chosen,
+            bookkeeping=own.get("bookkeeping.topic") or f"headrace.bookkeeping.{chosen}",
+            settings=settings,
+            delivery=Delivery(delivery),
+            sequence_header=header == "true",
+            begins_anew=lost == "begin",
+            creation=TopicCreation.of({**groups, **(creation or {})}),
+        )
+
+
+def unknown_options(given: Mapping[str, str]) -> list[str]:
+    """Those that are neither the sink's nor a setting of Kafka's producer."""
+    return [
+        name
+        for name in given
+        if not name.startswith(("kafka.", _CREATION)) and name.lower() not in _OURS
+    ]
+
+
+def _sorted_out(
+    given: Mapping[str, str],
+) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """The sink's own options, the client's, and those of `topic.creation.`."""
+    own: dict[str, str] = {}
+    client: dict[str, str] = {}
+    groups: dict[str, str] = {}
+    for name, text in given.items():
+        bare = name.removeprefix("kafka.")
+        if bare.lower() in _OURS:
+            own[bare.lower()] = text.strip()
+        elif bare.lower().startswith(_CREATION):
+            groups[bare[len(_CREATION) :]] = text
+        elif name != bare:
+            client[bare.removeprefix("producer.").lower()] = text
+    return own, client, groups
+
+
+def _choice(own: Mapping[str, str], option: str, default: str, values: tuple[str, ...]) -> str:
+    text = own.get(option, default).lower()
+    if text not in values:
+        raise _impossible(option, text, " or ".join(values))
+    return text
+
+
+def _impossible(option: str, text: str, expected: str) -> HeadraceError:
+    return HeadraceError(
+        "kafka.impossible_option",
+        f"headrace.sink.kafka.{option} = {text!r}: expected {expected}",
+        f"Correct headrace.sink.kafka.{option}.",
+    )

@@ -1,0 +1,190 @@
+"""The `headrace_kafka` format: a Spark stream sink that sends a DataFrame's rows to Kafka."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
+
+from headrace.connect.disk import force_to_disk
+from headrace.errors import HeadraceError
+from headrace.sinks.checkpoint import query_of
+from headrace.sinks.columns import are_headers
+from headrace.sinks.kafka.options import KafkaOptions
+from headrace.sinks.parts import sweep_parts, task_part_name
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+FORMAT = "headrace_kafka"
+_FOLDER = "headrace-kafka"
+_NEEDED = ("topic", "key", "value")
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "topic": (StringType,),
+    "partition": (IntegerType,),
+    "key": (StringType, BinaryType),
+    "value": (StringType, BinaryType),
+    "sequence": (StringType,),
+}
+
+
+class KafkaSink(DataSource):
+    """Writes the columns topic, key, value, and where they are there partition and headers; with
+    `sequence.header` sequence, too. Others are ignored.
+
+    Options: `kafka.bootstrap.servers` and other settings of Kafka's producer behind `kafka.`;
+    `name` (of the query, in transactional ids; default: the checkpoint's id), `state` (a folder for
+    parts that the driver and all executors see; default: one in a checkpoint on a local disk),
+    `delivery`, `sequence.header`, `bookkeeping.topic`, `bookkeeping.lost`, `topic.creation.*`: see
+    docs/guides/kafka.md. Each micro-batch arrives whole, by one transaction of one producer: its
+    rows may differ when Spark computes them again. Spark finds it by itself as `headrace_kafka`.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaWriter:  # noqa: ARG002
+        """Raises HeadraceError: "kafka.column", "kafka.no_state", and as KafkaOptions.of."""
+        checkpoint = self.options.get("checkpointLocation", "")
+        given = {name: text for name, text in self.options.items() if name != "path"}
+        folder = given.get("state") or _inside(checkpoint)
+        # The checkpoint's id is there when the query runs.
+        options = KafkaOptions.of(given, name=query_of(checkpoint) or "-")
+        is_named = bool(given.get("name"))
+        _check_columns(schema, with_sequence=options.sequence_header)
+        return KafkaWriter(options if is_named else None, given, Path(folder), checkpoint)
+
+
+@dataclass(frozen=True)
+class PartWritten(WriterCommitMessage):
+    """A task's answer: the slice that it wrote, its part (empty: no rows), and the query."""
+
+    number: int
+    part: str
+    query: str
+
+
+class KafkaWriter(DataSourceStreamArrowWriter):
+    """Tasks write parts; the driver sends them. No row passes through the driver's JVM."""
+
+    def __init__(
+        self,
+        options: KafkaOptions | None,
+        given: Mapping[str, str],
+        folder: Path,
+        checkpoint: str,
+    ) -> None:
+        """Without `options` they are read from `given` under the checkpoint's id."""
+        self.options, self.given = options, dict(given)
+        self.parts, self.checkpoint = folder / "parts", checkpoint
+
+    def write(self, iterator: Iterator[RecordBatch]) -> PartWritten:
+        """Runs in a task: one part, in the order given."""
+        from pyspark import TaskContext
+
+        from headrace.sinks.kafka.parts import write_part
+
+        context = TaskContext.get()
+        assert context is not None
+        self.parts.mkdir(parents=True, exist_ok=True)
+        name = task_part_name()
+        records = write_part(self.parts / name, iterator)
+        query = context.getLocalProperty("sql.streaming.queryId") or ""
+        return PartWritten(context.partitionId(), name if records else "", query)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        """Send what tasks wrote, unless Kafka has the micro-batch. Raises HeadraceError."""
+        from headrace.sinks.kafka.parts import read_parts
+        from headrace.sinks.kafka.ranges import send_range
+
+        written = [message for message in messages if isinstance(message, PartWritten)]
+        query = written[0].query if written else query_of(self.checkpoint)
+        if not query:
+            raise _no_checkpoint()
+        options = self.options or KafkaOptions.of(self.given, name=query)
+        written.sort(key=lambda message: message.number)
+        paths = [self.parts / message.part for message in written if message.part]
+        send_range(
+            options, query, batchId, _digest(self.checkpoint, batchId), lambda: read_parts(paths)
+        )
+        self._sweep(batchId)
+
+    def abort(
+        self,
+        messages: Sequence[WriterCommitMessage | None],  # noqa: ARG002
+        batchId: int,
+    ) -> None:
+        self._sweep(batchId)
+
+    def _sweep(self, batch: int) -> None:
+        if self.parts.exists():
+            sweep_parts(self.parts, batch)
+
+
+def _inside(checkpoint: str) -> str:
+    """The folder in a checkpoint on a local disk."""
+    path = checkpoint.removeprefix("file://").removeprefix("file:")
+    if not path or "://" in path:
+        raise HeadraceError(
+            "kafka.no_state",
+            "The kafka sink has no folder for its parts: the checkpoint "
+            f"{checkpoint!r} is not on a local disk",
+            "Set the option state to a folder that the driver and all executors see.",
+        )
+    return str(Path(path) / _FOLDER)
+
+
+def _digest(checkpoint: str, batch: int) -> str:
+    """Of what Spark's log says of a micro-batch, which is on the disk from then on; empty where it
+    is not on this host."""
+    path = checkpoint.removeprefix("file://").removeprefix("file:")
+    entry = Path(path) / "offsets" / str(batch)
+    try:
+        _version, _metadata, *offsets = entry.read_bytes().splitlines()
+        for one in (entry, entry.parent):
+            force_to_disk(one)
+    except (OSError, ValueError):
+        return ""
+    return hashlib.sha256(b"\n".join(offsets)).hexdigest()[:32]
+
+
+def _no_checkpoint() -> HeadraceError:
+    return HeadraceError(
+        "kafka.no_checkpoint",
+        "The kafka sink does not know which checkpoint its query has",
+        "Set checkpointLocation as an option of this stream.",
+    )
+
+
+def _check_columns(schema: StructType, *, with_sequence: bool) -> None:
+    """Refuse a stream that has not the columns of records."""
+    types = {field.name: field.dataType for field in schema.fields}
+    needed = (*_NEEDED, "sequence") if with_sequence else _NEEDED
+    for name in needed:
+        if name not in types:
+            raise HeadraceError(
+                "kafka.column",
+                f"The kafka sink needs the column {name}",
+                "Write the stream of the headrace source, or columns named topic, key and value.",
+            )
+    for name, kinds in _TYPES.items():
+        if name in types and not isinstance(types[name], kinds):
+            expected = " or ".join(kind().simpleString() for kind in kinds)
+            raise HeadraceError(
+                "kafka.column",
+                f"The kafka sink takes {name} as {expected}, not {types[name].simpleString()}",
+                f"Cast the column {name}, or choose another converter.",
+            )
+    headers = types.get("headers")
+    if headers is not None and not are_headers(headers):
+        raise HeadraceError(
+            "kafka.column",
+            f"The kafka sink cannot take headers as {headers.simpleString()}",
+            "Keep the column as array<struct<key:string,value:binary>>.",
+        )

@@ -1,0 +1,227 @@
+"""Writes slices of micro-batches, each in a transaction that its marker is part of.
+
+The order is the proof: `init_transactions` fences the predecessor and returns when what it began is
+settled; the marker that is read then is final; only then anything is written.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from headrace.kafka.client import unreachable
+from headrace.kafka.librdkafka import KafkaFailure, NativeProducer
+from headrace.kafka.topics import Topics
+from headrace.sinks.kafka.failures import TIMED_OUT, in_our_words, is_permanent
+from headrace.sinks.kafka.markers import Step, Turn, key_of
+from headrace.sinks.kafka.options import SINK, KafkaOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headrace.kafka.messages import MessageWriter
+
+log = logging.getLogger(__name__)
+
+Pause = Callable[[float], None]
+"""Sleeps, and raises when nobody reads on."""
+
+_TRY_SECONDS = 5.0
+_WORD_SECONDS = 30.0
+_ATTEMPTS = 5
+_ABORT_SECONDS = 5.0
+_MOST_FENCED_AT_ONCE = 16
+
+
+class Writer:
+    """One transactional id of a query, whose producer is kept from one micro-batch to the next."""
+
+    def __init__(self, options: KafkaOptions, suffix: str, pause: Pause = time.sleep) -> None:
+        self._options, self._pause = options, pause
+        self._id = options.transactional_id(suffix)
+        self._topics = Topics(SINK, options.connection, options.creation)
+        self._producer: NativeProducer | None = None
+        self._messages: MessageWriter | None = None
+        self._complaint: KafkaFailure | None = None
+        self._told = 0.0
+        self._done: int | None = None
+
+    def write(
+        self,
+        turn: Turn,
+        number: int,
+        read: Callable[[], Iterable[pa.RecordBatch]],
+        step: Callable[[], Step],
+    ) -> int | None:
+        """Write what `read` gives as the slice `number`, unless `step`, which asks the markers,
+        says that it is written; returns how many records were (None: none, they are there).
+
+        Waits for brokers that do not answer. Raises HeadraceError, as `step` and `read` do.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                is_fresh = self.open()
+                asks = self._options.is_transactional and (is_fresh or self._done != turn.batch - 1)
+                if asks and step() is Step.SKIP:
+                    self._done = turn.batch
+                    return None
+                records = self._transact(turn, number, read)
+            except KafkaFailure as failure:
+                self.close()
+                self._topics.forget()
+                error = in_our_words(failure, self._options)
+                if not error.retriable or attempt == _ATTEMPTS:
+                    raise error from None
+                log.warning("%s; writing again", error)
+                self._pause(0.2 * attempt)
+            else:
+                self._done = turn.batch
+                return records
+        raise AssertionError
+
+    def close(self) -> None:
+        """Undo what is not committed, and disconnect. Never raises."""
+        self._done, self._messages = None, None
+        if self._producer is not None:
+            producer, self._producer = self._producer, None
+            producer.close()
+
+    # -- the producer ---------------------------------------------------------------------------
+
+    def open(self) -> bool:
+        """Whether the producer is a new one: it has fenced its predecessor."""
+        if self._producer is not None:
+            return False
+        from headrace.kafka.messages import MessageWriter
+
+        settings = dict(self._options.settings)
+        if self._options.is_transactional:
+            settings["transactional.id"] = self._id
+        self._complaint = None
+        producer = NativeProducer(SINK, settings, self._note)
+        try:
+            if self._options.is_transactional:
+                self._patiently(producer, producer.init_transactions)
+        except BaseException:
+            producer.close()
+            raise
+        self._producer = producer
+        self._messages = MessageWriter(producer, with_sequence=self._options.sequence_header)
+        return True
+
+    def _patiently(self, producer: NativeProducer, call: Callable[[float], None]) -> None:
+        """Make a call again until it is answered."""
+        while True:
+            try:
+                return call(_TRY_SECONDS)
+            except KafkaFailure as failure:
+                if failure.fatal or failure.needs_abort:
+                    raise
+                if not failure.retriable and failure.code != TIMED_OUT:
+                    raise
+                self._waits(producer, failure)
+
+    def _waits(self, producer: NativeProducer, failure: KafkaFailure) -> None:
+        """Say that Kafka is waited for; raise what waiting does not mend."""
+        producer.poll(0)
+        complaint = self._complaint or failure
+        if is_permanent(complaint.code):
+            raise complaint
+        if time.monotonic() - self._told > _WORD_SECONDS or not self._told:
+            self._told = time.monotonic()
+            told = unreachable(SINK, self._options.brokers, complaint.text)
+            log.warning("%s; waiting", told.message)
+        self._pause(0.1)
+
+    def _note(self, code: int, text: str) -> None:
+        self._complaint = KafkaFailure(code, text)
+
+    # -- a transaction --------------------------------------------------------------------------
+
+    def _transact(
+        self, turn: Turn, number: int, read: Callable[[], Iterable[pa.RecordBatch]]
+    ) -> int:
+        producer, messages = self._producer, self._messages
+        assert producer is not None
+        assert messages is not None
+        if not self._options.is_transactional:
+            records = self._produce(messages, read)
+            while producer.flush(_TRY_SECONDS):
+                self._waits(producer, KafkaFailure(TIMED_OUT, "deliveries take long"))
+            return records
+        producer.begin_transaction()
+        try:
+            records = self._produce(messages, read)
+            self._mark(producer, turn, number, records)
+            self._patiently(producer, producer.commit_transaction)
+        except BaseException as error:
+            self._undo(producer, error)
+            raise
+        return records
+
+    def _produce(
+        self, messages: MessageWriter, read: Callable[[], Iterable[pa.RecordBatch]]
+    ) -> int:
+        import pyarrow.compute as pc
+
+        records = 0
+        for batch in read():
+            if batch.num_rows == 0:
+                continue
+            self._topics.ensure(pc.unique(batch.column("topic")).to_pylist())
+            messages.write(batch)
+            records += batch.num_rows
+        return records
+
+    def _mark(self, producer: NativeProducer, turn: Turn, number: int, records: int) -> None:
+        """The markers go to the partitions of their slices."""
+        import pyarrow as pa
+
+        from headrace.kafka.messages import MessageWriter
+
+        numbers = turn.marked(number)
+        text = turn.marker(records).to_json()
+        columns = {
+            "topic": [self._options.bookkeeping] * len(numbers),
+            "partition": pa.array(numbers, pa.int32()),
+            "key": [key_of(turn.checkpoint, slice_number) for slice_number in numbers],
+            "value": [text] * len(numbers),
+        }
+        MessageWriter(producer).write(pa.RecordBatch.from_pydict(columns))
+
+    def _undo(self, producer: NativeProducer, error: BaseException) -> None:
+        """Abort, so that nobody waits for the transaction to time out."""
+        if not (isinstance(error, KafkaFailure) and error.fatal) and producer.fatal() is None:
+            try:
+                producer.abort_transaction(_ABORT_SECONDS)
+            except KafkaFailure as failure:
+                log.info("a transaction of %s could not be aborted: %s", self._id, failure)
+                self.close()
+        else:
+            self.close()
+
+
+def fence(options: KafkaOptions, suffixes: Sequence[str], pause: Pause = time.sleep) -> None:
+    """Settle what producers of the query began, and let none of them go on. Raises
+    HeadraceError."""
+
+    def one(suffix: str) -> None:
+        writer = Writer(options, suffix, pause)
+        try:
+            writer.open()
+        except KafkaFailure as failure:
+            raise in_our_words(failure, options) from None
+        finally:
+            writer.close()
+
+    with ThreadPoolExecutor(min(len(suffixes), _MOST_FENCED_AT_ONCE)) as pool:
+        for _ in pool.map(one, suffixes):
+            pass
+
+
+def read_nothing() -> Iterator[pa.RecordBatch]:
+    """Of an empty slice."""
+    return iter(())

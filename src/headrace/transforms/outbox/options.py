@@ -1,0 +1,129 @@
+"""Options of routers of outboxes. Those of tables and of collections differ in their names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, REGEX, TEXT, choice
+from headrace.config.property import Group, Property
+from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Placement
+
+
+def text(name: str, default: str, meaning: str) -> Property[str]:
+    """An option that is a text, most often the name of a field."""
+    return Property(name, TEXT, default, Group.CONVERTERS, meaning)
+
+
+def placement(name: str, field: str) -> Property[tuple[str, ...]]:
+    """Where more fields go; `field` is what a row's are called."""
+    return Property(
+        name,
+        COMMA_LIST,
+        "",
+        Group.CONVERTERS,
+        f"More {field}s, `{field}:header[:name]`, `{field}:envelope[:name]` or `{field}:partition` "
+        "each.",
+    )
+
+
+def missing(name: str, row: str, field: str) -> Property[MissingField]:
+    """Whether a row may lack one of these."""
+    return Property(
+        name,
+        choice(MissingField),
+        "error",
+        Group.CONVERTERS,
+        f"Whether a {row} may lack an additional {field}.",
+    )
+
+
+def invalid(name: str) -> Property[InvalidOperation]:
+    """What becomes of updates."""
+    return Property(
+        name,
+        choice(InvalidOperation),
+        "warn",
+        Group.CONVERTERS,
+        "What becomes of updates: left out with a warning or an error in the log, or an error.",
+    )
+
+
+class OutboxOptions(Configuration):
+    """Options that both routers have by the same names."""
+
+    route_by_field = text(
+        "route.by.field", "aggregatetype", "The column or field that topics are made of."
+    )
+    route_topic_regex = Property(
+        "route.topic.regex",
+        REGEX,
+        "(?<routedByValue>.*)",
+        Group.CONVERTERS,
+        "What that field matches as a whole; where it does not, it is the topic.",
+    )
+    route_topic_replacement = Property(
+        "route.topic.replacement",
+        EXACT_TEXT,
+        "outbox.event.${routedByValue}",
+        Group.CONVERTERS,
+        "The topic; `${name}` is what a group of the expression matched.",
+    )
+    route_tombstone_on_empty_payload = Property(
+        "route.tombstone.on.empty.payload",
+        BOOLEAN,
+        "false",
+        Group.CONVERTERS,
+        "Whether a payload that is null or a blank text gives a tombstone.",
+    )
+    tracing_span_context_field = text(
+        "tracing.span.context.field", "tracingspancontext", "Without effect: nothing is traced."
+    )
+    tracing_operation_name = text(
+        "tracing.operation.name", "debezium-read", "Without effect: nothing is traced."
+    )
+    tracing_with_context_field_only = Property(
+        "tracing.with.context.field.only",
+        BOOLEAN,
+        "false",
+        Group.CONVERTERS,
+        "Without effect: nothing is traced.",
+    )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the options of one router say that have names of its own: fields of a row, and where
+    more of them go."""
+
+    identifier: str
+    key: str
+    payload: str
+    timestamp: str
+    version: str
+    placements: tuple[Placement, ...]
+    missing: MissingField
+    invalid: InvalidOperation
+
+    @staticmethod
+    def of(options: OutboxOptions, prefix: str) -> Columns:
+        """Those of options whose names begin with `prefix`.
+
+        Raises HeadraceError("transforms.bad_placement").
+        """
+
+        def said(name: str) -> Any:
+            return options.value_of(f"{prefix}_{name}")
+
+        placed = f"{prefix}.fields.additional.placement"
+        return Columns(
+            said("field_event_id"),
+            said("field_event_key"),
+            said("field_event_payload"),
+            said("field_event_timestamp"),
+            said("field_event_schema_version"),
+            tuple(Placement.parse(text, placed) for text in said("fields_additional_placement")),
+            said("field_additional_missing"),
+            said("op_invalid_behavior"),
+        )

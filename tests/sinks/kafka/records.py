@@ -1,0 +1,98 @@
+"""Records for a broker, and what an independent client reads of them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+from confluent_kafka import Consumer, TopicPartition
+
+from headrace.sinks.kafka.options import KafkaOptions
+from tests.servers.kafka import KafkaServer
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+Headers = list[tuple[str, bytes | None]] | None
+
+
+class Record(NamedTuple):
+    """As it is produced; `partition` None: where its key belongs."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = None
+    partition: int | None = None
+
+
+def batch_of(topic: str, records: Sequence[Record]) -> pa.RecordBatch:
+    """The columns that a stream has."""
+    return pa.record_batch({
+        "topic": pa.array([topic] * len(records), pa.string()),
+        "partition": pa.array([one.partition for one in records], pa.int32()),
+        "key": pa.array([one.key for one in records], pa.binary()),
+        "value": pa.array([one.value for one in records], pa.binary()),
+        "headers": pa.array([one.headers for one in records], HEADERS),
+        "sequence": pa.array([f"{number:057x}" for number in range(len(records))], pa.string()),
+    })  # fmt: skip
+
+
+def numbered(topic: str, first: int, last: int) -> pa.RecordBatch:
+    """Records with the values `first` to `last`, of ten keys."""
+    return batch_of(topic, [Record(b"k%d" % (n % 10), b"%d" % n) for n in range(first, last + 1)])
+
+
+def fresh_name() -> str:
+    """For topics and queries, which share the broker."""
+    return f"t{uuid.uuid4().hex[:12]}"
+
+
+def options_for(kafka: KafkaServer, name: str, **more: str) -> KafkaOptions:
+    """Of a query; `more` uses `_` for `.`."""
+    given = {option.replace("_", "."): text for option, text in more.items()}
+    return KafkaOptions.of(
+        {
+            "kafka.bootstrap.servers": kafka.address,
+            "topic.creation.default.partitions": "3",
+            **given,
+        },
+        name=name,
+    )
+
+
+def read_topic(kafka: KafkaServer, topic: str, *, committed: bool = True) -> list[Record]:
+    """Everything in a topic, partition by partition: each with the partition that it is in."""
+    consumer = Consumer({
+        "bootstrap.servers": kafka.address, "group.id": "reader", "enable.partition.eof": "true",
+        "isolation.level": "read_committed" if committed else "read_uncommitted",
+        "auto.offset.reset": "earliest", "log_level": "2",
+    })  # fmt: skip
+    try:
+        known = consumer.list_topics(topic, timeout=60).topics[topic]
+        ends = {}
+        for number in known.partitions:
+            place = TopicPartition(topic, number)
+            ends[number] = consumer.get_watermark_offsets(place, timeout=60)[1]
+        consumer.assign([TopicPartition(topic, number, 0) for number in ends])
+        unread = set(ends)
+        records = []
+        deadline = time.monotonic() + 120
+        while unread:
+            assert time.monotonic() < deadline, f"{topic}: {unread} do not end"
+            for message in consumer.consume(1000, 0.5):
+                number = message.partition()
+                if message.error() is None:
+                    records.append(
+                        Record(message.key(), message.value(), message.headers(), number)
+                    )
+                elif message.offset() >= ends[number] or committed:
+                    unread.discard(number)
+        return records
+    finally:
+        consumer.close()
+
+
+def values(records: Sequence[Record]) -> list[int]:
+    """Of `numbered` records, sorted."""
+    return sorted(int(one.value or b"-1") for one in records)

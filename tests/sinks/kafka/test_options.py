@@ -1,0 +1,130 @@
+"""What a configuration says of the kafka sink."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.kafka.topics import TopicCreation
+from headrace.sinks.kafka.options import Delivery, KafkaOptions, unknown_options
+
+BROKERS = {"kafka.producer.bootstrap.servers": "h:1"}
+
+
+def options(**more: str) -> KafkaOptions:
+    given = {name.replace("_", "."): text for name, text in more.items()}
+    return KafkaOptions.of({**BROKERS, **given}, name="shop")
+
+
+def test_debezium_servers_settings_become_librdkafkas() -> None:
+    settings = options(
+        kafka_producer_key_serializer="org.apache.kafka.common.serialization.StringSerializer",
+        kafka_producer_max_request_size="2000000",
+        kafka_producer_buffer_memory="33554432",
+        kafka_producer_acks="all",
+        kafka_wait_message_delivery_timeout_ms="30000",
+    ).settings
+    assert settings["bootstrap.servers"] == "h:1"
+    assert settings["message.max.bytes"] == "2000000"
+    assert settings["queue.buffering.max.kbytes"] == "32768"
+    assert settings["acks"] == "all"
+    assert not {name for name in settings if "serializer" in name or name.startswith("wait")}
+
+
+def test_keys_land_where_javas_producer_puts_them() -> None:
+    assert options().settings["partitioner"] == "murmur2_random"
+    assert "partitioner.class" not in options(kafka_producer_partitioner_class="x.Y").settings
+
+
+def test_a_login_of_java_is_translated() -> None:
+    settings = options(
+        kafka_producer_security_protocol="SASL_SSL",
+        kafka_producer_sasl_jaas_config='x.ScramLoginModule required username="u" password="p";',
+    ).settings
+    assert (settings["sasl.username"], settings["sasl.password"]) == ("u", "p")
+
+
+def test_kafka_connects_overrides_win() -> None:
+    made = KafkaOptions.of(BROKERS, name="shop", overrides={"bootstrap.servers": "other:1"})
+    assert made.brokers == "other:1"
+
+
+def test_the_name_is_in_transactional_ids_and_the_bookkeeping_topic() -> None:
+    assert options().transactional_id("3") == "headrace-shop-3"
+    assert options().bookkeeping == "headrace.bookkeeping.shop"
+    assert options(kafka_name="other").transactional_id("3") == "headrace-other-3"
+    assert options(kafka_bookkeeping_topic="b").bookkeeping == "b"
+
+
+def test_at_least_once_needs_no_transactions() -> None:
+    made = options(kafka_delivery="at-least-once", kafka_producer_acks="1")
+    assert (made.delivery, made.is_transactional) == (Delivery.AT_LEAST_ONCE, False)
+    assert made.settings["enable.idempotence"] == "false"
+    assert options(kafka_delivery="at-least-once").settings["enable.idempotence"] == "true"
+
+
+def test_secrets_are_not_shown() -> None:
+    assert "hidden" not in repr(options(kafka_producer_sasl_password="hidden"))
+
+
+def test_options_travel_to_tasks() -> None:
+    made = options(kafka_sequence_header="true")
+    assert pickle.loads(pickle.dumps(made)) == made
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("kafka_delivery", "twice"),
+        ("kafka_sequence_header", "yes"),
+        ("kafka_bookkeeping_lost", "x"),
+        ("kafka_name", "a b"),
+    ],
+)
+def test_an_impossible_option_is_named(option: str, text: str) -> None:
+    with pytest.raises(HeadraceError) as raised:
+        options(**{option: text})
+    assert raised.value.code == "kafka.impossible_option"
+    assert option.replace("_", ".") in raised.value.message
+
+
+def test_without_brokers_there_is_an_error() -> None:
+    with pytest.raises(HeadraceError) as raised:
+        KafkaOptions.of({}, name="shop")
+    assert raised.value.code == "kafka.no_brokers"
+
+
+def test_other_options_are_unknown() -> None:
+    given = {**BROKERS, "topic": "x", "delivery": "exactly-once", "topic.creation.groups": "a"}
+    assert unknown_options(given) == ["topic"]
+
+
+def test_a_topic_is_created_as_the_first_group_that_has_it() -> None:
+    creation = TopicCreation.of({
+        "groups": "big, rest", "big.include": "s\\.a, s\\.b.*", "big.exclude": "s\\.bx",
+        "big.partitions": "12", "big.cleanup.policy": "compact", "rest.include": ".*b.*",
+        "default.replication.factor": "3",
+    })  # fmt: skip
+    big = creation.of_topic("s.b1")
+    assert (big.partitions, big.replication_factor) == (12, -1)
+    assert big.configs == {"cleanup.policy": "compact"}
+    assert creation.of_topic("s.bx").name == "rest"
+    assert creation.of_topic("other").replication_factor == 3
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"other.partitions": "1"},
+        {"groups": "a"},
+        {"groups": "a", "a.include": "("},
+        {"default.partitions": "0"},
+        {"default.partitions": "many"},
+    ],
+)
+def test_a_wrong_topic_creation_is_an_error(given: dict[str, str]) -> None:
+    with pytest.raises(HeadraceError) as raised:
+        TopicCreation.of(given)
+    assert raised.value.code == "kafka.topic_creation"
