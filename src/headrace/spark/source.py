@@ -125,7 +125,7 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from headrace.spark.task import read_slice
 
         assert isinstance(partition, SlicePartition)
-        return read_slice(partition.unpack(), self.config, partition.schema_ids)
+        return read_slice(partition.unpack(), self.config)
 
     def commit(self, end: dict[str, Any]) -> None:
         with one_sentence():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from headrace.connect.slices import Slice
 from headrace.converters.configured import json_options, slice_converter
 from headrace.converters.rows import Failed, SliceConverter
 from headrace.errors import HeadraceError
-from headrace.kafka.schema_ids import SchemaIds, SchemaKey
+from headrace.kafka.schema_ids import SchemaIds
 from headrace.transforms.chain import Chain
 from headrace.transforms.failures import FailurePolicy
 from headrace.transforms.reading import chain_of
@@ -62,11 +62,8 @@ def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
     return _chains[properties]
 
 
-def read_slice(
-    part: Slice, config: ConnectorConfig, ids: Mapping[SchemaKey, int] | None = None
-) -> Iterator[pa.RecordBatch]:
-    """The slice's batches, in total order. `ids` are those of schemas that it took along."""
-    schema_ids.learn(ids or {})
+def read_slice(part: Slice, config: ConnectorConfig) -> Iterator[pa.RecordBatch]:
+    """The slice's batches, in total order."""
     convert = converter(config).convert
     transforms, failures = chain(config)
     for records in part.read():

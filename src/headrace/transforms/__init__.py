@@ -28,7 +28,7 @@ def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     when `df` lacks a column or has one of another type, and for Spark Connect.
     """
     # Spark is above transforms: the module is loaded by name, and only here.
-    frames: Any = import_module("headrace.spark.frames")
+    frames: Any = import_module("headrace.spark.frames.applying")
     applied: DataFrame = frames.apply(df, properties)
     return applied
 

@@ -1,4 +1,4 @@
-"""Transforms of DataFrames whose rows are records of Kafka."""
+"""`headrace.transforms.apply`: checks in the driver, and the plan."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _run(
     properties: Mapping[str, str], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     # Kernels are loaded in tasks, not where the query is put together.
-    from headrace.spark.frame_task import run_frame
+    from headrace.spark.frames.task import run_frame
 
     return run_frame(properties, schema, batches)
 
