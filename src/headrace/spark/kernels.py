@@ -27,6 +27,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.converters.plain.kernel": ("run_plain",),
     "headrace.converters.reading.envelope_kernel": ("open_envelopes", "schema_hash"),
     "headrace.converters.reading.images_kernel": ("read_images",),
+    "headrace.documents.parsing.document_kernel": ("parse_texts",),
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
     "headrace.kafka.message_kernel": ("produce_rows",),
