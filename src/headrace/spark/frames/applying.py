@@ -50,7 +50,8 @@ def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     settings = _checked(given)
     _check_columns(df)
     schema = _output_schema(df, settings)
-    task = partial(_run, dict(given), to_arrow_schema(schema))
+    zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
+    task = partial(_run, dict(given), to_arrow_schema(schema, timezone=zone))
     return _map_in_arrow(df, task, schema)
 
 
