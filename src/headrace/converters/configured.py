@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -27,21 +27,17 @@ _ROLES = ("key", "value", "header")
 
 
 def slice_converter(
-    config: ConverterConfig,
-    *,
-    columns: pa.Schema | None = None,
-    failed: Callable[[str, HeadraceError], None] | None = None,
-    ids: SchemaIds | None = None,
+    config: ConverterConfig, ids: SchemaIds | None = None, columns: pa.Schema | None = None
 ) -> SliceConverter:
-    """The three converters of a configuration; see SliceConverter. `columns` are those of the
-    stream, which the converter `row` makes its structs by; `ids` are those of schemas that the
-    process has.
+    """The three converters of a configuration; see SliceConverter. `ids` are those of schemas that
+    the process has; `columns` are those of the stream, which the converter `row` makes its structs
+    by.
 
     Raises HeadraceError `config.impossible_value` for an option of a converter that it cannot
     take, and `registry.setting`.
     """
     of_roles = converters_of(config, ids, columns)
-    return SliceConverter(of_roles.key, of_roles.value, of_roles.header, failed=failed)
+    return SliceConverter(of_roles.key, of_roles.value, of_roles.header)
 
 
 def converters_of(

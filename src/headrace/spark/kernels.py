@@ -19,12 +19,15 @@ from headrace.connectors.registry import definitions, has_driver, left_out
 KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.connect.evaluation.comparing": ("_same_cells",),
     "headrace.connect.evaluation.gathering": ("_gather", "_copy_bytes", "_copy_fixed"),
+    "headrace.connect.evaluation.json_objects": ("find_members", "add_members"),
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
     "headrace.streaming.changes.key_hashes": ("_hash_rows",),
     "headrace.converters.kernel": ("emit", "emit_headers"),
     "headrace.converters.json.kernel": ("run_json",),
     "headrace.converters.patches": ("_insert",),
     "headrace.converters.plain.kernel": ("run_plain",),
+    "headrace.converters.reading.envelope_kernel": ("open_envelopes", "schema_hash"),
+    "headrace.converters.reading.images_kernel": ("read_images",),
     "headrace.converters.typed.variant_kernel": (
         "put_fixed",
         "put_lists",

@@ -43,7 +43,7 @@ def batch_column(
                 errors |= {first + place: each for place, each in culprits.items()}
         order.append(places)
     if errors:
-        raise Unrenderable(dict(sorted(errors.items())))
+        raise Unrenderable(dict(sorted(errors.items())), {})
     if len(made) == 1:
         return made[0]
     column = pa.concat_arrays(made) if made else pa.nulls(0, converter.column)
