@@ -28,13 +28,15 @@ class Transfers(threading.Thread):
     """Moves money between accounts, a few rows to a transaction, until `stop`; a server that is
     gone is waited for. What happened is asked of the server alone."""
 
-    def __init__(self, database: ChaosDatabase, seed: int) -> None:
+    def __init__(self, database: ChaosDatabase, seed: int, *, creates: bool = True) -> None:
+        """Not `creates`: for one more client of tables that are there."""
         super().__init__(daemon=True)
         self._database = database
         self._random = random.Random(seed)
         self._count = 0
         self._ended = threading.Event()
-        database.create()
+        if creates:
+            database.create()
 
     def run(self) -> None:
         while not self._ended.is_set():

@@ -7,8 +7,9 @@ import argparse
 from rich.console import Console
 from rich.text import Text
 
-from headrace.cli.pipeline import read_pipeline
+from headrace.cli.pipeline import Pipeline, read_pipeline
 from headrace.connectors.registry import check
+from headrace.findings import Finding, Findings
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings; 1 when one is an error."""
     pipeline = read_pipeline(arguments.file, {})
-    findings = check(pipeline.config)
+    findings = [*check(pipeline.config), *_of_sink(pipeline)]
     console = Console(soft_wrap=True, highlight=False)
     if not findings:
         name = pipeline.config.connector_class
@@ -37,3 +38,15 @@ def run(arguments: argparse.Namespace) -> int:
     warnings = sum(finding.level == "warning" for finding in findings)
     console.print(f"{len(findings)} checks, {errors} errors, {warnings} warnings")
     return 1 if errors else 0
+
+
+def _of_sink(pipeline: Pipeline) -> list[Finding]:
+    """What there is to say of the sink, where it is one that can be asked."""
+    if pipeline.config.headrace_sink_type != "kafka":
+        return []
+    from headrace.sinks.kafka.checks import check as check_kafka
+    from headrace.spark.sinks.kafka_source import sink_options
+
+    findings = Findings()
+    findings.guard(lambda: findings.extend(check_kafka(sink_options(pipeline.config))))
+    return findings
