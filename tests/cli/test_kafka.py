@@ -1,4 +1,4 @@
-"""`headrace run` and `check` with configurations of Debezium Server and Kafka Connect, unchanged."""
+"""`headrace run` and `check` with configurations of Debezium Server and Kafka Connect."""
 
 from __future__ import annotations
 
