@@ -36,6 +36,7 @@ class KafkaRun(Run):
             headrace_sink_kafka_sequence_header="true",
             topic_creation_default_partitions=str(PARTITIONS),
             headrace_slices="3",
+            headrace_range_max_rows="5000",
         )
         self.broker = kafka
 
@@ -116,7 +117,9 @@ def run(tmp_path: Path) -> Iterator[KafkaRun]:
 def survive(run: KafkaRun, kills: list[Kill], seed: int) -> None:
     """One kill after the other under transfers of eight clients, then compare everything."""
     database = run.database
-    clients = [Transfers(database, seed + n, creates=n == 0) for n in range(CLIENTS)]
+    clients = [
+        Transfers(database, seed + n, clients=CLIENTS, creates=n == 0) for n in range(CLIENTS)
+    ]
     killer = Killer(run, random.Random(seed))
     for client in clients:
         client.start()
