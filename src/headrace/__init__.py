@@ -3,20 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from importlib import import_module
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
-from headrace.config.packing import options
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, HeadraceWarning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.spark.metrics import Metrics
+    from headrace.spark.query.status import Status
 
-__all__ = ["HeadraceError", "__version__", "metrics", "options", "register", "signal"]
+__all__ = [
+    "HeadraceError",
+    "HeadraceWarning",
+    "__version__",
+    "error",
+    "metrics",
+    "options",
+    "register",
+    "signal",
+    "status",
+]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`headrace.spark`, which most of what imports this package does without."""
+    if name == "spark":
+        return import_module("headrace.spark")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def options(
+    configuration: Mapping[str, object] | str | PathLike[str] | None = None,
+    /,
+    **properties: object,
+) -> dict[str, str]:
+    """A checked configuration, for `spark.readStream.format("headrace").options(**…)`.
+
+    It is a dict with Debezium's or Debezium Server's names, a body for Kafka Connect
+    (`{"name": …, "config": {…}}`), the path of a file (properties or JSON), or such a text. Keyword
+    arguments (`topic_prefix="shop"` is topic.prefix) win over it. Values may be texts, numbers and
+    booleans; None leaves a property out. References such as `${env:NAME}` stay references, so that
+    no secret enters a Spark plan.
+
+    Raises HeadraceError with everything that is wrong; `parts` has each error by itself. What is
+    accepted, and yet worth knowing, is a warning (HeadraceWarning).
+    """
+    from headrace.spark.query.options import options as checked
+
+    return checked(configuration, **properties)
 
 
 def register(spark: SparkSession) -> None:
@@ -31,6 +71,22 @@ def metrics(query: StreamingQuery) -> Metrics | None:
     from headrace.spark.metrics import metrics as reported
 
     return reported(query)
+
+
+def error(query: StreamingQuery) -> HeadraceError | None:
+    """What ended a query: its code, its message and its remedy; None while the query runs, and
+    where it was stopped."""
+    from headrace.spark.failures import error as failure
+
+    return failure(query)
+
+
+def status(query: StreamingQuery) -> Status:
+    """What the source of a query is doing right now: also that its database does not answer, and is
+    tried again, which `query.status` cannot tell."""
+    from headrace.spark.query.status import status as current
+
+    return current(query)
 
 
 def signal(

@@ -57,6 +57,10 @@ class HeadraceError(Exception):
         )
 
 
+class HeadraceWarning(UserWarning):
+    """A configuration is accepted, and says something that its writer should know."""
+
+
 def _restore(
     code: str, message: str, remedy: str, retriable: bool, parts: tuple[HeadraceError, ...]
 ) -> HeadraceError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -64,6 +65,22 @@ class ConnectorChecks:
     def refuse(self, code: str, message: str, remedy: str) -> None:
         """A finding with which the stream cannot start."""
         self.findings.add(f"{self.connector}.{code}", "error", message, remedy)
+
+
+# As remedies write it: from a statement's first word to its semicolon.
+_SQL = re.compile(
+    r"""\b(?:ALTER|CREATE|GRANT|SELECT\s+pg_)(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|[^;"'])*;"""
+)
+
+
+def statements(remedy: str) -> list[str]:
+    """The SQL statements of a remedy, in the order in which they are to be run."""
+    return [" ".join(found[0].split()) for found in _SQL.finditer(remedy)]
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 error`, `2 errors`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def named(names: Sequence[str]) -> str:

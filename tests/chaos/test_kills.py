@@ -11,19 +11,25 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.databases.database import ChaosDatabase
+from tests.chaos.forms import FORMS, Form
 from tests.chaos.killer import EARLY, KINDS, Kill, Killer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, check
 
 
+@pytest.fixture(params=list(FORMS))
+def form(request: pytest.FixtureRequest) -> Form:
+    return FORMS[request.param]
+
+
 @pytest.fixture
-def run(database: ChaosDatabase, tmp_path: Path) -> Iterator[Run]:
-    found = Run(database, tmp_path)
+def run(database: ChaosDatabase, tmp_path: Path, form: Form) -> Iterator[Run]:
+    found = Run(database, tmp_path, **form.properties(database))
     yield found
     found.close()
 
 
-def survive(run: Run, kills: list[Kill], seed: int) -> None:
+def survive(run: Run, form: Form, kills: list[Kill], seed: int) -> None:
     """One kill after the other under transfers, then compare everything."""
     database = run.database
     transfers = Transfers(database, seed)
@@ -40,25 +46,25 @@ def survive(run: Run, kills: list[Kill], seed: int) -> None:
     run.end()
     assert run.begun is not None
     first, consistent = database.place(run.begun), database.consistent(run.offset())
-    seen = check(database, run.output, first, consistent)
+    seen = check(database, run.output, first, consistent, form)
     print(seen, f"{len(run.sessions)} starts in {time.monotonic() - killer.begun:.0f} s")
 
 
 @pytest.mark.spark
-def test_five_kills_lose_nothing_and_double_nothing(run: Run) -> None:
+def test_five_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> None:
     kills = [("position", "source"), ("batch", "worker"), ("batch", "server"),
              ("streaming", "driver"), ("streaming", "everything")]  # fmt: skip
     run.leave_torn_write()
-    survive(run, kills, seed=5)
+    survive(run, form, kills, seed=5)
 
 
 @pytest.mark.spark
 @pytest.mark.chaos
-def test_twenty_kills_lose_nothing_and_double_nothing(run: Run) -> None:
+def test_twenty_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> None:
     seed = int(os.environ.get("SEED") or time.time())
     print(f"SEED={seed}")
     chance = random.Random(seed)
     kinds = [*KINDS, *KINDS, *chance.choices(KINDS, k=20 - 2 * len(KINDS))]
     chance.shuffle(kinds)
     moments = [*EARLY, *["progress"] * (15 - len(EARLY)), *["streaming"] * 5]
-    survive(run, list(zip(moments, kinds, strict=True)), seed)
+    survive(run, form, list(zip(moments, kinds, strict=True)), seed)

@@ -99,7 +99,7 @@ BEFORE_SPARK = {
     "a publication that nobody made": (
         {"publication__autocreate__mode": "disabled", "publication__name": "none"},
         "postgresql.publication_missing",
-        "CREATE PUBLICATION none",
+        'CREATE PUBLICATION "none" FOR TABLE "public"."t"',
     ),
     "impossible values": (
         {"database__port": "x"}, "config.invalid", "database.port"),

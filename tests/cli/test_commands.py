@@ -26,7 +26,7 @@ def test_the_version_is_printed(capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["nonsense"], ["events", "f"], ["run", "f", "--seconds", "-1"]]
+    "arguments", [["nonsense"], ["events", "f"], ["run", "f", "--seconds", "-1"]]
 )
 def test_wrong_usage_has_status_2(arguments, capsys):
     with pytest.raises(SystemExit) as ended:

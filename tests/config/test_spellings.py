@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.config.packing import options
+from headrace import options
 from headrace.config.source import read_file, read_mapping, read_text
 from headrace.connectors.registry import parse_configuration, parse_options
 from headrace.errors import HeadraceError

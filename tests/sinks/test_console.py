@@ -74,3 +74,20 @@ def test_piped_output_is_plain_and_whole():
     assert lines[0].endswith("b" * 45)
     assert lines[2] == "… and 12,344 more"
     assert sink.total == 12_346
+
+
+def test_bytes_that_are_no_json_are_shown_in_base64():
+    raw = bytearray(b"\x00\x00\x00\x00\x07\x02\xff")
+    assert event_line("s.t", raw, bytes(raw)).plain.endswith("s.t  AAAAAAcC/w==  AAAAAAcC/w==")
+    assert (
+        event_line("s.t", b'{"id":1}', UPDATE.encode()).plain
+        == event_line("s.t", '{"id":1}', UPDATE).plain
+    )
+
+
+@given(st.binary(), st.binary())
+def test_any_bytes_have_a_line(key, value):
+    assert event_line("s.t", bytearray(key), bytearray(value)).plain
+    with ConsoleSink(console=Console(file=io.StringIO(), width=200)) as sink:
+        sink.show([Shown("s.t", bytearray(key), bytearray(value))], 0)
+        assert sink.console.file.getvalue().count("\n") == 1

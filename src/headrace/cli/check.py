@@ -3,45 +3,99 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from headrace.cli.pipeline import Pipeline, read_pipeline
+from headrace.cli.messages import Messages
+from headrace.cli.pipeline import Pipeline, add_file_argument, read_pipeline
+from headrace.cli.sink_options import check_supported
+from headrace.connectors.definition import CheckResult
 from headrace.connectors.registry import check
-from headrace.findings import Finding, Findings
+from headrace.findings import Finding, Findings, counted, statements
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
-    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    add_file_argument(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="print an array of findings, a JSON object each"
+    )
+    parser.add_argument(
+        "--fix-sql",
+        action="store_true",
+        help="print the SQL that mends what was found, as a script; nothing is run",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings; 1 when one is an error."""
-    pipeline = read_pipeline(arguments.file, {})
-    findings = [*check(pipeline.config), *_of_sink(pipeline)]
-    console = Console(soft_wrap=True, highlight=False)
-    if not findings:
+    pipeline = read_pipeline(arguments.file, {}, Messages())
+    of_sink = Findings()
+    of_sink.guard(lambda: check_supported(pipeline.config.headrace_sink_type or "console"))
+    findings: list[CheckResult] = [
+        *of_sink,
+        *check(pipeline.config),
+        *_of_kafka(pipeline),
+    ]
+    if arguments.json:
+        print(json.dumps([_members(finding) for finding in findings], indent=2))
+    elif arguments.fix_sql:
+        _print_script(findings)
+    elif findings:
+        _print_lines(findings)
+    else:
         name = pipeline.config.connector_class
-        console.print(f"The connector {name} has no checks: nothing was looked at")
-        return 0
+        print(f"The connector {name} has no checks: nothing was looked at")
+    return int(any(finding.level == "error" for finding in findings))
+
+
+def _members(finding: CheckResult) -> dict[str, object]:
+    return {
+        "level": finding.level,
+        "code": finding.code,
+        "message": finding.message,
+        "remedy": finding.remedy,
+        "sql": statements(finding.remedy),
+    }
+
+
+def _print_lines(findings: Sequence[CheckResult]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
     for finding in findings:
         line = Text(f"{finding.level:<8}", style=_STYLES[finding.level])
         line.append(f"{finding.message} [{finding.code}]", style="default")
         console.print(line)
         if finding.level != "ok" and finding.remedy:
             console.print(Text(f"{'':8}{finding.remedy}", style="dim"))
-    errors = sum(finding.level == "error" for finding in findings)
-    warnings = sum(finding.level == "warning" for finding in findings)
-    console.print(f"{len(findings)} checks, {errors} errors, {warnings} warnings")
-    return 1 if errors else 0
+    levels = Counter(finding.level for finding in findings)
+    console.print(
+        f"{counted(len(findings), 'check')}, {counted(levels['error'], 'error')}, "
+        f"{counted(levels['warning'], 'warning')}"
+    )
 
 
-def _of_sink(pipeline: Pipeline) -> list[Finding]:
-    """What there is to say of the sink, where it is one that can be asked."""
+def _print_script(findings: Sequence[CheckResult]) -> None:
+    """Statements that mend errors; those of warnings are comments, because they are a choice. What
+    no statement mends is a comment, too."""
+    for finding in findings:
+        if finding.level == "ok":
+            continue
+        print(f"-- {finding.level}: {finding.message}")
+        mending = statements(finding.remedy)
+        for statement in mending:
+            print(statement if finding.level == "error" else f"-- {statement}")
+        if not mending:
+            print(f"-- {finding.remedy}")
+
+
+def _of_kafka(pipeline: Pipeline) -> list[Finding]:
+    """What there is to say of the kafka sink, where it is the one."""
     if pipeline.config.headrace_sink_type != "kafka":
         return []
     from headrace.sinks.kafka.checks import check as check_kafka

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
 
-from headrace.config.describe import describe_markdown, describe_rows
+from headrace.config.configuration import Configuration
+from headrace.config.describe import Row, describe_markdown, describe_rows
+from headrace.config.suggestions import Suggestions
+from headrace.connectors.definition import ConnectorDefinition
+from headrace.connectors.entry_points import values_of
 from headrace.connectors.registry import definitions, find_definition
+from headrace.errors import HeadraceError
 
 _TRANSFORMS = "transforms"
 
@@ -21,13 +27,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "connector",
         nargs="?",
         default=names[0],
-        help=f"one of: {', '.join([*names, _TRANSFORMS])} (default: %(default)s)",
+        help=f"one of: {', '.join([*names, _TRANSFORMS])} (default: %(default)s); or a property",
+    )
+    parser.add_argument(
+        "properties", nargs="*", metavar="PROPERTY", help="describe these properties only"
+    )
+    parser.add_argument(
+        "--grep", metavar="TEXT", help="only properties whose name or meaning has this text"
     )
     parser.add_argument("--markdown", action="store_true", help="print the reference page")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the properties by group, or the reference page."""
+    """Prints the properties by group, or the reference page. Raises
+    HeadraceError("describe.unknown_property") for a name that no connector has."""
     if arguments.connector == _TRANSFORMS:
         from headrace.transforms.reference import reference
 
@@ -37,16 +50,84 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             Console(soft_wrap=True).print(Markdown(page))
         return 0
+    if _names_a_property(arguments.connector):
+        _describe_anywhere([arguments.connector, *arguments.properties])
+        return 0
     declarations = find_definition(arguments.connector).configuration()
     if arguments.markdown:
         print(describe_markdown(declarations, title=f"Properties: {arguments.connector}"), end="")
         return 0
+    rows = describe_rows(declarations)
+    if arguments.properties:
+        rows = [row for name in arguments.properties for row in _rows_of(declarations, name)]
+    _print_rows([row for row in rows if _has(row, arguments.grep)])
+    return 0
+
+
+def _names_a_property(text: str) -> bool:
+    """A value of connector.class has no dot, or begins as Java's packages do."""
+    is_connector = any(text.lower() in values_of(definition) for definition in definitions())
+    return not is_connector and "." in text and not text.lower().startswith(("io.", "com.", "org."))
+
+
+def _describe_anywhere(names: Sequence[str]) -> None:
+    """The properties as each connector that has them says it; connectors that say the same are in
+    one head."""
+    for name in names:
+        said: dict[Row, list[ConnectorDefinition]] = {}
+        for definition in definitions():
+            for row in _find(definition.configuration(), name):
+                said.setdefault(row, []).append(definition)
+        if not said:
+            raise _unknown(name, [one.configuration() for one in definitions()])
+        for row, having in said.items():
+            _print_rows([row], ", ".join(definition.name for definition in having))
+
+
+def _rows_of(declarations: type[Configuration], name: str) -> list[Row]:
+    rows = list(_find(declarations, name))
+    if not rows:
+        raise _unknown(name, [declarations])
+    return rows
+
+
+def _find(declarations: type[Configuration], name: str) -> Iterator[Row]:
+    """The row of the property `name`, or of the family that it is of."""
+    rows = {row.name: row for row in describe_rows(declarations)}
+    lowered = {known.lower(): known for known in rows}
+    if name.lower() in lowered:
+        yield rows[lowered[name.lower()]]
+        return
+    for family in declarations.families().values():
+        if not family.alias_of and family.pattern.fullmatch(name):
+            yield rows[family.name]
+            return
+
+
+def _unknown(name: str, asked: Sequence[type[Configuration]]) -> HeadraceError:
+    guesses = (Suggestions(one.properties(), one.families()).find(name) for one in asked)
+    near = next((guess for guess in guesses if guess), None)
+    return HeadraceError(
+        "describe.unknown_property",
+        f"{name} is not a property" + (f"; did you mean {near}?" if near else ""),
+        f"headrace describe {near}"
+        if near
+        else "`headrace describe --grep TEXT` looks for a text.",
+    )
+
+
+def _has(row: Row, text: str | None) -> bool:
+    return text is None or text.lower() in f"{row.name} {row.meaning}".lower()
+
+
+def _print_rows(rows: Sequence[Row], heading: str = "") -> None:
     console = Console(soft_wrap=True, highlight=False)
     group = ""
-    for row in describe_rows(declarations):
+    for row in rows:
         if row.group != group:
             group = row.group
-            console.print(Text(f"\n{group}", style="bold underline"))
+            title = f"{group} ({heading})" if heading else group
+            console.print(Text(f"\n{title}", style="bold underline"))
         head = Text(row.name, style="bold")
         if row.default:
             head.append(f"  = {row.default}", style="cyan")
@@ -54,4 +135,3 @@ def run(arguments: argparse.Namespace) -> int:
             head.append(f"  ({row.status})", style="yellow")
         console.print(head)
         console.print(Text(f"    {row.meaning} Values: {row.values}.", style="dim"))
-    return 0

@@ -12,7 +12,7 @@ from headrace.config.property import Family, Group, Member, PassThrough, Propert
 from headrace.config.references import has_plain_reference, has_reference, resolve
 from headrace.config.secret import HIDDEN, printable_name
 from headrace.config.source import Properties
-from headrace.config.suggestions import Suggestions
+from headrace.config.suggestions import Suggestions, nearest
 from headrace.errors import HeadraceError
 
 _NOT_SUPPORTED = "config.not_supported"
@@ -313,14 +313,19 @@ class _Reading:
         except ValueError as error:
             is_secret = declaration.kind.is_secret
             shown = self._show(text, is_secret=is_secret)
-            detail = "" if is_secret or has_reference(text) else str(error)
+            is_hidden = is_secret or has_reference(text)
+            detail = "" if is_hidden else str(error)
+            near = None if is_hidden else nearest(trimmed, declaration.kind.values)
+            guess = f"; did you mean {near}?" if near else ""
             self.problems.append(
                 PropertyFinding(
                     "config.impossible_value",
                     self._prefix + name,
                     f"{self._named(name)} = {shown!r}{self._where(name)}: expected "
-                    f"{declaration.kind.expects}" + (f" ({detail})" if detail else ""),
-                    f"Give {self._named(name)} {declaration.kind.expects}.",
+                    f"{declaration.kind.expects}" + (f" ({detail})" if detail else "") + guess,
+                    f"Write {self._named(name)}={near}."
+                    if near
+                    else f"Give {self._named(name)} {declaration.kind.expects}.",
                 )
             )
             return None
@@ -329,7 +334,9 @@ class _Reading:
         self, name: str, declaration: Property[Any] | Family[Any], text: str, refusal: str
     ) -> None:
         default = declaration.default_text if isinstance(declaration, Property) else None
-        remedy = f"Set {self._named(name)} to {default}" if default else "Remove it"
+        remedy = (
+            f"Set {self._named(name)} to {default}" if default else f"Remove {self._named(name)}"
+        )
         if isinstance(declaration, Property) and declaration.planned:
             allowed = [v for v in declaration.kind.values if v not in declaration.planned]
             remedy = f"Use {' or '.join(allowed)}"
@@ -359,6 +366,8 @@ class _Reading:
         )
 
     def _fails(self, unknown: str) -> bool:
+        if unknown in self._source.surroundings:
+            return False
         # Nobody who writes table.whitelist wants every table.
         is_typo = self._suggestions.find_typo(unknown) is not None
         is_given = self._is_given("headrace.unknown.properties")
@@ -383,12 +392,19 @@ class _Reading:
 
     def _report_unknown(self, names: list[str]) -> None:
         for name in names:
+            if name in self._source.surroundings:
+                self.warnings.append(ignored(name))
+                continue
             fails = self._fails(name)
             printable = self._named(name)
             suggested = self._suggestions.find(name)
             guess = f"; did you mean {self._prefix}{suggested}?" if suggested else ""
-            remedy = f"Rename it to {self._prefix}{suggested}" if suggested else "Remove it"
             target = self._declared.get(suggested or "")
+            is_set = target is not None and self._is_given(target.name)
+            remedy = f"Rename it to {self._prefix}{suggested}" if suggested else ""
+            if not suggested or is_set:
+                remedy = f"Remove {printable}"
+                remedy += f" ({self._prefix}{suggested} is set)" if is_set else ""
             is_missing = (
                 target is not None and target.is_required and not self._is_given(target.name)
             )
@@ -448,10 +464,14 @@ def error_of(problems: Sequence[PropertyFinding]) -> HeadraceError:
     if len(problems) == 1:
         return HeadraceError(code, problems[0].message, problems[0].remedy)
     parts = [HeadraceError(problem.code, problem.message, problem.remedy) for problem in problems]
-    each = "; ".join(f"{part.message}. {part.remedy.rstrip('.')}" for part in parts)
+    each = "; ".join(f"{_sentence(part.message)} {part.remedy.rstrip('.')}" for part in parts)
     return HeadraceError(
         code,
         f"{len(problems)} errors: {each}",
         "Correct them; `headrace describe` lists what each property accepts.",
         parts=parts,
     )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith("?") else f"{text}."

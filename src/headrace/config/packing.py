@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from headrace.config.source import PACKED, as_text
 
 
-def options(properties: Mapping[str, object]) -> dict[str, str]:
-    """`{"headrace.config": <JSON text>}`, for `.options(**headrace.options({...}))`.
+def pack(properties: Mapping[str, object]) -> dict[str, str]:
+    """`{"headrace.config": <JSON text>}`, as `.options(**…)` takes it.
 
     Values may be texts, numbers and booleans; None leaves a property out. References such as
     `${env:NAME}` stay references, so that no secret enters a Spark plan.

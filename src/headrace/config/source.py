@@ -7,7 +7,7 @@ PySpark options. Values stay texts and references stay references.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ class Properties(Mapping[str, str]):
         self._origins = dict(origins or {})
         self.notes = tuple(notes)
         self.problems = tuple(problems)
+        self.surroundings: frozenset[str] = frozenset()
+        """Names that the worker alone has: those that no connector has are its own business."""
 
     def __getitem__(self, name: str) -> str:
         return self._texts[name]
@@ -61,12 +63,20 @@ class Properties(Mapping[str, str]):
         """These properties, where `other` does not say otherwise."""
         over = other if isinstance(other, Properties) else Properties(other)
         origins = {name: origin for name, origin in self._origins.items() if name not in over}
-        return Properties(
+        merged = Properties(
             {**self._texts, **over._texts},
             {**origins, **over._origins},
             (*self.notes, *over.notes),
             (*self.problems, *over.problems),
         )
+        merged.surroundings = self.surroundings
+        return merged
+
+    def of_worker(self, worker: Properties) -> Properties:
+        """These properties of a connector, and those of the worker that it would run in."""
+        merged = worker.with_overrides(self)
+        merged.surroundings = frozenset(name for name in worker if name not in self)
+        return merged
 
     def __repr__(self) -> str:
         return f"Properties({', '.join(printable_name(name) for name in self._texts)})"
@@ -88,6 +98,26 @@ def read_file(path: str | Path) -> Properties:
     return read_text(decode_properties(content), origin=Path(path).name)
 
 
+def read_files(paths: Sequence[str | Path]) -> Properties:
+    """One file, or two in any order: the connector's, which has `connector.class`, and the one of a
+    worker of Kafka Connect, whose converters are the connector's where it has none.
+
+    Raises HeadraceError as `read_file` and `read_text` do, and ("config.which_file").
+    """
+    read = [read_file(path) for path in paths]
+    if len(read) == 1:
+        return read[0]
+    connectors = [one for one in read if "connector.class" in one]
+    if len(read) != 2 or len(connectors) != 1:
+        raise HeadraceError(
+            "config.which_file",
+            f"{len(connectors)} of the {len(read)} files have connector.class",
+            "Give the file of a worker and the file of one connector, or the connector's alone.",
+        )
+    worker = next(one for one in read if one is not connectors[0])
+    return connectors[0].of_worker(worker)
+
+
 def read_text(text: str, *, origin: str = "") -> Properties:
     """Properties or JSON text (told apart by the opening brace).
 
@@ -101,7 +131,11 @@ def read_text(text: str, *, origin: str = "") -> Properties:
 
 
 def read_mapping(mapping: Mapping[str, object]) -> Properties:
-    """A dict with Debezium's names, or Debezium Server's; values may be numbers and booleans."""
+    """A dict with Debezium's names, or Debezium Server's, or a Kafka Connect body
+    (`{"name": …, "config": {…}}`); values may be numbers and booleans."""
+    config = mapping.get("config")
+    if isinstance(config, Mapping):
+        mapping = {"name": mapping.get("name"), **config}
     return _collect(
         (name, as_text(name, value), "") for name, value in mapping.items() if value is not None
     )

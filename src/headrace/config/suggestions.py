@@ -1,14 +1,22 @@
-""" "Did you mean": the declared property that an unknown name was probably meant to be."""
+"""The declared property that an unknown name was probably meant to be ("did you mean")."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from headrace.config.property import Family, Property
 from headrace.config.secret import printable_name
+
+_TYPOS = 2
+_LONG = 14
+"""Letters of a name in which two may be wrong."""
+_SHORT = 6
+"""Letters of a name, without which one that is near is not meant."""
 
 
 class Suggestions:
@@ -48,14 +56,63 @@ class Suggestions:
         return max(endings, key=len) if endings else None
 
     def find_typo(self, name: str) -> str | None:
-        """As `find`, but only what is all but certain: for names that a family would take."""
+        """As `find`, but only what is all but certain: another spelling of a name, a former name,
+        or one letter more, less, wrong or out of place (two in a long name). None for a name that
+        Debezium, Kafka Connect or Spark themselves have."""
         lowered = name.lower()
+        if is_elsewhere(lowered):
+            return None
         if lowered in self._former:
             return self._former[lowered]
-        if _plain(lowered) in self._plain:
-            return self._plain[_plain(lowered)]
-        near = difflib.get_close_matches(lowered, self._plain.values(), n=1, cutoff=0.93)
-        return near[0] if near else None
+        plain = _plain(lowered)
+        if plain in self._plain:
+            return self._plain[plain]
+        distances = {known: distance(plain, known, _TYPOS) for known in self._plain}
+        near = min(distances, key=lambda known: distances[known], default="")
+        most = _TYPOS if len(near) >= _LONG else 1
+        return self._plain[near] if len(near) >= _SHORT and distances[near] <= most else None
+
+
+@cache
+def _elsewhere() -> frozenset[str]:
+    """Names of Debezium's connectors and of Debezium Server from 2.3 to 3.6, and of Kafka Connect
+    and its clients, as constants of their jars have them; in lower case."""
+    text = Path(__file__).with_name("names_elsewhere.txt").read_text()
+    return frozenset(text.lower().split())
+
+
+def is_elsewhere(name: str) -> bool:
+    """Whether another connector of Debezium, Debezium Server, Kafka Connect or Spark has a property
+    of this name."""
+    lowered = name.lower()
+    return lowered.startswith("spark.") or lowered in _elsewhere()
+
+
+def nearest(text: str, values: Iterable[str]) -> str | None:
+    """The one of `values` that `text` probably was meant to be, in any case, or None."""
+    by_lowered = {value.lower(): value for value in values}
+    near = difflib.get_close_matches(text.lower(), by_lowered, n=1, cutoff=0.7)
+    return by_lowered[near[0]] if near else None
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Letters that are more, less, wrong, or in each other's place; `most` + 1 for more than
+    that."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        current = [i]
+        for j, against in enumerate(other, 1):
+            least = min(row[j] + 1, current[-1] + 1, row[j - 1] + (letter != against))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+                least = min(least, before[j - 2] + 1)
+            current.append(least)
+        if min(current) > most:
+            return most + 1
+        before, row = row, current
+    return min(row[-1], most + 1)
 
 
 def _plain(name: str) -> str:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from headrace.connect.slices import Slice
+from headrace.connectors.states import Watcher
 from headrace.offsets.offset import OffsetObject
 
 
@@ -55,6 +56,11 @@ class Connector(Protocol):
     def metrics(self) -> Mapping[str, Any]:
         """What it measured, as JSON: `snapshot` and `streaming` by Debezium's names, and what the
         database says of the log."""
+        ...
+
+    def watch(self, watcher: Watcher) -> None:
+        """From now on `watcher` is called with what the connector is doing, at once and whenever
+        that changes: also while `poll` tries again."""
         ...
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -201,6 +201,11 @@ class ConnectorDefinition(Protocol):
             "Send the signal by another channel (signal.enabled.channels).",
         )
 
+    def trial(self, config: ConnectorConfig) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Around a run whose position nobody keeps: what the run made in the database so that it
+        may go on is removed at the end. A warning of the log names what stays."""
+        return nullcontext()
+
     @abstractmethod
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
         """Whether so little log lies between `end` (where records were delivered to) and `latest`
@@ -218,6 +223,7 @@ class NamedDefinition(ConnectorDefinition):
     open_function: str
     check_function = ""
     signal_function = ""
+    trial_function = ""
     demo_class = ""
 
     @property
@@ -256,3 +262,10 @@ class NamedDefinition(ConnectorDefinition):
             super().insert_signal(config, collection, signal)
             return
         resolve_name(self.signal_function)(config, collection, signal)
+
+    def trial(self, config: ConnectorConfig) -> AbstractContextManager[None]:
+        """See ConnectorDefinition."""
+        if not self.trial_function:
+            return super().trial(config)
+        around: AbstractContextManager[None] = resolve_name(self.trial_function)(config)
+        return around

@@ -15,7 +15,7 @@ from headrace.connect.slices import Plan, Slice
 from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice
 from headrace.connectors.naming import topic_names
 from headrace.connectors.source import Lost, LostLog, OpenSnapshot, OpenStream, Source
-from headrace.connectors.states import TRANSITIONS, Event, State
+from headrace.connectors.states import TRANSITIONS, Event, Situation, State, Watcher
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
@@ -83,6 +83,8 @@ class Engine(Generic[P]):
         self._delay = Deadline(0)
         self._greets = True
         self._retries = 0
+        self._trouble: HeadraceError | None = None
+        self._watcher: Watcher = lambda _situation: None
         self._bounded = False
         self._target: int | None = None
         self._steps: Mapping[State, Callable[[Offset[P], float], Offset[P] | None]] = {
@@ -138,6 +140,11 @@ class Engine(Generic[P]):
         """See the contract."""
         return self._metrics.to_json(None if self._stream is None else self._stream.state())
 
+    def watch(self, watcher: Watcher) -> None:
+        """See the contract."""
+        self._watcher = watcher
+        self._tell()
+
     def close(self) -> None:
         """Close everything, in whatever state; never raises. Only an orderly stop gives up the
         position in the log: after an error or a crash it is still needed."""
@@ -152,7 +159,9 @@ class Engine(Generic[P]):
 
     def _take(self, event: Event) -> None:
         """Change the state; nothing else does. Raises KeyError for what cannot happen in it."""
-        self.state = TRANSITIONS[self.state][event]
+        before, self.state = self.state, TRANSITIONS[self.state][event]
+        if before is not self.state:
+            self._tell()
         if event in (Event.POSITION_UNKNOWN, Event.INTERRUPTED, Event.CLOSED):
             self._close_stream()
         if event is Event.POSITION_UNKNOWN:
@@ -419,6 +428,10 @@ class Engine(Generic[P]):
                     raise
                 pause = self._recovered(translated)
             else:
+                if self._trouble is not None:
+                    log.warning("the database answers again, after %d tries", self._retries)
+                    self._trouble = None
+                    self._tell()
                 self._retries = 0
                 return result
 
@@ -435,10 +448,16 @@ class Engine(Generic[P]):
         self._retries += 1
         log.warning("%s; trying again (%d)", error, self._retries)
         self._take(Event.INTERRUPTED)
+        self._trouble = error
+        self._tell()
         source.disconnect()
         if source.ends_snapshot(error):
             self._close_snapshot()
         return self._options.retry_seconds
+
+    def _tell(self) -> None:
+        seconds = self._options.retry_seconds if self._trouble else 0
+        self._watcher(Situation(self.state.value, self._trouble, self._retries, seconds))
 
 
 def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module, util
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.configuration import error_of
 from headrace.config.references import resolve
 from headrace.config.source import Properties, read_mapping, restore_case, unpack
+from headrace.config.suggestions import nearest
 from headrace.connectors.definition import CheckResult, ConnectorDefinition
 from headrace.connectors.entry_points import load_definitions, values_of
 from headrace.errors import HeadraceError
@@ -83,17 +85,27 @@ def find_definition(connector_class: str) -> ConnectorDefinition:
             return definition
     installed = ", ".join(map(_shown, definitions()))
     debezium = _DEBEZIUM.fullmatch(sought)
-    if debezium is not None:
+    elsewhere = debezium[1] if debezium is not None else sought
+    if debezium is not None or elsewhere in _connectors_elsewhere():
         raise HeadraceError(
             "connectors.not_available",
-            f"connector.class = {connector_class!r}: no {debezium[1]} connector is installed",
+            f"connector.class = {connector_class!r}: Debezium has a connector for {elsewhere}, and "
+            "headrace has none",
             f"The connectors that are installed: {installed}.",
         )
+    near = nearest(sought, [value for one in definitions() for value in values_of(one)])
     raise HeadraceError(
         "connectors.unknown",
-        f"connector.class = {connector_class!r} is not a connector that is installed",
+        f"connector.class = {connector_class!r} is not a connector that is installed"
+        + (f"; did you mean {near}?" if near else ""),
         f"The connectors are: {installed}.",
     )
+
+
+@cache
+def _connectors_elsewhere() -> frozenset[str]:
+    """Short names of Debezium's connectors, whether they are here or not."""
+    return frozenset(Path(__file__).with_name("connectors_elsewhere.txt").read_text().split())
 
 
 def _shown(definition: ConnectorDefinition) -> str:
@@ -207,7 +219,25 @@ def parse_options(options: Mapping[str, str]) -> ConnectorConfig:
     return _parse(definition, packed.with_overrides(restored))
 
 
+def examine(
+    properties: Mapping[str, str],
+) -> tuple[ConnectorConfig, list[PropertyFinding]]:
+    """As `parse_configuration`, but returns what is wrong; it then has its default. Raises
+    HeadraceError only where no connector is named."""
+    given = properties if isinstance(properties, Properties) else read_mapping(properties)
+    return _examine(find_definition(_connector_class(given)), given)
+
+
 def _parse(definition: ConnectorDefinition, properties: Properties) -> ConnectorConfig:
+    config, problems = _examine(definition, properties)
+    if problems:
+        raise error_of(problems)
+    return config
+
+
+def _examine(
+    definition: ConnectorDefinition, properties: Properties
+) -> tuple[ConnectorConfig, list[PropertyFinding]]:
     canonical = {"connector.class": definition.name}
     declarations = definition.configuration()
     config, problems = declarations.examine(properties.with_overrides(canonical))
@@ -219,9 +249,7 @@ def _parse(definition: ConnectorDefinition, properties: Properties) -> Connector
         examined = examine_chain(config)
         problems += examined.problems
         warnings = examined.warnings
-    if problems:
-        raise error_of(problems)
-    return config.with_warnings(warnings)
+    return config.with_warnings(warnings), problems
 
 
 def _connector_class(properties: Mapping[str, str]) -> str:

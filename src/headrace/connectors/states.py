@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
+
+from headrace.errors import HeadraceError
 
 
 class State(Enum):
@@ -83,3 +87,19 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
 
 SNAPSHOT_RESUMED and BLOCKING_RESUMED elsewhere than in STARTING: `poll` is asked once more for what
 follows an offset inside of a snapshot."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """`state` is a value of State. `error` is what the connector tries
+    again after, for the `attempts`-th time in a row, `retry_seconds` after the last try; None: all
+    is well."""
+
+    state: str
+    error: HeadraceError | None = None
+    attempts: int = 0
+    retry_seconds: float = 0.0
+
+
+Watcher = Callable[[Situation], None]
+"""Called in the connector's thread whenever its situation changes; it must not raise."""

@@ -1,0 +1,13 @@
+"""Spark's side: the data source, the source process, sessions, the supervisor."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+
+def __getattr__(name: str) -> ModuleType:
+    """`headrace.spark.session` is there without an import of its own."""
+    if name == "session":
+        return import_module("headrace.spark.session")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,6 +24,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.converters.json.kernel": ("run_json",),
     "headrace.converters.patches": ("_insert",),
     "headrace.converters.plain.kernel": ("run_plain",),
+    "headrace.documents.parsing.document_kernel": ("parse_texts",),
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
     "headrace.kafka.message_kernel": ("produce_rows",),

@@ -26,7 +26,7 @@ from headrace.sinks.file.parts import COLUMNS, as_row, write_part
 from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import planned_batch
 from headrace.spark.sinks.reader import SinkReader
-from headrace.spark.source import HeadraceDataSource
+from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,10 @@ class PartsDataSource(HeadraceDataSource):
     def schema(self) -> str:
         return COLUMNS
 
-    def streamReader(self, schema: StructType) -> PartsReader:  # noqa: ARG002
+    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
+        return self._reader(self._parts_reader)
+
+    def _parts_reader(self) -> PartsReader:
         ours = (OUTPUT, FOLDER, CHECKPOINT, SYNC)
         options = {name: self.options[name] for name in self.options if name.lower() not in ours}
         sync = self.options[SYNC] == "true"
@@ -68,15 +71,13 @@ class PartsReader(SinkReader):
         self._output = output
         self._indexed = str(config.headrace_slice_order) != "position"
 
-    def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
-        from headrace.spark.source_process import session
-
-        slices = session(self.config).slices(start, end)
+    def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+        slices = self.session().slices(start, end)
         of_tasks = not self._is_small(slices)
         batch = planned_batch(self.checkpoint, end)
         self._output.await_parts(batch, of_tasks=of_tasks)
         if of_tasks:
-            return session(self.config).partitions(slices)
+            return self.session().partitions(slices)
         self._append(slices, batch)
         return []
 
@@ -91,7 +92,7 @@ class PartsReader(SinkReader):
         part = write_part(self._output.parts, name, batches, indexed=self._indexed)
         self._output.commit([part], batch, query_of(str(self.checkpoint)))
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        batches = super().read(partition)
+    def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        batches = super().batches(partition)
         part = write_part(self._output.parts, task_part_name(), batches, indexed=self._indexed)
         return iter([as_row(part)] if part.rows else [])

@@ -30,7 +30,10 @@ class SlicePartition(InputPartition):
         self.schema_ids = dict(schema_ids)
 
     def unpack(self) -> Slice:
-        """The slice."""
+        """The slice; this process has the ids of its schemas from then on."""
+        from headrace.spark.task import schema_ids
+
+        schema_ids.learn(self.schema_ids)
         part: Slice = pickle.loads(self.packed)  # noqa: S301 - of the source process
         return part
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connectors.registry import parse_options
+from headrace.errors import HeadraceError
+from headrace.spark.failures import one_sentence
 from headrace.spark.slice_partition import SlicePartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.offsets.offset import OffsetObject
+    from headrace.spark.source_process import SourceSession
 
 
 def columns(config: ConnectorConfig) -> str:
@@ -41,10 +49,35 @@ class HeadraceDataSource(DataSource):
         return "headrace"
 
     def schema(self) -> str:
-        return columns(parse_options(dict(self.options)))
+        with one_sentence():
+            if not self.options:
+                raise HeadraceError(
+                    "spark.no_options",
+                    f'format("{self.name()}") was given no options',
+                    "Pass a configuration: .options(**headrace.options({...})).",
+                )
+            return columns(parse_options(dict(self.options)))
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+        """Refused: there is no table to read, only a log to follow."""
+        with one_sentence():
+            raise HeadraceError(
+                "spark.not_a_batch_source",
+                f'format("{self.name()}") is a stream, and spark.read reads tables',
+                "Use spark.readStream; with .writeStream.trigger(availableNow=True) it ends with "
+                "what is there when it starts.",
+            )
 
     def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
-        return HeadraceReader(parse_options(dict(self.options)))
+        return self._reader(lambda: HeadraceReader(parse_options(dict(self.options))))
+
+    def _reader(self, make: Callable[[], HeadraceReader]) -> HeadraceReader:
+        """What `make` gives. PySpark answers an error here with one of its own, so a reader comes
+        that raises it when Spark asks it for something."""
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001 - raised by Refused
+            return Refused(error)
 
 
 class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -63,38 +96,69 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        from headrace.spark.source_process import session
-
-        session(self.config).bounded()
+        with one_sentence():
+            self.session().bounded()
 
     def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:  # noqa: ARG002
-        from headrace.spark.source_process import session
-
-        return dict(session(self.config).latest_offset(start))
+        with one_sentence():
+            return dict(self.session().latest_offset(start))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        from headrace.spark.source_process import session
-
-        return dict(session(self.config).report())
+        with one_sentence():
+            return dict(self.session().report())
 
     def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
-        from headrace.spark.source_process import session
+        with one_sentence():
+            return self.plan(start, end)
 
-        opened = session(self.config)
-        return opened.partitions(opened.slices(start, end))
+    def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+        """What `partitions` gives for a range."""
+        session = self.session()
+        return session.partitions(session.slices(start, end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        with one_sentence():
+            yield from self.batches(partition)
+
+    def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """What `read` yields for a partition."""
         from headrace.spark.task import read_slice
 
         assert isinstance(partition, SlicePartition)
-        return read_slice(partition.unpack(), self.config, partition.schema_ids)
+        return read_slice(partition.unpack(), self.config)
 
     def commit(self, end: dict[str, Any]) -> None:
-        from headrace.spark.source_process import session
-
-        session(self.config).commit(end)
+        with one_sentence():
+            self.session().commit(end)
 
     def stop(self) -> None:
         from headrace.spark.source_process import stop
 
         stop()
+
+    def session(self) -> SourceSession:
+        """That of this process."""
+        from headrace.spark.source_process import session
+
+        return session(self.config)
+
+
+class Refused(HeadraceReader):
+    """The reader of options that are wrong: whatever Spark asks first raises `error`."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def getDefaultReadLimit(self) -> ReadAllAvailable:
+        with one_sentence():
+            raise self._error
+
+    def initialOffset(self) -> dict[str, Any]:
+        with one_sentence():
+            raise self._error
+
+    def session(self) -> SourceSession:
+        raise self._error
+
+    def stop(self) -> None:
+        """Nothing was opened."""

@@ -18,6 +18,7 @@ from headrace.connect.slices import Slice
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector
 from headrace.offsets.offset import OffsetObject
+from headrace.spark.query.status import StatusFile
 from headrace.spark.registration import Registration
 from headrace.spark.slice_partition import (
     SlicePartition,
@@ -46,6 +47,8 @@ class SourceSession:
             orphaned=Orphaned(),
         )
         self._message_mib = message_limit(driver_command(), os.environ)
+        self._status = StatusFile(config)
+        self._connector.watch(self._status.write)
         self._registration = Registration(config, schema_ids)
 
     def bounded(self) -> None:
@@ -80,6 +83,7 @@ class SourceSession:
     def close(self) -> None:
         """Close the connector."""
         self._connector.close()
+        self._status.remove()
 
 
 class Orphaned:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import math
-import re
 import signal
 import threading
 import time
@@ -22,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
+from headrace.spark.failures import essence, find_failure
 
 _log = logging.getLogger(__name__)
 
@@ -30,13 +30,6 @@ _STOP_WITHIN_S = 3.0
 _UNKNOWN_RETRIES = 3
 _LOST_PROCESS_WAIT_S = 1.0
 _PROCESSING = "Processing new data"
-# What a killed worker, source process or sink process leaves in the query's exception.
-_SECOND_QUERY = "CONCURRENT_STREAM_LOG_UPDATE"  # a condition of Spark
-_LOST_PROCESS = re.compile(
-    r"Python worker exited unexpectedly|Python worker .*crashed|EOFException|Connection reset"
-    r"|Broken pipe|SocketException|ClosedChannelException|AsynchronousCloseException"
-    r"|Python worker failed to connect back|Reached the end of the stream|ConnectException"
-)
 
 
 CaughtUp = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
@@ -139,8 +132,10 @@ class Supervisor:
     `start` is called again for every restart and must use the same checkpoint. `on_progress`
     receives each micro-batch's progress (Spark's JSON) in another thread; `on_restart` the failure
     and the seconds until the next attempt. `on_signal` takes the place of `stop` at the first
-    signal: who gives it calls `stop` when it is time. `rows_of` tells how many rows a micro-batch
-    had, where that is not the number that Spark counted.
+    signal: who gives it calls `stop` when it is time. `on_stop` is called before the query is
+    stopped without an error, `on_repeat` for a signal while it stops (None: SIGINT interrupts at
+    once). `rows_of` tells how many rows a micro-batch had, where that is not the number that Spark
+    counted.
     """
 
     def __init__(
@@ -152,6 +147,8 @@ class Supervisor:
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         on_restart: Callable[[HeadraceError, float], None] | None = None,
         on_signal: Callable[[], None] | None = None,
+        on_stop: Callable[[], None] = lambda: None,
+        on_repeat: Callable[[], None] | None = None,
         rows_of: Callable[[Mapping[str, Any]], int] | None = None,
     ) -> None:
         self._spark = spark
@@ -160,6 +157,7 @@ class Supervisor:
         self._on_progress = on_progress
         self._on_restart = on_restart
         self._on_signal = on_signal
+        self._on_stop, self._on_repeat = on_stop, on_repeat
         self._rows_of = rows_of or _input_rows
         self._stopping = threading.Event()
         self._watch = _Watch()
@@ -187,6 +185,7 @@ class Supervisor:
                     reason = self._watch_query(query, end)
                     if reason is not None:
                         summary.reason = reason
+                        self._on_stop()
                         self._stop_query(query)
                 except PySparkException as error:
                     failure = find_failure(str(error))
@@ -250,7 +249,7 @@ class Supervisor:
                 query.stop()
             except Py4JError as error:
                 # spark.sql.streaming.stopTimeout passed: the session's end ends the query too.
-                _log.warning("the query did not stop in time: %s", _essence(str(error)))
+                _log.warning("the query did not stop in time: %s", essence(str(error)))
 
     def _wait_before_retry(self, failure: HeadraceError, end: Deadline) -> None:
         """Returns when it is time to start again; raises `failure` when it is not to be."""
@@ -285,6 +284,8 @@ class Supervisor:
             on_signal, self._on_signal = self._on_signal, None
             if on_signal is not None:
                 on_signal()
+            elif self._stopping.is_set() and self._on_repeat is not None:
+                self._on_repeat()
             elif number == signal.SIGINT and self._stopping.is_set():
                 raise KeyboardInterrupt
             else:
@@ -325,36 +326,6 @@ def _input_rows(progress: Mapping[str, Any]) -> int:
     return int(progress.get("numInputRows") or 0)
 
 
-def find_failure(text: str) -> HeadraceError:
-    """The error behind a query's exception text.
-
-    One of ours as it was raised, else ("spark.process_lost") for a process that died (retriable),
-    ("spark.other_run") where Spark's log shows a second query on the same checkpoint, else
-    ("spark.query_failed") with the last line that says something.
-    """
-    printed = HeadraceError.find_in(text)
-    if printed is not None:
-        return printed
-    if _LOST_PROCESS.search(text):
-        return HeadraceError(
-            "spark.process_lost",
-            "A process of the running query ended unexpectedly",
-            "It is started again; if this repeats, look for the kernel's out-of-memory killer.",
-            retriable=True,
-        )
-    if _SECOND_QUERY in text:
-        return HeadraceError(
-            "spark.other_run",
-            "Another query goes on with the same checkpoint: Spark's log has a micro-batch of it",
-            "Stop one of them, or give it a checkpoint of its own.",
-        )
-    return HeadraceError(
-        "spark.query_failed",
-        f"The streaming query failed: {_essence(text)}",
-        "Run again with --debug for the whole trace.",
-    )
-
-
 def has_caught_up(progress: Mapping[str, Any] | None, caught_up: CaughtUp | None = None) -> bool:
     """Whether the source was at the head of its log, by Spark's progress; `caught_up` as Limits
     have it.
@@ -388,13 +359,6 @@ def _position(value: object) -> object:
 def _is_processing(query: StreamingQuery) -> bool:
     status = query.status
     return bool(status["isTriggerActive"]) and status["message"] == _PROCESSING
-
-
-def _essence(text: str) -> str:
-    """The line of a trace that says most: the last Python error, else the first line."""
-    errors = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: [^\n]+)", text, re.MULTILINE)
-    line = errors[-1] if errors else next((x for x in text.splitlines() if x.strip()), "unknown")
-    return line.strip()[:300]
 
 
 def _driver_lost(error: Exception) -> HeadraceError:

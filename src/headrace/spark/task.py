@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -12,7 +12,7 @@ from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.converters.configured import json_options, slice_converter
 from headrace.converters.rows import SliceConverter
-from headrace.kafka.schema_ids import SchemaIds, SchemaKey
+from headrace.kafka.schema_ids import SchemaIds
 from headrace.transforms.chain import Chain
 from headrace.transforms.failures import FailurePolicy
 from headrace.transforms.reading import chain_of
@@ -59,11 +59,8 @@ def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
     return _chains[properties]
 
 
-def read_slice(
-    part: Slice, config: ConnectorConfig, ids: Mapping[SchemaKey, int] | None = None
-) -> Iterator[pa.RecordBatch]:
-    """The slice's batches, in total order. `ids` are those of schemas that it took along."""
-    schema_ids.learn(ids or {})
+def read_slice(part: Slice, config: ConnectorConfig) -> Iterator[pa.RecordBatch]:
+    """The slice's batches, in total order."""
     convert = converter(config).convert
     transforms, failures = chain(config)
     for records in part.read():

@@ -53,6 +53,10 @@ class ChaosDatabase(ABC):
     """What its driver raises while the server is gone."""
     collection_member: ClassVar[str]
     """Member of `source` that names an event's collection."""
+    unwrapping: ClassVar[str]
+    """The transform that puts rows in place of events."""
+    source_members: ClassVar[tuple[str, ...]]
+    """Members of `source` that `change` needs."""
     is_exclusive: ClassVar[bool]
     """Whether only one may read the log at a time."""
     server: Server
@@ -114,6 +118,10 @@ class ChaosDatabase(ABC):
     @abstractmethod
     def change(self, value: Row) -> Change:
         """What an event says."""
+
+    @abstractmethod
+    def image(self, row: Row) -> object:
+        """A row as `before` and `after` of events have it."""
 
     @abstractmethod
     def history(self, first: int) -> Iterator[tuple[Hashable, str]]:

@@ -35,6 +35,8 @@ class ChaosMongo(ChaosDatabase):
     name = "mongodb"
     errors = (PyMongoError, OSError)
     collection_member = "collection"
+    unwrapping = "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState"
+    source_members = ("collection", "lsid", "txnNumber", "ts_ms", "ord")
     is_exclusive = False
     oplog_megabytes = 2048
     """So that all that happens is there in the end."""
@@ -139,6 +141,9 @@ class ChaosMongo(ChaosDatabase):
             position,
             position,
         )
+
+    def image(self, row: Row) -> object:
+        return json_util.dumps(row)
 
     def history(self, first: int) -> Iterator[tuple[tuple[int, str, int], str]]:
         with self.server.connect() as client:

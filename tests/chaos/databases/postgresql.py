@@ -46,6 +46,8 @@ class ChaosPostgres(ChaosDatabase):
     name = "postgresql"
     errors = (psycopg.Error, OSError)
     collection_member = "table"
+    unwrapping = "io.debezium.transforms.ExtractNewRecordState"
+    source_members = ("table", "txId", "lsn", "sequence")
     is_exclusive = True
 
     def __init__(self, server: PostgresServer) -> None:
@@ -129,6 +131,9 @@ class ChaosPostgres(ChaosDatabase):
             source["lsn"],
             int(commit or 0),
         )
+
+    def image(self, row: Row) -> object:
+        return row
 
     def history(self, first: int) -> Iterator[tuple[int, str]]:
         committed = 0

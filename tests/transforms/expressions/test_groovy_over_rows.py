@@ -11,25 +11,22 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.transforms import apply_json
-
-Row = dict[str, Any]
-Evaluated = Callable[[Row], Any]
-Condition = tuple[str, Evaluated]
-"""A condition's text, and what it is of a row."""
-FIELDS = {"i": "int32", "n": "int64", "d": "double", "t": "string", "b": "boolean"}
-
-
-class NoResultError(Exception):
-    """Groovy throws."""
+from tests.transforms.expressions.rows import (
+    ROWS,
+    Condition,
+    NoResultError,
+    Row,
+    constants,
+    fields,
+    filtered,
+    is_number,
+    outcome,
+    read_field,
+)
 
 
 class Long(int):
     """A value of a long field or literal; `in` tells it from an int."""
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def is_character(value: Any) -> bool:
@@ -85,29 +82,18 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def read(row: Row, name: str) -> Any:
-    if name not in row:
-        raise NoResultError
-    return Long(row[name]) if name == "n" and row[name] is not None else row[name]
-
-
-def fields() -> st.SearchStrategy[Condition]:
-    return st.sampled_from([*FIELDS, "absent"]).map(
-        lambda name: (f"value.{name}", lambda row: read(row, name))
-    )
-
-
-def constants() -> st.SearchStrategy[Condition]:
-    shown: list[tuple[str, Any]] = [
+CONSTANTS = constants(
+    [
         ("null", None), ("true", True), ("false", False), ("1", 1), ("-2", -2), ("97", 97),
         ("1L", Long(1)), ("0.5", Decimal("0.5")), ("1.0", Decimal("1.0")), ("0d", 0.0),
         ("'a'", "a"), ("''", ""), ("'ab'", "ab"), ("'\uffee'", "\uffee"),
-    ]  # fmt: skip
+    ]
+)  # fmt: skip
 
-    def condition(pair: tuple[str, Any]) -> Condition:
-        return pair[0], lambda _row: pair[1]
 
-    return st.sampled_from(shown).map(condition)
+def read(row: Row, name: str) -> Any:
+    value = read_field(row, name)
+    return Long(value) if name == "n" and value is not None else value
 
 
 def compared(symbol: str, one: Condition, other: Condition) -> Condition:
@@ -157,50 +143,15 @@ def larger(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
         st.builds(opposite, inner),
         st.builds(chosen, inner, inner, inner),
         st.builds(elvis, inner, inner),
-        st.builds(inside, inner, st.lists(constants(), min_size=1, max_size=3)),
+        st.builds(inside, inner, st.lists(CONSTANTS, min_size=1, max_size=3)),
     )
 
 
-CONDITIONS = st.recursive(st.one_of(fields(), constants()), larger, max_leaves=8)
-ROWS = st.fixed_dictionaries(
-    {
-        "i": st.sampled_from([None, 0, 1, -2, 97]),
-        "n": st.sampled_from([None, 0, 1, 97, 2**53 + 1]),
-        "d": st.sampled_from([None, 0.0, -0.0, 0.5, 1.0, float(2**53)]),
-        "t": st.sampled_from([None, "", "a", "ab", "1", "😀"]),
-        "b": st.sampled_from([None, True, False]),
-    }
-)
-
-
-def outcome(condition: Condition, row: Row) -> str:
-    try:
-        result = condition[1](row)
-    except NoResultError:
-        return "fails"
-    if not isinstance(result, bool):
-        return "fails"
-    return "kept" if result else "dropped"
+CONDITIONS = st.recursive(st.one_of(fields(read), CONSTANTS), larger, max_leaves=8)
 
 
 @settings(max_examples=150, deadline=None)
 @given(CONDITIONS, st.lists(ROWS, min_size=1, max_size=5))
 def test_columns_give_what_rows_give_one_by_one(condition: Condition, rows: list[Row]) -> None:
-    described = [{"field": n, "type": kind, "optional": True} for n, kind in FIELDS.items()]
-    schema = {"type": "struct", "optional": False, "fields": described}
-    records = [
-        {"topic": "orders", "partition": None, "timestamp": None, "key": None, "headers": [],
-         "value": {"schema": schema, "payload": row}}
-        for row in rows
-    ]  # fmt: skip
-    properties = {
-        "transforms": "f",
-        "transforms.f.type": "Filter",
-        "transforms.f.language": "jsr223.groovy",
-        "transforms.f.condition": condition[0],
-    }
-    made = [
-        "dropped" if result is None else "fails" if "error" in result else "kept"
-        for result in apply_json(properties, records)
-    ]
-    assert made == [outcome(condition, row) for row in rows]
+    expected = [outcome(condition, row) for row in rows]
+    assert filtered("jsr223.groovy", condition[0], rows) == expected

@@ -130,7 +130,7 @@ class PostgresConfig(WithoutHistoryConfig, RelationalConfig):
     )
     plugin_name = Property(
         "plugin.name",
-        one_of("pgoutput", "decoderbufs"),
+        one_of("pgoutput", "decoderbufs", "wal2json"),
         "pgoutput",
         Group.REPLICATION,
         "The server's logical decoding plug-in.",

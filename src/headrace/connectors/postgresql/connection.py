@@ -228,7 +228,7 @@ def translate(
 ) -> HeadraceError:
     """An error of the driver in our words; never holds the password. `limit` is the property that
     limits the connection's statements."""
-    text = " ".join((error.diag.message_primary or str(error)).split())
+    text = _one_line(error.diag.message_primary or str(error))
     secret = config.database_password
     if secret is not None and secret.reveal():
         text = text.replace(secret.reveal(), "***")
@@ -243,7 +243,7 @@ def translate(
         return HeadraceError(
             "postgresql.no_replication_privilege",
             f"The role {config.database_user} may not replicate: {text}",
-            f'As a superuser: ALTER ROLE "{config.database_user}" REPLICATION.',
+            f'As a superuser: ALTER ROLE "{config.database_user}" REPLICATION;',
         )
     if state in _BY_STATE:
         code, remedy, retriable = _BY_STATE[state]
@@ -270,6 +270,12 @@ def translate(
         "Check the server's log.",
         retriable=isinstance(error, psycopg.OperationalError),
     )
+
+
+def _one_line(text: str) -> str:
+    """The lines of a message as sentences of one."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    return ". ".join(line.rstrip(".") for line in lines if line)
 
 
 @contextmanager

@@ -30,10 +30,13 @@ class PostgresDefinition(NamedDefinition):
         "headrace.streaming.slices",
     )
 
+    verbs: Mapping[str, str] = {"slots": "headrace.connectors.postgresql.slots"}
+
     configuration_class = "headrace.connectors.postgresql.config:PostgresConfig"
     open_function = "headrace.connectors.postgresql.connector:open_connector"
     check_function = "headrace.connectors.postgresql.checks.database:check"
     signal_function = "headrace.connectors.postgresql.signal_table:insert_signal"
+    trial_function = "headrace.connectors.postgresql.trial:trial"
     demo_class = "headrace.connectors.postgresql.demo:ShopDemo"
 
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:

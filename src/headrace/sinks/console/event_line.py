@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -18,11 +19,14 @@ _OPERATIONS = {
     "m": ("message", "magenta"),
 }
 _LONGEST = 48
+Content = str | bytes | bytearray | None
+"""A key or value, as its column has it."""
 _CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "�")
 
 
-def event_line(topic: str, key: str | None, value: str | None) -> Text:
-    """The line of one record; key and value are JSON text with or without schemas, or None."""
+def event_line(topic: str, key: Content, value: Content) -> Text:
+    """The line of one record; key and value are JSON text with or without schemas, or anything
+    else, or None. Bytes that are no JSON are shown in base64."""
     line = Text(no_wrap=True, overflow="ellipsis")
     event = _payload(value)
     envelope = event if isinstance(event, dict) and event.get("op") in _OPERATIONS else None
@@ -94,19 +98,19 @@ def _row(state: object) -> object:
     return state
 
 
-def _payload(text: str | None) -> Any:
-    if text is None:
+def _payload(content: Content) -> Any:
+    if content is None:
         return None
     try:
-        document = json.loads(text)
+        document = json.loads(content)
     except ValueError:
-        return text
+        return content if isinstance(content, str) else base64.b64encode(content).decode()
     if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
         return document["payload"]
     return document
 
 
-def _short_key(key: str | None) -> str:
+def _short_key(key: Content) -> str:
     payload = _payload(key)
     if isinstance(payload, dict):
         return ", ".join(f"{_clean(name)}={_short(part)}" for name, part in payload.items())

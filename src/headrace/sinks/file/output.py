@@ -215,7 +215,7 @@ class Output:
     def _read(self) -> State | None:
         try:
             text = (self.folder / "state.json").read_text()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         try:
             members = json.loads(text)

@@ -27,7 +27,7 @@ from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import force_plan_to_disk, planned_batch
 from headrace.spark.sinks.reader import SinkReader
 from headrace.spark.slice_partition import SlicePartition
-from headrace.spark.source import HeadraceDataSource
+from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,10 @@ class KafkaRangesSource(HeadraceDataSource):
     def schema(self) -> str:
         return COLUMNS
 
-    def streamReader(self, schema: StructType) -> KafkaReader:  # noqa: ARG002
+    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
+        return self._reader(self._kafka_reader)
+
+    def _kafka_reader(self) -> KafkaReader:
         ours = (FOLDER, CHECKPOINT)
         options = {name: self.options[name] for name in self.options if name.lower() not in ours}
         return KafkaReader(
@@ -92,10 +95,8 @@ class KafkaReader(SinkReader):
         self.options = sink_options(config)
         self.folder = PlanFolder(folder)
 
-    def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
-        from headrace.spark.source_process import session
-
-        source = session(self.config)
+    def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+        source = self.session()
         slices = source.slices(start, end)
         batch = planned_batch(self.checkpoint, end)
         # What Kafka has cannot be taken back when the plan is lost.
@@ -121,7 +122,7 @@ class KafkaReader(SinkReader):
 
         return read_slice(part, self.config)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Runs in a task."""
         import pyarrow as pa
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,9 @@ def compare(
     if operator in _EQUALITY:
         equal = _things(records, left, right) if left.things and right.things else no(left.count)
         result |= (both & ~done & ~equal) if operator is Operator.NOT_EQUAL else equal
-        unordered = no(left.count)
+        # In SQL values of different types are not compared, even for equality.
+        of_things = _are_things(left) & _are_things(right)
+        unordered = both & ~done & ~of_things if rules is Rules.SQL else no(left.count)
     else:
         unordered = both & ~done
     made = _with_nulls(operator, result, null_left, null_right, rules)
@@ -80,6 +83,12 @@ def compare(
     failed = left.failed | right.failed
     made = made.failing_as(left, right)
     return made.failing(unordered & ~failed, f"{operator.value} compares values without an order")
+
+
+def _are_things(operand: Operand) -> np.ndarray:
+    return np.asarray(
+        reduce(np.logical_or, [mask for mask, _ in operand.things], no(operand.count))
+    )
 
 
 def _with_nulls(
@@ -169,7 +178,7 @@ def _numbers(
     if kind in FLOATING or other_kind in FLOATING:
         doubles, others = as_doubles(kind, one), as_doubles(other_kind, other)
         if rules is Rules.PYTHON:
-            return np.asarray(_NUMPY[operator](doubles, others))
+            return _exactly(operator, (kind, one, doubles), (other_kind, other, others))
         return np.asarray(
             _NUMPY[operator](_total_order(doubles, rules), _total_order(others, rules))
         )
@@ -183,6 +192,26 @@ def _numbers(
         pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
         orders = [_sign(a, b) for a, b in pairs]
         return np.asarray(_NUMPY[operator](np.array(orders), 0))
+
+
+def _exactly(
+    operator: Operator,
+    left: tuple[Kind, pa.Array, np.ndarray],
+    right: tuple[Kind, pa.Array, np.ndarray],
+) -> np.ndarray:
+    """Numbers of which one is floating, as Python compares them: an integer keeps all its digits,
+    of which its nearest double may lack some."""
+    (kind, one, doubles), (other_kind, other, others) = left, right
+    holds = np.asarray(_NUMPY[operator](doubles, others))
+    if kind not in INTEGRAL and other_kind not in INTEGRAL:
+        return holds
+    same = doubles == others
+    has_room = same & (doubles >= -(2.0**63)) & (doubles < 2.0**63)
+    inside = np.where(has_room, doubles, 0.0).astype(np.int64)
+    is_left = kind in INTEGRAL
+    whole = np.asarray((one if is_left else other).cast(pa.int64()).fill_null(0))
+    order = np.where(doubles >= 2.0**63, -1, np.sign(whole - inside))
+    return np.where(same, _NUMPY[operator](order if is_left else -order, 0), holds)
 
 
 def _sign(one: Decimal | None, other: Decimal | None) -> int:

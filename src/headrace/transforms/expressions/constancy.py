@@ -48,12 +48,23 @@ def _decided(tree: Tree, records: Records, rules: Rules) -> bool | None:
 
 def is_constant(tree: Tree, shape: Shape) -> bool:
     """Whether a tree has one value for all records of the shape."""
-    match tree:
-        case Variable():
-            return tree.name == "topic"
-        case Member():
-            return isinstance(_node(tree, shape), Constant)
-    return all(is_constant(child, shape) for child in children(tree))
+    waiting, seen = [tree], set()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:  # a tree may stand in several places
+            continue
+        seen.add(id(each))
+        match each:
+            case Variable(name="topic"):
+                continue
+            case Variable():
+                return False
+            case Member():
+                if not isinstance(_node(each, shape), Constant):
+                    return False
+            case _:
+                waiting += children(each)
+    return True
 
 
 def _node(tree: Tree, shape: Shape) -> Node | None:

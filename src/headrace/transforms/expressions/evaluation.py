@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator as operators
+from collections.abc import Iterator
 from functools import reduce
 
 import numpy as np
@@ -47,6 +49,8 @@ from headrace.transforms.expressions.tree import (
 
 _ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _NUMPY = {"+": np.add, "-": np.subtract, "*": np.multiply, "%": np.fmod}
+_EXACT = {"+": operators.add, "-": operators.sub, "*": operators.mul}
+_BEYOND = "the result has more bits than its type"
 _SHOWN = (Kind.TEXT, Kind.SHORT, Kind.INT, Kind.LONG)
 
 
@@ -91,13 +95,13 @@ class Evaluation:
                 operand = self.of(tree.of)
                 return booleans(operand.null).failing_as(operand)
             case Not():
-                operand = self.of(tree.of)
+                operand = self._logical(tree.of)
                 null = operand.null if self._rules is Rules.SQL else None
                 return booleans(~self._truth(operand), null).failing_as(operand)
             case And() | Or():
                 return self._junction(tree)
             case Conditional():
-                condition = self.of(tree.condition)
+                condition = self._logical(tree.condition)
                 holds = self._truth(condition)
                 made = chosen(holds, self.of(tree.then), self.of(tree.otherwise))
                 return made.failing_as(condition)
@@ -109,6 +113,15 @@ class Evaluation:
                 return self._called(tree)
             case Match():
                 return self._matched(tree)
+
+    def _logical(self, tree: Tree) -> Operand:
+        """The values of a condition. In SQL those that are no booleans fail."""
+        operand = self.of(tree)
+        if self._rules is not Rules.SQL:
+            return operand
+        array = operand.scalars.get(Kind.BOOLEAN)
+        other = ~operand.null if array is None else ~operand.null & ~valid(array)
+        return operand.failing(other, "a condition is no boolean")
 
     def _truth(self, operand: Operand) -> np.ndarray:
         """Which values are true: not null, false, zero, or empty."""
@@ -149,7 +162,7 @@ class Evaluation:
         return booleans(holds, null)
 
     def _junction(self, tree: And | Or) -> Operand:
-        left, right = self.of(tree.left), self.of(tree.right)
+        left, right = self._logical(tree.left), self._logical(tree.right)
         one, other = self._truth(left), self._truth(right)
         decided = ~one if isinstance(tree, And) else one
         holds = one & other if isinstance(tree, And) else one | other
@@ -216,13 +229,13 @@ class Evaluation:
         count, operator = self._count, tree.operator
         made, done = Operand(count), left.failed | right.failed
         null = left.null | right.null
-        if operator == "+":
+        if operator == "||" or (operator == "+" and self._rules is not Rules.SQL):
             joined = self._joined(left, right)
             made, done = joined, done | ~joined.null
-        for kind, one in left.scalars.items():
-            for other_kind, other in right.scalars.items():
+        for kind, one in self._numbers(left):
+            for other_kind, other in self._numbers(right):
                 where = valid(one) & valid(other) & ~done
-                if kind in NUMERIC and other_kind in NUMERIC and where.any():
+                if operator != "||" and kind in NUMERIC and other_kind in NUMERIC and where.any():
                     result = _number(operator, (kind, one), (other_kind, other), self._rules)
                     made = chosen(where, result, made)
                     done = done | where
@@ -230,6 +243,16 @@ class Evaluation:
             done = done | null
         made = made.failing_as(left, right)
         return made.failing(~done, f"{operator} of values that are null or do not go together")
+
+    def _numbers(self, operand: Operand) -> Iterator[tuple[Kind, pa.Array]]:
+        """Scalars to calculate with: in Python truth values are 0 and 1, and integers have 64 bits
+        at least."""
+        for kind, array in operand.scalars.items():
+            whole = kind in (Kind.BOOLEAN, *INTEGRAL)
+            if self._rules is Rules.PYTHON and whole:
+                yield Kind.LONG, array.cast(pa.int64())
+            else:
+                yield kind, array
 
     def _joined(self, left: Operand, right: Operand) -> Operand:
         """Texts one behind the other; in Groovy, null and whole numbers beside a text, too."""
@@ -254,28 +277,36 @@ class Evaluation:
         return pc.if_else(null, pa.scalar("null", pa.large_string()), text)
 
     def _negated(self, operand: Operand) -> Operand:
-        scalars = {
-            kind: pc.negate(array) for kind, array in operand.scalars.items() if kind in NUMERIC
-        }
-        made = Operand(self._count, scalars)
-        missing = made.null & ~operand.failed
+        made, done = Operand(self._count), operand.failed
+        for kind, array in self._numbers(operand):
+            if kind in NUMERIC:
+                zero = pa.repeat(pa.scalar(0, array.type), self._count)
+                result = Operand(self._count, {kind: pc.negate(array)})
+                if kind in INTEGRAL:
+                    beyond = _beyond("-", zero, array)
+                    result = result.failing(beyond & (self._rules is not Rules.GROOVY), _BEYOND)
+                made = chosen(valid(array), result, made)
+                done = done | valid(array)
         if self._rules is Rules.SQL:
-            missing &= ~operand.null
-        return made.failing_as(operand).failing(missing, "- of a value that is no number")
+            done = done | operand.null
+        return made.failing_as(operand).failing(~done, "- of a value that is no number")
 
 
 def _number(
     operator: str, left: tuple[Kind, pa.Array], right: tuple[Kind, pa.Array], rules: Rules
 ) -> Operand:
-    """The result of two numbers in the larger of their types, as Java has it: integers wrap."""
+    """The result of two numbers in the larger of their types. In Groovy integers wrap as Java's;
+    elsewhere what has no room fails."""
     (kind, one), (other_kind, other) = left, right
     count = len(one)
+    strict = rules is not Rules.GROOVY
     if kind in INTEGRAL and other_kind in INTEGRAL:
         larger = Kind.LONG if Kind.LONG in (kind, other_kind) else Kind.INT
         arrow = pa.int64() if larger is Kind.LONG else pa.int32()
         one, other = one.cast(arrow), other.cast(arrow)
         if operator != "%":
-            return Operand(count, {larger: _ARITHMETIC[operator](one, other)})
+            made = Operand(count, {larger: _ARITHMETIC[operator](one, other)})
+            return made.failing(_beyond(operator, one, other), _BEYOND) if strict else made
         divisor = np.asarray(other.fill_null(1))
         zero = divisor == 0
         rest = (np.mod if rules is Rules.PYTHON else np.fmod)(
@@ -283,9 +314,14 @@ def _number(
         )
         return Operand(count, {larger: pa.array(rest, arrow)}).failing(zero, "% of zero")
     if kind in FLOATING or other_kind in FLOATING:
+        doubles, others = as_doubles(kind, one), as_doubles(other_kind, other)
+        calculate = np.mod if operator == "%" and rules is Rules.PYTHON else _NUMPY[operator]
         with np.errstate(all="ignore"):
-            result = _NUMPY[operator](as_doubles(kind, one), as_doubles(other_kind, other))
-        return Operand(count, {Kind.DOUBLE: pa.array(result, pa.float64())})
+            result = calculate(doubles, others)
+        zero = np.asarray((others == 0) & (operator == "%") & strict)
+        return Operand(count, {Kind.DOUBLE: pa.array(result, pa.float64())}).failing(
+            zero, "% of zero"
+        )
     if operator in "*%":
         return Operand(count).failing(~no(count), f"{operator} of decimals is not calculated")
     if kind is not Kind.DECIMAL:
@@ -300,3 +336,18 @@ def _number(
     except pa.ArrowInvalid:
         return Operand(count).failing(~no(count), f"{operator} of decimals with too many digits")
     return Operand(count, {Kind.DECIMAL: result})
+
+
+def _beyond(operator: str, one: pa.Array, other: pa.Array) -> np.ndarray:
+    """Where the result of two integers of a type is none of the type."""
+    info = np.iinfo(one.type.to_pandas_dtype())
+    left, right = (np.asarray(each.fill_null(0)).astype(np.int64) for each in (one, other))
+    about = _NUMPY[operator](left.astype(np.float64), right.astype(np.float64))
+    near = np.abs(about) >= float(info.max) * 0.999
+    exact = [
+        not info.min <= _EXACT[operator](a, b) <= info.max
+        for a, b in zip(left[near].tolist(), right[near].tolist(), strict=True)
+    ]
+    beyond = np.zeros(len(one), np.bool_)
+    beyond[near] = exact
+    return beyond

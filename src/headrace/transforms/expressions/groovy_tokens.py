@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 
-from headrace.transforms.expressions.tree import Kind, Literal, not_understood
+from headrace.transforms.expressions.tree import (
+    Kind,
+    Literal,
+    decimal_literal,
+    not_understood,
+    text_literal,
+)
 
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -65,7 +70,10 @@ def _token(text: str, at: int, last: Token, new_line: bool) -> tuple[Token, int]
     ends_operand = bool(last.name or last.literal) or last.symbol in _ENDS_OPERAND
     if character in "'\"" or (character == "/" and not ends_operand):
         value, end = _text(text, at)
-        return Token(at, literal=Literal(value, Kind.TEXT), new_line=new_line), end
+        try:
+            return Token(at, literal=text_literal(value), new_line=new_line), end
+        except ValueError as error:
+            raise not_understood(text, at, str(error)) from None
     symbol = next((each for each in _SYMBOLS if text.startswith(each, at)), None)
     if symbol is None:
         raise not_understood(text, at, f"{character!r} belongs to nothing")
@@ -75,14 +83,21 @@ def _token(text: str, at: int, last: Token, new_line: bool) -> tuple[Token, int]
 def _number(text: str, at: int, new_line: bool) -> tuple[Token, int]:
     match = _NUMBER.match(text, at)
     assert match is not None
+    try:
+        return _number_of(match, text, at, new_line)
+    except (ValueError, OverflowError) as error:
+        raise not_understood(text, at, str(error)) from None
+
+
+def _number_of(match: re.Match[str], text: str, at: int, new_line: bool) -> tuple[Token, int]:
+    """Raises ValueError for more digits than columns hold."""
     end = match.end()
     suffix = text[end : end + 1]
     has_fraction = bool(match["fraction"] or match["power"])
     if has_fraction:
-        digits = Decimal(match[0].replace("_", ""))
-        literal = Literal(digits, Kind.DECIMAL)
-        if suffix and suffix in "dD":
-            literal = Literal(float(digits), Kind.DOUBLE)
+        digits = match[0].replace("_", "")
+        is_double = suffix and suffix in "dD"
+        literal = Literal(float(digits), Kind.DOUBLE) if is_double else decimal_literal(digits)
     else:
         number = int(match["hex"], 16) if match["hex"] else int(match["digits"].replace("_", ""))
         if match["digits"] and len(match["digits"]) > 1 and match["digits"][0] == "0":
@@ -96,7 +111,7 @@ def _number(text: str, at: int, new_line: bool) -> tuple[Token, int]:
             literal = Literal(float(number), Kind.DOUBLE)
     if suffix and (suffix in "gG" or (suffix in "lL" and not has_fraction) or suffix in "dD"):
         if suffix in "gG":
-            literal = Literal(Decimal(match[0].replace("_", "")), Kind.DECIMAL)
+            literal = decimal_literal(match[0].replace("_", ""))
         end += 1
     if _NAME.match(text, end):
         raise not_understood(text, end, f"{text[end]!r} right behind a number")
@@ -109,7 +124,7 @@ def integer(number: int) -> Literal:
         return Literal(number, Kind.INT)
     if -_LONG_MAX <= number < _LONG_MAX:
         return Literal(number, Kind.LONG)
-    return Literal(Decimal(number), Kind.DECIMAL)
+    return decimal_literal(str(number))
 
 
 def _text(text: str, begin: int) -> tuple[str, int]:

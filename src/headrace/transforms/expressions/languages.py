@@ -15,7 +15,15 @@ from headrace.transforms.expressions.groovy import parse_groovy
 from headrace.transforms.expressions.operands import Operand, true
 from headrace.transforms.expressions.python_syntax import parse_python
 from headrace.transforms.expressions.spark_sql import parse_spark_sql
-from headrace.transforms.expressions.tree import DEEPEST, Kind, Rules, Tree, depth, not_understood
+from headrace.transforms.expressions.tree import (
+    DEEPEST,
+    LONGEST,
+    Kind,
+    Rules,
+    Tree,
+    depth,
+    not_understood,
+)
 
 _LANGUAGES: dict[str, tuple[Callable[[str], Tree], Rules]] = {
     "jsr223.groovy": (parse_groovy, Rules.GROOVY),
@@ -84,6 +92,8 @@ def expression(language: str, text: str) -> Expression:
 
     Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
     """
+    if len(text) > LONGEST:
+        raise not_understood(text, LONGEST, f"it is longer than {LONGEST} characters")
     parse, rules = _LANGUAGES[language]
     tree = parse(text)
     if depth(tree) > DEEPEST:

@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from headrace.connect.evaluation.values import connect_values, nulls, values
 from headrace.connect.records import Header, Node, Records
 from headrace.connect.schema import DECIMAL, Schema, Type
-from headrace.transforms.expressions.tree import Kind
+from headrace.transforms.expressions.tree import MOST_DIGITS, Kind
 
 INTEGRAL = (Kind.SHORT, Kind.INT, Kind.LONG)
 FLOATING = (Kind.SINGLE, Kind.DOUBLE)
 NUMERIC = (*INTEGRAL, Kind.DECIMAL, *FLOATING)
-MOST_DIGITS = 76  # of Arrow's widest decimal
 
 _ARROW = {
     Kind.BOOLEAN: pa.bool_(),

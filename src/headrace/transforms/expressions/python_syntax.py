@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
 import warnings
-from decimal import Decimal
 
 from headrace.errors import HeadraceError
 from headrace.transforms.expressions.tree import (
@@ -25,10 +25,11 @@ from headrace.transforms.expressions.tree import (
     Tree,
     Variable,
     balanced,
+    decimal_literal,
     not_understood,
+    text_literal,
 )
 
-_LONGEST = 10_000  # characters; deeper nesting than Python's parser takes needs more
 _OPERATORS: dict[type[ast.cmpop], Operator] = {
     ast.Eq: Operator.EQUAL,
     ast.NotEq: Operator.NOT_EQUAL,
@@ -59,8 +60,6 @@ def parse_python(text: str) -> Tree:
 
     Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
     """
-    if len(text) > _LONGEST:
-        raise not_understood(text, _LONGEST, f"it is longer than {_LONGEST} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
@@ -117,23 +116,25 @@ class _Reading:
 
     def constant(self, node: ast.Constant) -> Literal:
         value = node.value
-        match value:
-            case None:
-                return Literal(None, None)
-            case bool():
-                return Literal(value, Kind.BOOLEAN)
-            case int():
-                if -(2**63) <= value < 2**63:
-                    return Literal(value, Kind.LONG)
-                return Literal(Decimal(value), Kind.DECIMAL)
-            case float():
-                segment = ast.get_source_segment(self.text, node) or repr(value)
-                digits = Decimal(segment.replace("_", ""))
-                if abs(digits.adjusted()) < 30:
-                    return Literal(digits, Kind.DECIMAL)
-                return Literal(value, Kind.DOUBLE)
-            case str():
-                return Literal(value, Kind.TEXT)
+        try:
+            match value:
+                case None:
+                    return Literal(None, None)
+                case bool():
+                    return Literal(value, Kind.BOOLEAN)
+                case int():
+                    if -(2**63) <= value < 2**63:
+                        return Literal(value, Kind.LONG)
+                    return decimal_literal(str(value))
+                case float():
+                    segment = ast.get_source_segment(self.text, node) or repr(value)
+                    if (math.isfinite(value) and 1e-30 < abs(value) < 1e30) or value == 0:
+                        return decimal_literal(segment.replace("_", ""))
+                    return Literal(value, Kind.DOUBLE)
+                case str():
+                    return text_literal(value)
+        except ValueError as error:
+            raise self.refuse(node, str(error)) from None
         raise self.refuse(node, f"{type(value).__name__} is not read")
 
     def junction(self, op: ast.boolop, trees: list[Tree]) -> Tree:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from headrace.config.regex import compile_java_regex
@@ -32,10 +31,11 @@ from headrace.transforms.expressions.tree import (
     Tree,
     Variable,
     balanced,
+    decimal_literal,
     not_understood,
+    text_literal,
 )
 
-_LONGEST = 10_000  # characters
 _OPERATORS: dict[type[exp.Expression], Operator] = {
     exp.EQ: Operator.EQUAL,
     exp.NEQ: Operator.NOT_EQUAL,
@@ -49,7 +49,7 @@ _ARITHMETIC: dict[type[exp.Expression], str] = {
     exp.Sub: "-",
     exp.Mul: "*",
     exp.Mod: "%",
-    exp.DPipe: "+",
+    exp.DPipe: "||",
 }
 _FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Lower: "toLowerCase",
@@ -60,14 +60,43 @@ _FUNCTIONS: dict[type[exp.Expression], str] = {
 }
 
 
+_OPERATOR_WORDS = {
+    "and", "or", "not", "in", "is", "null", "true", "false", "between", "like", "rlike", "regexp",
+    "case", "when", "then", "else", "end", "escape",
+}  # fmt: skip
+_CALLED_WORDS = {
+    "lower", "lcase", "upper", "ucase", "startswith", "endswith", "contains", "coalesce", "nvl",
+    "ifnull", "concat", "if", "iff", "regexp_like",
+}  # fmt: skip
+_WORDS = _OPERATOR_WORDS | _CALLED_WORDS
+"""What words may be beside variables and the names of fields."""
+
+
+def _check_words(text: str) -> None:
+    """Refuses words that belong to no condition, before the parser sees them: it takes forever for
+    some that are nested (`struct(struct(…`)."""
+    tokens = sqlglot.tokenize(text, read="spark")
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        is_word = token.token_type is TokenType.VAR or token.text.isidentifier()
+        is_quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+        if not is_word or is_quoted or (before and before.token_type is TokenType.DOT):
+            continue
+        if token.text in VARIABLES or token.text.lower() in _WORDS:
+            continue
+        is_called = after is not None and after.token_type is TokenType.L_PAREN
+        what = f"{token.text} is no variable; there are {', '.join(VARIABLES)}"
+        if is_called or token.token_type is not TokenType.VAR:
+            what = f"{token.text.upper()} is not read"
+        raise not_understood(text, token.start, what)
+
+
 def parse_spark_sql(text: str) -> Tree:
     """The tree of a condition.
 
     Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
     """
-    if len(text) > _LONGEST:
-        raise not_understood(text, _LONGEST, f"it is longer than {_LONGEST} characters")
     try:
+        _check_words(text)
         parsed = sqlglot.parse(text, read="spark")
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
@@ -162,7 +191,7 @@ class _Reading:
             case exp.Concat():
                 first, *others = map(self.tree, node.expressions)
                 for other in others:
-                    first = Calculation("+", first, other)
+                    first = Calculation("||", first, other)
                 return first
         raise self.refuse(node, f"{node.key.upper()} is not read")
 
@@ -184,23 +213,23 @@ class _Reading:
         """A constant text."""
         if not isinstance(node, exp.Literal) or not node.is_string:
             raise self.refuse(node, "a constant text is expected")
-        return Literal(node.name, Kind.TEXT)
+        return self.constant(node)
 
     def constant(self, node: exp.Expression) -> Literal:
         if isinstance(node, exp.Null):
             return Literal(None, None)
         if isinstance(node, exp.Boolean):
             return Literal(bool(node.this), Kind.BOOLEAN)
-        if node.is_string:
-            return Literal(node.name, Kind.TEXT)
         try:
-            if re.fullmatch(r"\d+", node.name) and int(node.name) < 2**63:
+            if node.is_string:
+                return text_literal(node.name)
+            if re.fullmatch(r"\d{1,19}", node.name) and int(node.name) < 2**63:
                 return Literal(int(node.name), Kind.LONG)
             if "e" in node.name.lower():
                 return Literal(float(node.name), Kind.DOUBLE)
-            return Literal(Decimal(node.name), Kind.DECIMAL)
-        except ArithmeticError:
-            raise self.refuse(node, f"{node.name} is no number") from None
+            return decimal_literal(node.name)
+        except ValueError as error:
+            raise self.refuse(node, str(error)) from None
 
     def like(self, node: exp.Expression) -> re.Pattern[str]:
         """The pattern of LIKE: % is any text, _ any character, a backslash takes the next one."""

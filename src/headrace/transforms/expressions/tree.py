@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 
 from headrace.errors import HeadraceError
 
 DEEPEST = 100
 """How deep an expression may be nested."""
+LONGEST = 10_000
+"""Characters that an expression may have; Python's parser overflows with far longer ones."""
+MOST_DIGITS = 76
+"""Digits of the widest decimal that columns hold."""
 VARIABLES = ("key", "value", "keySchema", "valueSchema", "topic", "header")
 
 
@@ -202,13 +207,37 @@ def children(tree: Tree) -> Iterator[Tree]:
 
 
 def depth(tree: Tree) -> int:
-    """How many trees lie one below another."""
+    """How many trees lie one below another; more than DEEPEST are not counted on.
+
+    A tree may stand in several places, so each is looked at once a level: what is shared at every
+    level would double the work with each of them.
+    """
     level, deep = [tree], 0
-    while level:
-        level, deep = [child for each in level for child in children(each)], deep + 1
-        if deep > DEEPEST:
-            break
+    while level and deep <= DEEPEST:
+        below = {id(child): child for each in level for child in children(each)}
+        level, deep = list(below.values()), deep + 1
     return deep
+
+
+def decimal_literal(digits: str) -> Literal:
+    """A constant of these digits, exact. Raises ValueError, with what is wrong, for more of them
+    than columns hold."""
+    try:
+        value = Decimal(digits)
+    except ArithmeticError:
+        raise ValueError(f"{digits} is no number") from None
+    exponent = value.as_tuple().exponent
+    whole, scale = max(value.adjusted() + 1, 0), max(-int(exponent), 0)
+    if whole + scale > MOST_DIGITS:
+        raise ValueError(f"a number of more than {MOST_DIGITS} digits")
+    return Literal(value, Kind.DECIMAL)
+
+
+def text_literal(text: str) -> Literal:
+    """A constant text. Raises ValueError, with what is wrong, for one with half of a character."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("half of a character is no text")
+    return Literal(text, Kind.TEXT)
 
 
 def balanced(trees: Sequence[Tree], joined: Callable[[Tree, Tree], Tree]) -> Tree:

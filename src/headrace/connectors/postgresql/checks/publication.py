@@ -9,6 +9,7 @@ from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
 from headrace.connectors.postgresql.replication.publication import (
     OPERATIONS,
     add_tables,
+    create_statement,
     find_publication,
     misnamed,
     not_to_narrow,
@@ -99,7 +100,8 @@ def _check_partitions(
 
 
 def _check_creation(checked: Checked, name: str, mode: str) -> None:
-    make = f"As a superuser: CREATE PUBLICATION {checked.quoted(name)} FOR TABLE …;"
+    paths = [table.path for table in checked.tables]
+    make = f"As a superuser: {create_statement(checked.config, paths)}"
     reason, remedy = "", make
     if mode == "disabled":
         reason = "publication.autocreate.mode is disabled"

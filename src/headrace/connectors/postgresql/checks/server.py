@@ -15,7 +15,7 @@ def wal_level_error(level: str) -> HeadraceError | None:
     return HeadraceError(
         "postgresql.wal_level",
         f"wal_level is {level or 'unknown'}; logical is needed",
-        "Set wal_level = logical and restart the server.",
+        "As a superuser: ALTER SYSTEM SET wal_level = logical; then restart the server.",
     )
 
 

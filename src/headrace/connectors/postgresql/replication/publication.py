@@ -74,10 +74,13 @@ def ensure_publication(
         publication = find_publication(connection, name)
         if publication is None:
             if is_standby(connection):
-                raise _missing(name, "a standby cannot make it", "On the primary")
+                raise _missing(
+                    config, tables, "a standby cannot make it", "On the primary, as a superuser"
+                )
             if mode == "disabled":
                 why = "publication.autocreate.mode is disabled"
-                raise _missing(name, why, "Choose another publication.autocreate.mode, or as owner")
+                choice = "Choose another publication.autocreate.mode, or as a superuser"
+                raise _missing(config, tables, why, choice)
             connection.execute(_creation(config, mode, tables).encode())
             return True
         if mode == "filtered":
@@ -89,18 +92,25 @@ def ensure_publication(
                 "postgresql.publication_privilege",
                 f"The role {config.database_user} may not create or change the publication "
                 f"{name}: {error.diag.message_primary}",
-                f"As a superuser: CREATE PUBLICATION {name} FOR ALL TABLES (or FOR TABLE …), and "
-                "set publication.autocreate.mode=disabled.",
+                f"As a superuser: {create_statement(config, tables)} Then set "
+                "publication.autocreate.mode=disabled.",
             ) from None
         raise translate(error, config, f"Preparing the publication {name}") from None
 
 
-def _missing(name: str, why: str, remedy: str) -> HeadraceError:
+def _missing(
+    config: PostgresConfig, tables: Sequence[tuple[str, str]], why: str, remedy: str
+) -> HeadraceError:
     return HeadraceError(
         "postgresql.publication_missing",
-        f"The publication {name} does not exist, and {why}",
-        f"{remedy}: CREATE PUBLICATION {name} FOR TABLE …;",
+        f"The publication {config.publication_name} does not exist, and {why}",
+        f"{remedy}: {create_statement(config, tables)}",
     )
+
+
+def create_statement(config: PostgresConfig, tables: Sequence[tuple[str, str]]) -> str:
+    """SQL that makes the publication for `tables`; without any, for all."""
+    return f"{_creation(config, 'filtered' if tables else 'all_tables', tables)};"
 
 
 def _creation(config: PostgresConfig, mode: str, tables: Sequence[tuple[str, str]]) -> str:

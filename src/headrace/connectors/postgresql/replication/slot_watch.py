@@ -11,15 +11,22 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import KeptConnection
 from headrace.connectors.retention_watch import RetentionWatch
 
-_QUERY = b"""\
+_NOW = """\
 WITH now AS (SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()
                          ELSE pg_current_wal_lsn() END AS lsn)
-SELECT active, pg_wal_lsn_diff(now.lsn, confirmed_flush_lsn)::bigint,
+"""
+_FIGURES = """\
+active, pg_wal_lsn_diff(now.lsn, confirmed_flush_lsn)::bigint,
        pg_wal_lsn_diff(now.lsn, restart_lsn)::bigint, to_jsonb(s)->>'wal_status',
        (to_jsonb(s)->>'safe_wal_size')::bigint, (to_jsonb(s)->>'failover')::boolean,
        (to_jsonb(s)->>'synced')::boolean,
-       (SELECT setting::bigint * 1048576 FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
-FROM pg_replication_slots s, now WHERE slot_name = %s"""
+       (SELECT greatest(-1, setting::bigint * 1048576) FROM pg_settings
+        WHERE name = 'max_slot_wal_keep_size')
+"""
+_ONE = f"{_NOW}SELECT {_FIGURES} FROM pg_replication_slots s, now WHERE slot_name = %s".encode()
+_ALL = f"""{_NOW}SELECT slot_name, coalesce(plugin, slot_type), database, active_pid,
+(SELECT application_name FROM pg_stat_activity WHERE pid = active_pid), {_FIGURES}
+FROM pg_replication_slots s, now ORDER BY slot_name""".encode()
 _SMALL_SHARE = 4  # a quarter of max_slot_wal_keep_size
 
 
@@ -38,7 +45,7 @@ class SlotMetrics:
     failover: bool | None
     synced: bool | None
     keep_size: int | None
-    """max_slot_wal_keep_size; negative: no limit."""
+    """max_slot_wal_keep_size; -1: no limit."""
 
     @property
     def danger(self) -> str | None:
@@ -56,10 +63,32 @@ class SlotMetrics:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class ListedSlot:
+    """A slot of the server. `plugin` is `physical` where there is none; `database`, `pid` and
+    `application` (who reads it) are None where there is none, or where the role may not see it."""
+
+    name: str
+    plugin: str
+    database: str | None
+    pid: int | None
+    application: str | None
+    metrics: SlotMetrics
+
+
 def read_slot(connection: psycopg.Connection, name: str) -> SlotMetrics | None:
     """The slot now; None when it does not exist."""
-    row = connection.execute(_QUERY, (name,)).fetchone()
+    row = connection.execute(_ONE, (name,)).fetchone()
     return None if row is None else SlotMetrics(*row)
+
+
+def read_slots(connection: psycopg.Connection) -> list[ListedSlot]:
+    """Every slot of the server, by name."""
+    rows = connection.execute(_ALL).fetchall()
+    return [
+        ListedSlot(name, plugin, database, pid, application, SlotMetrics(*figures))
+        for name, plugin, database, pid, application, *figures in rows
+    ]
 
 
 def watch_slot(config: PostgresConfig) -> RetentionWatch[SlotMetrics] | None:

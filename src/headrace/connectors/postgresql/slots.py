@@ -1,0 +1,155 @@
+"""Show a server's replication slots and what they keep, or drop one: headrace slots [drop] FILE."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from headrace.config.source import read_file
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.registry import find_definition, parse_configuration, require_driver
+from headrace.errors import HeadraceError
+from headrace.findings import counted
+
+if TYPE_CHECKING:
+    from headrace.connectors.postgresql.replication.slot_watch import ListedSlot
+
+_DROP = "drop"
+_HEADINGS = (
+    "slot",
+    "plug-in",
+    "database",
+    "read by",
+    "wal_status",
+    "lag",
+    "keeps",
+    "may grow by",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the verb's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = """examples:
+  headrace slots my.properties
+  headrace slots drop my.properties                  the configuration's own slot
+  headrace slots drop my.properties --slot debezium  another one of the same server"""
+    parser.add_argument(
+        "words", nargs="+", metavar="[drop] FILE", help="Debezium configuration: properties or JSON"
+    )
+    parser.add_argument("--slot", metavar="NAME", help="with drop: which (default: slot.name)")
+    parser.add_argument("--json", action="store_true", help="print the slots as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the slots, or drops one. Raises HeadraceError: `postgresql.slot_missing`,
+    `postgresql.slot_in_use`, `cli.usage`, and what connecting raises."""
+    drops = len(arguments.words) == 2 and arguments.words[0] == _DROP
+    if len(arguments.words) != 1 and not drops:
+        raise HeadraceError(
+            "cli.usage", "headrace slots takes one file", "headrace slots [drop] FILE"
+        )
+    config = parse_configuration(read_file(arguments.words[-1]))
+    if not isinstance(config, PostgresConfig):
+        raise HeadraceError(
+            "cli.usage",
+            f"The configuration is of {config.connector_class}, which has no replication slots",
+            "Name the configuration of a PostgreSQL connector.",
+        )
+    require_driver(find_definition(str(config.connector_class)))
+    if drops:
+        _drop(config, arguments.slot or config.slot_name)
+    else:
+        _show(config, as_json=arguments.json)
+    return 0
+
+
+def _show(config: PostgresConfig, *, as_json: bool) -> None:
+    from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translated
+    from headrace.connectors.postgresql.replication.slot_watch import read_slots
+
+    with (
+        connect(config, limit=CHECK_LIMIT) as connection,
+        translated(config, "Reading the slots", CHECK_LIMIT),
+    ):
+        slots = read_slots(connection)
+    console = Console(soft_wrap=True, highlight=False)
+    if as_json:
+        console.print_json(json.dumps([asdict(slot) for slot in slots]))
+        return
+    for line in _aligned([_HEADINGS, *(_cells(slot, config.slot_name) for slot in slots)]):
+        console.print(line)
+    _tell(console, config, [slot.name for slot in slots])
+
+
+def _cells(slot: ListedSlot, own: str) -> tuple[str, ...]:
+    figures = slot.metrics
+    is_unlimited = figures.safe_wal_size is None and (figures.keep_size or 0) < 0
+    return (
+        f"{slot.name} *" if slot.name == own else slot.name,
+        slot.plugin,
+        slot.database or "",
+        "nobody" if slot.pid is None else f"{slot.application or '?'} (PID {slot.pid})",
+        figures.wal_status or "",
+        _bytes(figures.lag_bytes),
+        _bytes(figures.retained_bytes),
+        "no limit" if is_unlimited else _bytes(figures.safe_wal_size),
+    )
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A line per row, its cells below each other; a terminal's width breaks none of them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _tell(console: Console, config: PostgresConfig, names: Sequence[str]) -> None:
+    if config.slot_name in names:
+        console.print(f"{counted(len(names), 'slot')}; * is this configuration's (slot.name)")
+    else:
+        console.print(
+            f"{counted(len(names), 'slot')}; this configuration's, {config.slot_name}, is not made"
+        )
+
+
+def _drop(config: PostgresConfig, name: str) -> None:
+    from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translated
+    from headrace.connectors.postgresql.replication.slot import drop_slot, slot_in_use
+    from headrace.connectors.postgresql.replication.slot_watch import read_slots
+
+    with (
+        connect(config, limit=CHECK_LIMIT) as connection,
+        translated(config, f"Dropping the slot {name}", CHECK_LIMIT),
+    ):
+        slots = {slot.name: slot for slot in read_slots(connection)}
+        if name not in slots:
+            raise HeadraceError(
+                "postgresql.slot_missing",
+                f"The server has no slot {name}",
+                "`headrace slots FILE` shows those that it has.",
+            )
+        slot = slots[name]
+        if slot.pid is not None:
+            raise slot_in_use(f"The slot {name} is active for PID {slot.pid}, and stays")
+        drop_slot(connection, name)
+    kept = _bytes(slot.metrics.retained_bytes) or "an unknown amount"
+    Console(soft_wrap=True, highlight=False).print(f"slot {name} dropped; it kept {kept} of WAL")
+
+
+def _bytes(count: int | None) -> str:
+    """`12.3 MB`; powers of 1024, as PostgreSQL's settings are."""
+    if count is None:
+        return ""
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(size) < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TB"

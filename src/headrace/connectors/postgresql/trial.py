@@ -1,0 +1,67 @@
+"""A run whose position nobody keeps leaves no slot behind, which would keep WAL for nobody."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.connection import (
+    CHECK_LIMIT,
+    END_LIMIT_MS,
+    connect,
+    translated,
+)
+from headrace.connectors.postgresql.replication.publication import find_publication
+from headrace.connectors.postgresql.replication.slot import drop_when_free, find_slot
+from headrace.errors import HeadraceError
+from headrace.snapshots.modes import SnapshotRule
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def trial(config: PostgresConfig) -> Iterator[None]:
+    """Drops the slot at the end, where it was not there at the beginning. A slot that was there is
+    somebody's, and stays. Raises HeadraceError where the server does not answer at the beginning;
+    at the end it is a warning."""
+    if not SnapshotRule.of(config).streams:
+        yield
+        return
+    name, publication = config.slot_name, config.publication_name
+    with _opened(config) as connection:
+        has_slot = find_slot(connection, name) is not None
+        has_publication = find_publication(connection, publication) is not None
+    if has_slot:
+        log.warning(
+            "the slot %s was there before, and stays; it moves on with what is shown here", name
+        )
+    try:
+        yield
+    finally:
+        try:
+            with _opened(config) as connection:
+                if not has_slot and not drop_when_free(connection, name):
+                    log.warning("the slot %s is in use and stays: it keeps WAL", name)
+                if not has_publication and find_publication(connection, publication):
+                    log.warning("the publication %s stays, which keeps nothing", publication)
+        except HeadraceError as error:
+            if not has_slot:
+                log.warning(
+                    "the slot %s may still be there, keeping WAL until `headrace slots drop FILE` "
+                    "drops it: %s",
+                    name,
+                    error,
+                )
+
+
+@contextmanager
+def _opened(config: PostgresConfig) -> Iterator[psycopg.Connection]:
+    with (
+        connect(config, limit=CHECK_LIMIT, at_most_ms=END_LIMIT_MS) as connection,
+        translated(config, "Looking at the slot", CHECK_LIMIT),
+    ):
+        yield connection

@@ -1,0 +1,83 @@
+"""Errors on their way from Spark's Python processes to whoever runs the query.
+
+They cross the JVM as text. One of ours is its own sentence there, without a trace: what happened
+and what mends it is all that a user needs. Any other error keeps its trace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+# What a killed worker, source process or sink process leaves in the query's exception.
+_SECOND_QUERY = "CONCURRENT_STREAM_LOG_UPDATE"  # a condition of Spark
+_LOST_PROCESS = re.compile(
+    r"Python worker exited unexpectedly|Python worker .*crashed|EOFException|Connection reset"
+    r"|Broken pipe|SocketException|ClosedChannelException|AsynchronousCloseException"
+    r"|Python worker failed to connect back|Reached the end of the stream|ConnectException"
+)
+
+# PySpark writes the error alone where it is set; the process ends behind an error in any case.
+_WITHOUT_TRACE = "SPARK_HIDE_TRACEBACK"
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Around what Spark calls in its own processes: a HeadraceError leaves them without trace."""
+    try:
+        yield
+    except HeadraceError:
+        os.environ[_WITHOUT_TRACE] = "1"
+        raise
+
+
+def error(query: StreamingQuery) -> HeadraceError | None:
+    """What ended `query`, as `find_failure` reads it; None while it runs, and where it was
+    stopped."""
+    failure = query.exception()
+    return None if failure is None else find_failure(str(failure))
+
+
+def find_failure(text: str) -> HeadraceError:
+    """The error behind a query's exception text.
+
+    One of ours as it was raised, else ("spark.process_lost") for a process that died (retriable),
+    ("spark.other_run") where Spark's log shows a second query on the same checkpoint, else
+    ("spark.query_failed") with the last line that says something.
+    """
+    printed = HeadraceError.find_in(text)
+    if printed is not None:
+        return printed
+    if _LOST_PROCESS.search(text):
+        return HeadraceError(
+            "spark.process_lost",
+            "A process of the running query ended unexpectedly",
+            "It is started again; if this repeats, look for the kernel's out-of-memory killer.",
+            retriable=True,
+        )
+    if _SECOND_QUERY in text:
+        return HeadraceError(
+            "spark.other_run",
+            "Another query goes on with the same checkpoint: Spark's log has a micro-batch of it",
+            "Stop one of them, or give it a checkpoint of its own.",
+        )
+    return HeadraceError(
+        "spark.query_failed",
+        f"The streaming query failed: {essence(text)}",
+        "Spark's log has the whole trace; the command line shows it with --debug.",
+    )
+
+
+def essence(text: str) -> str:
+    """The line of a trace that says most: the last Python error, else the first line."""
+    errors = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: [^\n]+)", text, re.MULTILINE)
+    line = errors[-1] if errors else next((x for x in text.splitlines() if x.strip()), "unknown")
+    return line.strip()[:300]

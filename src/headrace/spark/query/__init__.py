@@ -1,0 +1,1 @@
+"""What a program gives to a query, and asks of it."""

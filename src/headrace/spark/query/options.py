@@ -1,0 +1,68 @@
+"""A configuration, however it is written, as options of `format("headrace")`, checked at once."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from headrace.config.configuration import error_of
+from headrace.config.packing import pack
+from headrace.config.property import attribute_name
+from headrace.config.source import Properties, read_file, read_mapping, read_packed
+from headrace.connectors.registry import examine, find_definition
+from headrace.errors import HeadraceError, HeadraceWarning
+
+Configured = Mapping[str, object] | str | os.PathLike[str]
+
+_UNRESOLVED = "config.unresolved_reference"
+_QUIET = ("config.ignored", "config.not_needed")
+# Set by Spark Connect: the source then runs where the server is, with the server's environment.
+_CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+
+
+def options(configuration: Configured | None = None, /, **properties: object) -> dict[str, str]:
+    """See headrace.options."""
+    given = _read(configuration).with_overrides(_keywords(configuration, properties))
+    config, problems = examine(given)
+    if any(name in os.environ for name in _CONNECT):
+        problems = [problem for problem in problems if problem.code != _UNRESOLVED]
+    if problems:
+        raise error_of(problems)
+    for warning in config.warnings:
+        if warning.code not in _QUIET:
+            warnings.warn(str(warning), HeadraceWarning, stacklevel=3)
+    return pack(given)
+
+
+def _read(configuration: Configured | None) -> Properties:
+    match configuration:
+        case None:
+            return Properties()
+        case Mapping():
+            return read_mapping(configuration)
+        case str():
+            return read_packed(configuration)
+        case os.PathLike():
+            return read_file(Path(configuration))
+    raise HeadraceError(
+        "config.invalid",
+        f"headrace.options got a {type(configuration).__name__}",
+        "Give it a dict, the path of a file, JSON or properties as text, or keyword arguments.",
+    )
+
+
+def _keywords(configuration: Configured | None, given: Mapping[str, object]) -> Properties:
+    """Keyword arguments by the properties' names: `topic_prefix` is topic.prefix."""
+    if not given:
+        return Properties()
+    spelled = read_mapping({name.replace("_", "."): value for name, value in given.items()})
+    chosen = _read(configuration).with_overrides(spelled).get("connector.class", "").strip()
+    declared: dict[str, str] = {}
+    if chosen:
+        names = find_definition(chosen).configuration().properties()
+        declared = {attribute_name(name): name for name in names}
+    return read_mapping(
+        {declared.get(name, name.replace("_", ".")): value for name, value in given.items()}
+    )

@@ -1,0 +1,169 @@
+"""What a query's source is doing, also while Spark knows nothing new of it: it starts, it waits for
+a database that does not answer.
+
+Spark has no way to tell of that, so the source process keeps a small file beside Spark's sockets,
+which the driver reads; both run on one host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.config.properties.common import ConnectorConfig
+from headrace.connect.private_folders import make_private
+from headrace.connectors.registry import parse_options
+from headrace.connectors.states import Situation
+from headrace.errors import HeadraceError
+from headrace.spark import failures
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True)
+class Status:
+    """`state` is `starting`, `snapshotting`, `waiting to stream`, `streaming`, `blocked` or `ended`
+    of the source, or `failed` or `stopped` of the query. `error` is what ended the query, or what
+    the source tries again after (`attempts` times by now); None: all is well. `message` says it
+    in one line. `since` is when that began (None: not known)."""
+
+    state: str
+    message: str
+    error: HeadraceError | None = None
+    attempts: int = 0
+    since: datetime | None = None
+
+
+def status(query: StreamingQuery) -> Status:
+    """What the first headrace source of `query` is doing."""
+    error = failures.error(query)
+    if error is not None:
+        return Status("failed", str(error), error)
+    if not query.isActive:
+        return Status("stopped", "The query was stopped")
+    told = str(query.status["message"])
+    written = _newest(query)
+    if written is None:
+        return Status("starting", told)
+    since = datetime.fromtimestamp(float(written["since"]), UTC)
+    if written["error"] is None:
+        return Status(written["state"], told, since=since)
+    code, message, remedy = written["error"]
+    attempts, seconds = int(written["attempts"]), float(written["retry_seconds"])
+    text = f"{message} [{code}]; tried {attempts} times, again every {seconds:g} s. {remedy}"
+    error = HeadraceError(code, message, remedy, retriable=True)
+    return Status(written["state"], text, error, attempts, since)
+
+
+class StatusFile:
+    """The file of this process, which works for the process above it. It is gone when the source
+    ends; what killed processes left is swept."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        folder = _folder()
+        self._what: tuple[str, str | None] | None = None
+        self._since = 0.0
+        self._path: Path | None = None
+        if make_private(folder):
+            _sweep(folder)
+            self._path = folder / f"{_prefix(os.getppid(), config)}{os.getpid()}.json"
+
+    def write(self, situation: Situation) -> None:
+        """Replace what is in it; never raises: the query goes on without."""
+        if self._path is None:
+            return
+        error = situation.error
+        what = (situation.state, None if error is None else error.code)
+        if what != self._what:
+            self._what, self._since = what, time.time()
+        text = json.dumps(
+            {
+                "state": situation.state,
+                "error": None if error is None else (error.code, error.message, error.remedy),
+                "attempts": situation.attempts,
+                "retry_seconds": situation.retry_seconds,
+                "since": self._since,
+            }
+        )
+        fresh = self._path.with_suffix(".new")
+        with contextlib.suppress(OSError):
+            fresh.write_text(text)
+            fresh.replace(self._path)
+
+    def remove(self) -> None:
+        """Never raises."""
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+
+
+def _folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"headrace-{os.geteuid()}" / "status"
+
+
+def _prefix(jvm: int, config: ConnectorConfig) -> str:
+    return f"{jvm}-{config.fingerprint()[:16]}-"
+
+
+def _sweep(folder: Path) -> None:
+    for path in folder.glob("*.json"):
+        if not _is_alive(path):
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(path: Path) -> bool:
+    """Whether the process that wrote the file runs."""
+    try:
+        os.kill(int(path.stem.rpartition("-")[2]), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _newest(query: StreamingQuery) -> dict[str, Any] | None:
+    """What the source of `query` wrote last; None before it wrote anything, and where the JVM is
+    out of reach (Spark Connect)."""
+    found = _options_and_jvm(query)
+    if found is None:
+        return None
+    options, jvm = found
+    paths = _folder().glob(f"{_prefix(jvm, parse_options(options))}*.json")
+    try:
+        path = max(filter(_is_alive, paths), key=lambda one: one.stat().st_mtime, default=None)
+        written: dict[str, Any] | None = None if path is None else json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None  # it ended, or changes, right now
+    return written
+
+
+def _options_and_jvm(query: StreamingQuery) -> tuple[dict[str, str], int] | None:
+    """The options of the first headrace source of `query`, and the JVM's process id."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark import SparkContext
+
+    java: Any = getattr(query, "_jsq", None)
+    context = SparkContext._active_spark_context
+    if java is None or context is None:
+        return None
+    jvm: Any = context._jvm
+    try:
+        leaves = java.streamingQuery().analyzedPlan().collectLeaves()
+        for place in range(leaves.size()):
+            leaf = leaves.apply(place)
+            name = str(getattr(leaf, "sourceName", str)())
+            if name.startswith("headrace"):
+                options = {str(k): str(v) for k, v in dict(leaf.extraOptions()).items()}
+                return options, int(jvm.java.lang.ProcessHandle.current().pid())
+    except Py4JError:
+        return None  # another version of Spark
+    return None

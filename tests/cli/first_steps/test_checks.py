@@ -1,0 +1,88 @@
+"""`headrace check` for programs and for administrators: JSON, and the SQL that mends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.cli import main
+from headrace.findings import counted, statements
+from tests.cli.first_steps.configurations import SHOP, written
+from tests.servers.postgresql import Database
+
+
+@pytest.mark.postgres
+def test_the_script_mends_what_the_check_found(
+    database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    role = f"asks_{database.name}"
+    database.execute(
+        'CREATE SCHEMA "My shop"; CREATE TABLE "My shop"."or;ders" (id int PRIMARY KEY);'
+        f"CREATE ROLE {role} LOGIN"
+    )
+    given = database.properties(
+        database_user=role, schema_include_list="My shop", publication_autocreate_mode="disabled"
+    )
+    file = written(tmp_path / "c.properties", given)
+    try:
+        assert main(["check", "--json", file]) == 1
+        found = json.loads(capsys.readouterr().out)
+        errors = [one for one in found if one["level"] == "error"]
+        assert {one["code"] for one in errors} == {
+            "postgresql.no_privilege",
+            "postgresql.no_replication_privilege",
+            "postgresql.publication_missing",
+        }
+        for _ in range(2):  # what may be read is found when it may be
+            main(["check", "--fix-sql", file])
+            script = capsys.readouterr().out
+            assert "…" not in script
+            database.execute(script or "SELECT 1")
+        assert main(["check", file]) == 0
+        assert " 0 errors, " in capsys.readouterr().out
+    finally:
+        database.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def test_a_sink_that_is_not_there_is_found_by_the_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {**SHOP, "database.port": "1", "debezium.sink.type": "pulsar"}
+    assert main(["check", written(tmp_path / "c", given)]) == 1
+    shown = capsys.readouterr().out
+    assert "[cli.sink_not_supported]" in shown
+    assert shown.endswith("2 checks, 2 errors, 0 warnings\n")
+
+
+def test_a_state_that_is_a_file_is_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path / "c.properties", SHOP)
+    assert main(["events", file, "--output", str(tmp_path / "out"), "--state", file]) == 1
+    assert "is a file, and a folder is needed" in capsys.readouterr().err
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
+
+
+@given(NAMES, NAMES)
+def test_statements_are_found_whatever_names_they_have(table: str, role: str) -> None:
+    quoted = [name.replace('"', '""') for name in (table, role)]
+    grant = 'GRANT SELECT ON "{}" TO "{}";'.format(*quoted)
+    assert statements(f"As a superuser: {grant} Or give up.") == [" ".join(grant.split())]
+
+
+def test_prose_has_no_statements() -> None:
+    assert statements("Grant the role what it needs; ALTER nothing") == []
+
+
+def test_one_of_something_has_no_plural() -> None:
+    assert (counted(1, "error"), counted(0, "error"), counted(2, "error")) == (
+        "1 error",
+        "0 errors",
+        "2 errors",
+    )

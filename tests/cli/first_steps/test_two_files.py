@@ -1,0 +1,53 @@
+"""A worker's file and a connector's, as connect-standalone takes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.cli import main
+from headrace.cli.pipeline import read_pipeline
+from tests.cli.first_steps.configurations import SHOP, written
+
+WORKER = {
+    "bootstrap.servers": "localhost:9092",
+    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+    "offset.storage.file.filename": "/tmp/offsets",
+    "plugin.path": "/opt/plugins",
+}
+
+
+@pytest.mark.parametrize("connector_first", [False, True])
+def test_the_workers_converters_are_those_of_a_connector_that_has_none(
+    tmp_path: Path, connector_first: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connector = {**SHOP, "value.converter.schemas.enable": "true"}
+    files = [written(tmp_path / "w", WORKER), written(tmp_path / "c", connector)]
+    config = read_pipeline(files[::-1] if connector_first else files, {}).config
+    assert config.converter("key").value == "string"
+    assert config.value_converter_schemas_enable is True
+    (warning,) = capsys.readouterr().err.splitlines()
+    for name in ("bootstrap.servers", "plugin.path", "offset.storage.file.filename"):
+        assert name in warning
+
+
+def test_a_slip_in_the_connectors_own_file_is_still_an_error(tmp_path: Path) -> None:
+    connector = {**SHOP, "tabel.include.list": "x"}
+    files = [written(tmp_path / "w", WORKER), written(tmp_path / "c", connector)]
+    with pytest.raises(Exception, match=r"did you mean table\.include\.list"):
+        read_pipeline(files, {})
+
+
+@pytest.mark.parametrize(("given", "count"), [((WORKER, WORKER), 0), ((SHOP, SHOP), 2)])
+def test_two_files_are_a_worker_and_a_connector(
+    tmp_path: Path,
+    given: tuple[dict[str, str], dict[str, str]],
+    count: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = [written(tmp_path / str(number), one) for number, one in enumerate(given)]
+    assert main(["check", *files]) == 1
+    assert f"{count} of the 2 files have connector.class" in capsys.readouterr().err
