@@ -100,6 +100,17 @@ def with_values(records: Records, column: Column, made: pa.Array | Sequence[obje
     return records.with_column(column.identity, Cells(table, cells.memory))
 
 
+def with_distinct(
+    records: Records, column: Column, distinct: Sequence[object], index: np.ndarray
+) -> Records:
+    """The same records with the values of `column`: of each record the Connect value in `distinct`
+    that `index` (integers, one per record) names."""
+    cells = _object_cells(column.schema, distinct)
+    table = np.full((len(records.table), 3), NO_CELL, np.int64)
+    table[records.rows] = cells.table[index]
+    return records.with_column(column.identity, Cells(table, cells.memory))
+
+
 def _arrow_cells(schema: Schema, array: pa.Array) -> Cells | None:
     """The cells of an array, one row each; None where they are made one by one."""
     if schema.type in _FORMS:
