@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from headrace.config.properties.converters import ConverterConfig
 from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName
@@ -23,12 +23,7 @@ from headrace.kafka.schema_ids import SchemaIds
 _ROLES = ("key", "value", "header")
 
 
-def slice_converter(
-    config: ConverterConfig,
-    *,
-    failed: Callable[[str, HeadraceError], None] | None = None,
-    ids: SchemaIds | None = None,
-) -> SliceConverter:
+def slice_converter(config: ConverterConfig, ids: SchemaIds | None = None) -> SliceConverter:
     """The three converters of a configuration; see SliceConverter. `ids` are those of schemas that
     the process has.
 
@@ -36,7 +31,7 @@ def slice_converter(
     take, and `registry.setting`.
     """
     of_roles = converters_of(config, ids)
-    return SliceConverter(of_roles.key, of_roles.value, of_roles.header, failed=failed)
+    return SliceConverter(of_roles.key, of_roles.value, of_roles.header)
 
 
 def converters_of(config: ConverterConfig, ids: SchemaIds | None = None) -> Converters:
