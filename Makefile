@@ -66,6 +66,7 @@ golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb o
 	@$(BIN)/python -m tests.golden.record $(ONLY)
 	@$(if $(ONLY),,$(BIN)/python -m tests.documents.record && $(BIN)/python -m tests.golden.transforms.record)
 	@$(if $(ONLY),,$(BIN)/python -m tests.connectors.mongodb.capture.pipelines.record)
+	@$(if $(ONLY),,for part in record record_cloudevents record_documents; do $(BIN)/python -m tests.converters.goldens.$$part || exit 1; done)
 
 bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a short run; ONLY=… one database)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'

@@ -17,6 +17,7 @@ from typing import Any
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import read_pipeline
 from headrace.sinks.file.output import Output
 from headrace.spark.parts_sink import PartsSink
@@ -60,7 +61,7 @@ def main() -> None:
     """Run until COUNT events are in the sink."""
     path, wanted, sink = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     position = {"headrace.slice.order": "position"} if sink == "file" else {}
-    pipeline = read_pipeline(path, position)
+    pipeline = read_pipeline([path], position, Messages())
     spark = build_session("benchmark")
     with tempfile.TemporaryDirectory() as state:
         checkpoint = Path(state) / "checkpoint"

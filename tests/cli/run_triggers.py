@@ -9,6 +9,7 @@ import json
 import sys
 from pathlib import Path
 
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import Pipeline, open_session
 from headrace.config.source import Properties
 from headrace.connectors.registry import parse_configuration
@@ -24,7 +25,10 @@ REQUIRED = {
 
 
 def main(folder: Path) -> None:
-    spark = open_session("test", master="local[2]", idle_exit=None, debug=False)
+    session = open_session(
+        "test", Messages(quiet=True), master="local[2]", idle_exit=None, debug=False
+    )
+    spark = session.spark
     spark.dataSource.register(NumberedSource)
     for number, spelling in enumerate((folder / "spellings").read_text().splitlines()):
         properties = Properties(REQUIRED | ({"headrace.trigger": spelling} if spelling else {}))
@@ -36,7 +40,7 @@ def main(folder: Path) -> None:
         ended = query.awaitTermination(120) if trigger.startswith("AvailableNow") else False
         query.stop()
         print(json.dumps({"spelling": spelling, "trigger": trigger, "ended": ended}))
-    spark.stop()
+    session.close()
 
 
 if __name__ == "__main__":

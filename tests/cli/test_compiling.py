@@ -2,6 +2,7 @@
 
 import numba
 
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import compile_kernels
 from headrace.spark import kernels
 
@@ -10,7 +11,7 @@ def test_the_first_start_of_an_installation_says_that_it_compiles(tmp_path, monk
     compiled = []
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(kernels, "load_kernels", lambda: compiled.append(True))
-    thread = compile_kernels()
+    thread = compile_kernels(Messages())
     assert thread is not None
     thread.join()
     assert compiled == [True]
@@ -21,5 +22,5 @@ def test_later_starts_say_and_compile_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(kernels, "all_kernels", dict)
     kernels.load_kernels()
-    assert compile_kernels() is None
+    assert compile_kernels(Messages()) is None
     assert capsys.readouterr().err == ""

@@ -32,6 +32,10 @@ class Subject(ABC):
     """
 
     features: frozenset[Feature]
+    unwrapping: Mapping[str, str] = {"type": "io.debezium.transforms.ExtractNewRecordState"}
+    """The transform that puts rows in place of envelopes, and options of its own."""
+    identity = "id"
+    """The field of an unwrapped row that has its key."""
 
     @abstractmethod
     def properties(self, reader: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pyarrow.compute as pc
 import pytest
@@ -15,7 +16,7 @@ from headrace.connect.records import Column, Node, Records, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import select, with_added
 from headrace.transforms.transform import Ordering, PerShape, transform
-from tests.contract.changes import EVERYTHING, MOVES, Event, Fill, events_of
+from tests.contract.changes import EVERYTHING, MOVES, Event, Fill, apply, events_of
 from tests.contract.run import Run, run_workload
 from tests.contract.subject import Feature, Subject
 from tests.contract.test_ranges import check_order
@@ -27,11 +28,10 @@ ROUTE = {
     "transforms_route_regex": "(.*)things",
     "transforms_route_replacement": "$1items",
 }
-UNWRAP = ROUTE | {
+_UNWRAP = ROUTE | {
     "transforms": "unwrap,length,route",
     "transforms_length_type": "tests.contract.test_transforms:with_length",
     "transforms_length_predicate": "things",
-    "transforms_unwrap_type": "io.debezium.transforms.ExtractNewRecordState",
     "transforms_unwrap_delete_tombstone_handling_mode": "rewrite-with-tombstone",
     "transforms_unwrap_add_fields": "op,source.connector",
     "transforms_unwrap_add_headers": "op",
@@ -40,6 +40,31 @@ UNWRAP = ROUTE | {
     "predicates_things_type": "TopicNameMatches",
     "predicates_things_pattern": ".*things",
 }
+
+
+MERGE = {"transforms_route_regex": "(.*)(things|marks)"}
+
+
+def unwrap(subject: Subject) -> dict[str, str]:
+    """A chain with the transform that puts this database's rows in place of envelopes."""
+    own = {f"transforms_unwrap_{name}": text for name, text in subject.unwrapping.items()}
+    return _UNWRAP | own
+
+
+def unwrapped(subject: Subject, record: Mapping[str, Any]) -> Event:
+    """What a record behind `unwrap` tells."""
+    key = json.loads(record["key"])["id"]
+    if record["value"] is None:
+        return Event(None, key, None)
+    value = json.loads(record["value"])
+    assert str(value["__deleted"]).lower() == str(value["__op"] == "d").lower()
+    assert value["__source_connector"]
+    assert value[subject.identity] == key
+    text = value.get("text")
+    assert value.get("length") == (None if text is None else len(text))
+    headers = {header["key"]: json.loads(header["value"]) for header in record["headers"]}
+    assert headers["__op"] == value["__op"]
+    return Event(value["__op"], key, None if value["__op"] == "d" else text)
 
 
 def _lengths(shape: Shape) -> tuple[Shape, Node, Column] | None:
@@ -77,27 +102,11 @@ def test_what_is_streamed_goes_through_the_chain_in_its_order(
 
 
 def test_rows_take_the_place_of_envelopes(subject: Subject) -> None:
-    if "mongodb" in subject.properties("any")["connector.class"]:
-        pytest.skip("its rows are documents, which another transform unwraps")
-    with Run.start(subject, headrace_slices=3, **UNWRAP) as run:
+    with Run.start(subject, headrace_slices=3, **unwrap(subject)) as run:
         workload = EVERYTHING + (MOVES if Feature.KEY_CHANGES in subject.features else ())
         run_workload(subject, workload)
         run.deliver()
-        told = []
-        for record in run.of(run.in_order(), ITEMS):
-            key = json.loads(record["key"])["id"]
-            if record["value"] is None:
-                told.append(Event(None, key, None))
-                continue
-            value = json.loads(record["value"])
-            assert value["__deleted"] == str(value["__op"] == "d").lower()
-            assert value["__source_connector"]
-            assert value["id"] == key
-            assert value["length"] == (None if value["text"] is None else len(value["text"]))
-            headers = {header["key"]: json.loads(header["value"]) for header in record["headers"]}
-            assert headers["__op"] == value["__op"]
-            text = None if value["__op"] == "d" else value["text"]
-            told.append(Event(value["__op"], key, text))
+        told = [unwrapped(subject, record) for record in run.of(run.in_order(), ITEMS)]
         assert told == events_of(workload)
 
 
@@ -113,7 +122,7 @@ def test_what_is_read_of_existing_rows_goes_through_the_chain(subject: Subject) 
 
 
 def test_equal_keys_of_topics_that_become_one_share_a_slice(subject: Subject) -> None:
-    merged = ROUTE | {"transforms_route_regex": "(.*)(things|marks)"}
+    merged = ROUTE | MERGE
     with Run.start(subject, headrace_slices=3, **merged) as run:
         for first in range(1, 4000, 500):
             for collection in ("things", "marks"):
@@ -130,3 +139,27 @@ def test_equal_keys_of_topics_that_become_one_share_a_slice(subject: Subject) ->
             run.offsets.append(end)
         assert pairs > 0
         assert most > 1
+
+
+def test_the_records_of_one_key_keep_their_order_where_topics_become_one(subject: Subject) -> None:
+    merged = unwrap(subject) | MERGE | {"predicates_things_pattern": ".*(things|marks)"}
+    expected: dict[int, list[Event]] = {}
+    rows: dict[str, dict[int, str]] = {"things": {}, "marks": {}}
+    with Run.start(subject, headrace_slices=3, **merged) as run:
+        for transaction in EVERYTHING:
+            for collection, held in rows.items():
+                subject.apply(collection, transaction.changes, rolled_back=transaction.rolled_back)
+                events = [] if transaction.rolled_back else apply(held, transaction.changes)
+                for event in events:
+                    expected.setdefault(event.key, []).append(event)
+        told: dict[int, list[Event]] = {}
+        while sum(map(len, told.values())) < sum(map(len, expected.values())):
+            end = run.plan()
+            slices = run.slices(end)
+            check_order(slices, "key")
+            for records in slices:
+                for record in run.of(records, ITEMS):
+                    event = unwrapped(subject, record)
+                    told.setdefault(event.key, []).append(event)
+            run.offsets.append(end)
+        assert told == expected

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headrace.documents.dialects import Dialect
 from headrace.documents.extended_json import value_to_extended_json
-from headrace.documents.parsing import bson_of
+from headrace.documents.parsing.plain import bson_of
 from headrace.errors import HeadraceError
 from tests.documents.plain_bson import encode, encode_value
 from tests.documents.values import values

@@ -1,5 +1,5 @@
-"""`python -m tests.fuzz`: mutated frames, COPY rows, cell texts, BSON values and documents with
-field rules, each kind in a process of its own.
+"""`python -m tests.fuzz`: mutated frames, COPY rows, cell texts, BSON values, Extended JSON and
+documents with field rules, each kind in a process of its own.
 
 SECONDS (10 per kind) says how long, INPUTS how many instead; SEED repeats a run, and ONLY=NUMBER
 one input of it. An input that crashes its process is named like one that is decoded wrongly.
@@ -63,6 +63,12 @@ def _change_events() -> Target:
     return ChangeEvents()
 
 
+def _extended_json_texts() -> Target:
+    from tests.fuzz.extended_json_texts import ExtendedJsonTexts
+
+    return ExtendedJsonTexts()
+
+
 TARGETS: dict[str, Callable[[], Target]] = {
     "frames": _frames,
     "copy_rows": _copy_rows,
@@ -70,6 +76,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "bson_values": _bson_values,
     "field_rules": _field_rules,
     "change_events": _change_events,
+    "extended_json_texts": _extended_json_texts,
 }
 
 

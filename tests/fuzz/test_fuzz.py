@@ -15,6 +15,7 @@ INPUTS = {
     "bson_values": 10_000,
     "field_rules": 10_000,
     "change_events": 10_000,
+    "extended_json_texts": 10_000,
 }
 
 

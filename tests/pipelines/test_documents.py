@@ -1,12 +1,16 @@
-"""Documents as rows in Parquet files."""
+"""A collection through ExtractNewDocumentState into parquet: what is there is the collection."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import bson
+import pyarrow.dataset as ds
 import pytest
+from bson import Decimal128, Int64, ObjectId
 
 from tests.pipelines.stream import Stream
 from tests.servers.mongodb import MongoDatabase
@@ -15,42 +19,78 @@ pytestmark = [pytest.mark.mongodb, pytest.mark.spark]
 UNWRAP = {
     "transforms": "unwrap",
     "transforms.unwrap.type": "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState",
-    "transforms.unwrap.delete.tombstone.handling.mode": "rewrite",
-    "capture.mode": "change_streams_update_full",
+    "transforms.unwrap.delete.tombstone.handling.mode": "tombstone",
 }
 
 
-def test_a_collection_behind_a_chain_is_the_collection(
-    mongo_database: MongoDatabase, stream: Callable[[Mapping[str, str]], Stream]
-) -> None:
-    collection = mongo_database.collections["t"]
-    collection.insert_many(
-        {
-            "_id": i,
-            "v": f"é{i}",
-            "n": {"a": i / 3, "b": [i, i + 1]},
-            **({"odd": True} if i % 2 else {}),
-        }
-        for i in range(300)
-    )
-    made = stream(mongo_database.properties() | UNWRAP)
-    first = made.run()
-    assert len(first) == 300
-    collection.insert_many({"_id": i, "late": None} for i in range(300, 330))
-    collection.update_many({"_id": {"$lt": 50}}, {"$set": {"n.a": -1}, "$unset": {"v": ""}})
-    collection.replace_one({"_id": 60}, {"other": [{"x": 1}, {"x": 2}]})
-    collection.delete_many({"_id": {"$gte": 100, "$lt": 120}})
-    rows = made.run()
-    documents: dict[int, dict[str, Any]] = {}
-    for row in rows:
-        value = json.loads(row["value"])
-        is_deleted = str(value.pop("__deleted")).lower() == "true"
-        number = int(json.loads(row["key"])["id"])
-        documents.pop(number, None)
-        if not is_deleted:
-            documents[number] = value
-    # A field that an update removed is null.
-    removed = {number: {"v": None} for number in range(50)}
-    assert documents == {
-        found["_id"]: found | removed.get(found["_id"], {}) for found in collection.find()
+def order(number: int) -> dict[str, Any]:
+    """Orders have five structures, one after the other."""
+    document: dict[str, Any] = {
+        "_id": ObjectId(number.to_bytes(12, "big")),
+        "number": Int64(number),
+        "total": Decimal128(f"{number}.50"),
+        "lines": [{"sku": f"S{number}-{i}", "count": i} for i in range(number % 3)],
+        "ship": {"city": "Łódź", "geo": {"lat": number / 8}},
     }
+    optional: tuple[dict[str, Any], ...] = (
+        {},
+        {"note": None},
+        {"paid": True},
+        {"at": bson.DatetimeMS(1714521600250)},
+        {"_": 1},
+    )
+    return document | optional[number % 5]
+
+
+def row(document: dict[str, Any]) -> dict[str, Any]:
+    """A document as its row says it."""
+    shown: dict[str, Any] = {}
+    for name, value in document.items():
+        match value:
+            case ObjectId() | Decimal128():
+                shown[name] = str(value)
+            case bson.DatetimeMS():
+                shown[name] = int(value)
+            case _:
+                shown[name] = value
+    return shown
+
+
+def collection(database: MongoDatabase) -> dict[str, dict[str, Any]]:
+    """The documents of the collection, as rows by the text of their `_id`."""
+    options: bson.CodecOptions[dict[str, Any]] = bson.CodecOptions(
+        datetime_conversion=bson.codec_options.DatetimeConversion.DATETIME_MS
+    )
+    found = database.collections["orders"].with_options(codec_options=options).find()
+    return {str(each["_id"]): row(each) for each in found}
+
+
+def last_rows(folder: Path) -> dict[str, dict[str, Any]]:
+    """The last value of each key in the parquet files, read by Arrow alone, without the deleted."""
+    table = ds.dataset(str(folder / "out"), format="parquet").to_table()
+    state: dict[str, Any] = {}
+    for record in sorted(table.to_pylist(), key=lambda record: str(record["sequence"])):
+        key = json.loads(record["key"])["id"]
+        state[key] = None if record["value"] is None else json.loads(record["value"])
+    return {key: value for key, value in state.items() if value is not None}
+
+
+def test_a_collection_unwrapped_into_parquet_is_the_collection(
+    mongo_database: MongoDatabase,
+    stream: Callable[[Mapping[str, str]], Stream],
+    tmp_path: Path,
+) -> None:
+    orders = mongo_database.collections["orders"]
+    orders.insert_many([order(number) for number in range(60)])
+    made = stream(mongo_database.properties() | UNWRAP)
+    made.run()
+    snapshot = last_rows(tmp_path)
+    assert len(snapshot) == 60
+    orders.insert_many([order(number) for number in range(60, 90)])
+    orders.update_many({"number": {"$lt": 20}}, {"$set": {"ship.city": "Gdańsk", "new": [1, 2]}})
+    orders.update_many({"paid": True}, {"$inc": {"number": Int64(2**40)}})
+    orders.replace_one({"number": 30}, {"number": Int64(30), "replaced": {"by": "x"}})
+    orders.delete_many({"number": {"$mod": [7, 0]}})
+    made.run()
+    assert last_rows(tmp_path) == collection(mongo_database)
+    assert last_rows(tmp_path) != snapshot

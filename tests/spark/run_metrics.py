@@ -6,11 +6,15 @@ import time
 from dataclasses import asdict
 
 import headrace
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import open_session
 
 
 def main(properties, checkpoint, wanted):
-    spark = open_session("test", master="local[2]", idle_exit=None, debug=False)
+    session = open_session(
+        "test", Messages(quiet=True), master="local[2]", idle_exit=None, debug=False
+    )
+    spark = session.spark
     headrace.register(spark)
     frame = spark.readStream.format("headrace").options(**headrace.options(json.loads(properties)))
     writer = frame.load().writeStream.format("noop").option("checkpointLocation", checkpoint)
@@ -25,7 +29,7 @@ def main(properties, checkpoint, wanted):
             print("snapshot", flush=True)
         time.sleep(0.2)
     query.stop()
-    spark.stop()
+    session.close()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from numbered_source import NumberedSource
 
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import open_session, supervise
 from headrace.errors import HeadraceError
 from headrace.sinks.console.sink import ConsoleSink
@@ -19,7 +20,11 @@ def main(folder, sink, idle_exit):
     folder = Path(folder)
     if sink == "file":
         Output(folder / "out.jsonl", folder / "state").open()
-    spark = open_session("test", master="local[2,4]", idle_exit=float(idle_exit), debug=False)
+    messages = Messages()
+    session = open_session(
+        "test", messages, master="local[2,4]", idle_exit=float(idle_exit), debug=False
+    )
+    spark = session.spark
     spark.dataSource.register(NumberedSource)
     spark.dataSource.register(FileSink)
     (folder / "ready").write_text(str(os.getpid()))
@@ -37,7 +42,7 @@ def main(folder, sink, idle_exit):
 
     limits = Limits(retry_wait_ms=100, idle_exit=float(idle_exit))
     try:
-        summary = supervise(spark, start, limits, on_progress=console.progress)
+        summary = supervise(session, start, limits, messages, on_progress=console.progress)
         print(
             "summary",
             json.dumps(
@@ -46,7 +51,7 @@ def main(folder, sink, idle_exit):
         )
     except HeadraceError as error:
         print("failed", error.code, error.message)
-    spark.stop()
+    session.close()
 
 
 if __name__ == "__main__":

@@ -19,13 +19,17 @@ from headrace.spark.jvm.sockets import LONGEST
 
 SESSION = """
 import os, sys
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import open_session
-spark = open_session("test", master="local[1]", idle_exit=None, debug=False)
+session = open_session(
+    "test", Messages(quiet=True), master="local[1]", idle_exit=None, debug=False
+)
+spark = session.spark
 from pyspark.sql.functions import udf
 spark.range(0, 1, 1, 1).select(udf(lambda x: x, "long", useArrow=False)("id")).collect()
 print("ready", flush=True)
 sys.stdin.readline()
-spark.stop()
+session.close()
 """
 FOLDER = """
 import sys

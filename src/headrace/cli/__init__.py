@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Sequence
 from importlib import import_module, metadata
 from types import ModuleType
 
+from headrace.cli.messages import LogFormat, Messages
+from headrace.cli.stopping import STOP
 from headrace.errors import HeadraceError
+from headrace.sinks.closed import CLOSED
 
-_CLOSED = "console.closed"  # headrace.sinks.console.sink, which loads too much for every verb
 _VERBS = {
     verb: f"headrace.cli.{verb}"
     for verb in ("run", "events", "check", "signal", "transform", "describe", "demo")
@@ -21,31 +26,41 @@ _VERBS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb. Exit status: 0 done, 1 an error (message and remedy), 2 wrong usage."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    parser = _parser(words[0] if words else "")
-    if not words:
-        parser.print_help()
-        return 0
-    chosen = parser.parse_args(words)
+    began = time.monotonic()
+    try:
+        if threading.current_thread() is threading.main_thread():
+            # `headrace_command` left it to the system while the modules were loaded.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        parser = _parser(words[0] if words else "")
+        if not words:
+            parser.print_help()
+            return 0
+        chosen = parser.parse_args(words)
+        chosen.began = began
+        return _run(chosen)
+    except KeyboardInterrupt:
+        return STOP.status
+
+
+def _run(chosen: argparse.Namespace) -> int:
     try:
         return int(chosen.run(chosen))
     except HeadraceError as error:
-        if error.code == _CLOSED:
+        if error.code == CLOSED:
             return 0
         if chosen.debug:
             traceback.print_exc()
+        messages = Messages(log_format=getattr(chosen, "log_format", LogFormat.TEXT))
         for part in error.parts:
-            print(f"error: {part}", file=sys.stderr)
+            messages.error(str(part))
         if not error.parts:
-            print(f"error: {error.message} [{error.code}]", file=sys.stderr)
-            print(f"remedy: {error.remedy}", file=sys.stderr)
+            messages.error(error.message, error.remedy, error.code)
         return 1
     except BrokenPipeError:
         # `headrace … | head`: the reader has enough. What is left in the buffer has no reader.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        return 130
 
 
 def _parser(first: str) -> argparse.ArgumentParser:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import add_file_argument, read_pipeline
 from headrace.cli.sink_options import check_supported
 from headrace.connectors.definition import CheckResult
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings; 1 when one is an error."""
-    pipeline = read_pipeline(arguments.file, {})
+    pipeline = read_pipeline(arguments.file, {}, Messages())
     of_sink = Findings()
     of_sink.guard(lambda: check_supported(pipeline.config.headrace_sink_type or "console"))
     findings: list[CheckResult] = [*of_sink, *check(pipeline.config)]

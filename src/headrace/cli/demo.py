@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.panel import Panel
 
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import (
     check_pipeline,
-    close_session,
     open_session,
     positive_seconds,
-    stop_requested,
 )
+from headrace.cli.stopping import STOP
 from headrace.config.source import read_mapping
 from headrace.connect.deadline import Deadline
 from headrace.connectors.definition import ConnectorDefinition, DemoDatabase
@@ -128,13 +128,17 @@ class _Demo:
         self._end = threading.Event()
         self._done = threading.Event()
         self._differences: list[str] = ["the comparison did not take place"]
-        self._pipeline = check_pipeline(read_mapping(database.properties), {})
+        self._messages = Messages(quiet=True)
+        self._pipeline = check_pipeline(read_mapping(database.properties), {}, self._messages)
 
     def run(self) -> int:
         from headrace.sinks.console.sink import ConsoleSink
         from headrace.spark.supervisor import Supervisor
 
-        spark = open_session("demo", master=None, idle_exit=None, debug=self._arguments.debug)
+        session = open_session(
+            "demo", self._messages, master=None, idle_exit=None, debug=self._arguments.debug
+        )
+        spark = session.spark
         try:
             with ConsoleSink(
                 console=self._console, take=_TAKE, on_records=self._tables.add
@@ -146,9 +150,15 @@ class _Demo:
 
                 limits = self._pipeline.limits(idle_exit=None, seconds=None)
                 supervisor = Supervisor(
-                    spark, start, limits, on_progress=sink.progress, on_signal=self._end.set
+                    spark,
+                    start,
+                    limits,
+                    on_progress=sink.progress,
+                    on_signal=self._end.set,
+                    on_stop=session.jvm.mute,
+                    on_repeat=session.jvm.terminate,
                 )
-                if stop_requested():
+                if STOP.requested:
                     self._end.set()
                 director = threading.Thread(target=self._direct, args=(supervisor.stop,))
                 director.start()
@@ -159,7 +169,7 @@ class _Demo:
                     self._done.set()
                     director.join()
         finally:
-            close_session(spark)
+            session.close()
         return self._report(summary)
 
     def _direct(self, stop: Any) -> None:

@@ -1,30 +1,40 @@
-"""Write events to a file: one JSON line each, in total order, exactly once across restarts."""
+"""Write events to a file: one JSON line each, in total order, exactly once across restarts.
+
+To standard output (`--output -`) at least once: a reader may have read what a killed run wrote.
+"""
 
 from __future__ import annotations
 
 import argparse
-import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.cli.messages import plural
 from headrace.cli.pipeline import (
     Pipeline,
     add_file_argument,
     add_run_arguments,
-    close_session,
     exclusive,
+    open_messages,
     open_session,
     read_pipeline,
     supervise,
+    trial,
 )
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from headrace.cli.messages import Messages
     from headrace.spark.supervisor import Summary
 
 
+STANDARD_OUTPUT = "-"
 POSITION_SLICES = {"headrace.slice.order": "position"}
 """What a sink that orders by `sequence` itself asks of the source."""
 
@@ -32,30 +42,92 @@ POSITION_SLICES = {"headrace.slice.order": "position"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
     add_file_argument(parser)
-    parser.add_argument("--output", required=True, metavar="OUT.jsonl", help="file to append to")
     parser.add_argument(
-        "--state", required=True, metavar="DIR", help="folder for checkpoint and state"
+        "--output",
+        required=True,
+        metavar="OUT.jsonl",
+        help="file to append to, exactly once; - writes to standard output, at least once",
+    )
+    parser.add_argument(
+        "--state",
+        metavar="DIR",
+        help="folder for checkpoint and state (with --output - it may be left out: every run "
+        "starts anew then)",
     )
     add_run_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs until SIGTERM, SIGINT or a limit."""
-    state = Path(arguments.state).absolute()
-    pipeline = read_pipeline(arguments.file, POSITION_SLICES)
-    summary = append_to_file(
-        pipeline,
-        Path(arguments.output).absolute(),
-        state,
-        state / "checkpoint",
-        arguments,
-        "events",
-    )
-    print(
-        f"{summary.rows:,} events in {summary.seconds:.1f} s, {summary.restarts} restarts",
-        file=sys.stderr,
-    )
+    messages = open_messages(arguments, live=arguments.output != STANDARD_OUTPUT)
+    pipeline = read_pipeline(arguments.file, POSITION_SLICES, messages)
+    if arguments.output == STANDARD_OUTPUT:
+        _check_texts(pipeline)
+        with (
+            trial(pipeline, is_trial=arguments.state is None),
+            _state_folder(arguments.state) as state,
+        ):
+            summary = _print_lines(pipeline, state, arguments, messages)
+    else:
+        if arguments.state is None:
+            raise HeadraceError(
+                "cli.state_missing",
+                "The output is a file, and --state is missing",
+                "Name a folder for checkpoint and state with --state DIR.",
+            )
+        state = Path(arguments.state).absolute()
+        output = Path(arguments.output).absolute()
+        summary = append_to_file(
+            pipeline, output, state, state / "checkpoint", arguments, "events", messages
+        )
+    messages.note(summary_line(summary, arguments))
     return 0
+
+
+def summary_line(summary: Summary, arguments: argparse.Namespace) -> str:
+    """Events, seconds since the command began, and restarts."""
+    seconds = time.monotonic() - arguments.began
+    restarts = f", {plural(summary.restarts, 'restart')}" if summary.restarts else ""
+    return f"{plural(summary.rows, 'event')} in {seconds:.1f} s{restarts}"
+
+
+@contextmanager
+def _state_folder(folder: str | None) -> Iterator[Path]:
+    """The state folder; one that vanishes where none is named."""
+    if folder is not None:
+        yield Path(folder).absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="headrace-") as temporary:
+        yield Path(temporary)
+
+
+def _print_lines(
+    pipeline: Pipeline, state: Path, arguments: argparse.Namespace, messages: Messages
+) -> Summary:
+    """Streams a pipeline to standard output until a limit or a signal."""
+    from headrace.sinks.file.standard_output import StandardOutputSink
+
+    checkpoint = state / "checkpoint"
+    with exclusive(state):
+        pipeline.validate(checkpoint)
+        session = open_session(
+            "events",
+            messages,
+            master=arguments.master,
+            idle_exit=arguments.idle_exit,
+            debug=arguments.debug,
+        )
+        try:
+            sink = StandardOutputSink()
+
+            def start() -> StreamingQuery:
+                writer = pipeline.stream(session.spark).writeStream.foreachBatch(sink.write)
+                return pipeline.start(writer, checkpoint)
+
+            limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
+            return supervise(session, start, limits, messages)
+        finally:
+            session.close()
 
 
 def _check_texts(pipeline: Pipeline) -> None:
@@ -78,6 +150,7 @@ def append_to_file(
     checkpoint: Path,
     arguments: argparse.Namespace,
     verb: str,
+    messages: Messages,
     *,
     sync: bool = True,
 ) -> Summary:
@@ -90,8 +163,9 @@ def append_to_file(
     with exclusive(state):
         pipeline.validate(checkpoint)
         before = target.open().rows
-        spark = open_session(
+        session = open_session(
             verb,
+            messages,
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,
@@ -101,15 +175,16 @@ def append_to_file(
             from headrace.spark.parts_sink import PartsSink
             from headrace.spark.sinks.foreach_batch import calls_for_each_batch
 
-            sink = PartsSink(spark, target, checkpoint)
+            sink = PartsSink(session.spark, target, checkpoint)
 
             def start() -> StreamingQuery:
-                writer = pipeline.parts(spark, target, checkpoint).writeStream
-                return pipeline.start(calls_for_each_batch(spark, writer, sink), checkpoint)
+                writer = pipeline.parts(session.spark, target, checkpoint).writeStream
+                writer = calls_for_each_batch(session.spark, writer, sink)
+                return pipeline.start(writer, checkpoint)
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
-            summary = supervise(spark, start, limits, rows_of=sink.new_rows)
+            summary = supervise(session, start, limits, messages, rows_of=sink.new_rows)
             summary.rows = target.rows() - before
             return summary
         finally:
-            close_session(spark)
+            session.close()

@@ -6,16 +6,21 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.pipeline import Pipeline, close_session, exclusive, open_session, supervise
+from headrace.cli.pipeline import Pipeline, exclusive, open_session, supervise
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from headrace.cli.messages import Messages
     from headrace.spark.supervisor import Summary
 
 
 def send_to_kafka(
-    pipeline: Pipeline, state: Path, checkpoint: Path, arguments: argparse.Namespace
+    pipeline: Pipeline,
+    state: Path,
+    checkpoint: Path,
+    arguments: argparse.Namespace,
+    messages: Messages,
 ) -> Summary:
     """Streams a pipeline into Kafka until a limit or a signal. Raises HeadraceError."""
     from headrace.sinks.kafka.plan import PlanFolder
@@ -27,8 +32,9 @@ def send_to_kafka(
     with exclusive(state):
         pipeline.validate(checkpoint)
         folder.open()
-        spark = open_session(
+        session = open_session(
             "run",
+            messages,
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,
@@ -38,6 +44,7 @@ def send_to_kafka(
             from headrace.spark.sinks.foreach_batch import calls_for_each_batch
             from headrace.spark.sinks.kafka_sink import KafkaSink
 
+            spark = session.spark
             sink = KafkaSink(spark, options, folder)
 
             def start() -> StreamingQuery:
@@ -47,10 +54,10 @@ def send_to_kafka(
 
             limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
             try:
-                summary = supervise(spark, start, limits, rows_of=sink.new_rows)
+                summary = supervise(session, start, limits, messages, rows_of=sink.new_rows)
             finally:
                 sink.close(finished_batch(checkpoint))
             summary.rows = sink.rows
             return summary
         finally:
-            close_session(spark)
+            session.close()

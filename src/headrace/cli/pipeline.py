@@ -6,8 +6,6 @@ import argparse
 import contextlib
 import fcntl
 import logging
-import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,12 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.cli.messages import LogFormat, Messages
+from headrace.cli.stopping import STOP
 from headrace.config.finding import summarized
 from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import pack
 from headrace.config.properties.common import ConnectorConfig
 from headrace.config.source import Properties, read_files
-from headrace.connectors.registry import definition_of, open_connector, parse_configuration
+from headrace.connectors.registry import (
+    definition_of,
+    open_connector,
+    parse_configuration,
+    require_driver,
+)
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -29,9 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from headrace.sinks.file.output import Output
+    from headrace.spark.jvm.gateway import DriverJvm
     from headrace.spark.supervisor import Limits, Summary
-
-_stop_requested = threading.Event()
 
 
 @dataclass(frozen=True)
@@ -139,33 +143,61 @@ def add_file_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_pipeline(paths: Sequence[str], overrides: Mapping[str, str]) -> Pipeline:
-    """Reads and checks the files of `add_file_argument`; `overrides` win over them. Warnings go to
-    standard error.
+def read_pipeline(
+    paths: Sequence[str], overrides: Mapping[str, str], messages: Messages
+) -> Pipeline:
+    """Reads and checks the files of `add_file_argument`; `overrides` win over them. `messages` gets
+    the warnings.
 
     Raises HeadraceError as `read_files` and `parse_configuration` do.
     """
-    return check_pipeline(read_files(paths), overrides)
+    return check_pipeline(read_files(paths), overrides, messages)
 
 
-def check_pipeline(given: Properties, overrides: Mapping[str, str]) -> Pipeline:
+def check_pipeline(given: Properties, overrides: Mapping[str, str], messages: Messages) -> Pipeline:
     """As `read_pipeline`, for properties that were read."""
     properties = given.with_overrides(overrides)
     config = parse_configuration(properties)
     for warning in summarized(config.warnings):
-        print(f"warning: {warning}", file=sys.stderr)
+        messages.warning(str(warning))
     return Pipeline(properties, config)
 
 
+@dataclass(frozen=True)
+class Session:
+    """A Spark session of a verb, and its JVM."""
+
+    spark: SparkSession
+    jvm: DriverJvm
+
+    def close(self) -> None:
+        """Stop Spark, and wait for the JVM's end. When the JVM is gone there is nothing left to
+        stop, and the error that says so is on its way."""
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+        self.jvm.mute()
+        with contextlib.suppress(Py4JError, OSError):
+            self.spark.stop()
+        self.jvm.close()
+
+
 def open_session(
-    verb: str, *, master: str | None, idle_exit: float | None, debug: bool, tasks: bool = True
-) -> Any:
+    verb: str,
+    messages: Messages,
+    *,
+    master: str | None,
+    idle_exit: float | None,
+    debug: bool,
+    tasks: bool = True,
+) -> Session:
     """A Spark session for a verb; Spark's own log is silent unless `debug`. Without `tasks` the
-    processes that run them start when the first one comes."""
+    processes that run them start when the first one comes.
+
+    Raises KeyboardInterrupt when a signal came meanwhile; no JVM is left then.
+    """
+    from headrace.spark.jvm.gateway import DriverJvm
     from headrace.spark.session import build_session, warm_up
 
-    # While Spark starts a signal is only noted: leaving in the middle would orphan the JVM.
-    signal.signal(signal.SIGTERM, lambda *_: _stop_requested.set())
     settings = {
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.numRecentProgressUpdates": "20",
@@ -180,62 +212,94 @@ def open_session(
     if master is not None:
         arguments["master"] = master
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    compiling = compile_kernels()
-    spark = build_session(f"headrace {verb}", **arguments)
-    if compiling is not None:
-        # Every process would compile the same kernels by itself.
-        compiling.join()
+    STOP.listen()
+    jvm = DriverJvm(messages.foreign)
+    STOP.on_repeat = jvm.terminate
+    messages.phase("starting Spark")
+    compiling = compile_kernels(messages)
+    try:
+        spark = build_session(f"headrace {verb}", jvm=jvm, go_on=STOP.check, **arguments)
+        session = Session(spark, jvm)
+        if compiling is not None:
+            # Every process would compile the same kernels by itself.
+            while compiling.is_alive():
+                compiling.join(0.1)
+                STOP.check()
+        STOP.check()
+    except BaseException:
+        jvm.terminate()
+        jvm.close()
+        raise
     if tasks:
         warm_up(spark)
-    return spark
+    messages.phase("starting the query")
+    return session
 
 
-def compile_kernels() -> threading.Thread | None:
+def compile_kernels(messages: Messages) -> threading.Thread | None:
     """Compiles the kernels in the background, and says so, where none are compiled yet."""
     from headrace.spark.kernels import kernels_are_compiled, load_kernels
 
     if kernels_are_compiled():
         return None
-    print("compiling kernels, once per installation: about a minute", file=sys.stderr)
+    messages.phase("compiling kernels, once per installation: about a minute")
     thread = threading.Thread(target=load_kernels, name="headrace kernels", daemon=True)
     thread.start()
     return thread
 
 
-def close_session(spark: SparkSession) -> None:
-    """Stops Spark; when its JVM is gone there is nothing left to stop, and the error that says so
-    is on its way."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-
-    with contextlib.suppress(Py4JError, OSError):
-        spark.stop()
-
-
-def stop_requested() -> bool:
-    """Whether SIGTERM came while the session was starting."""
-    return _stop_requested.is_set()
-
-
 def supervise(
-    spark: SparkSession,
+    session: Session,
     start: Callable[[], StreamingQuery],
     limits: Limits,
+    messages: Messages,
     *,
     on_progress: Callable[[dict[str, Any]], None] | None = None,
     rows_of: Callable[[Mapping[str, Any]], int] | None = None,
 ) -> Summary:
-    """Runs the query to its end; restarts are told on standard error. See Supervisor."""
+    """Runs the query to its end; its phases, failures and restarts go to `messages`. See
+    Supervisor."""
+    from headrace.cli.progress import Progress
     from headrace.spark.supervisor import Supervisor
 
+    phases = Progress(messages, rows_of)
+
     def tell(failure: HeadraceError, wait: float) -> None:
-        print(f"warning: {failure.message} [{failure.code}]; again in {wait:g} s", file=sys.stderr)
+        messages.warning(f"{failure.message} [{failure.code}]; again in {wait:g} s")
+
+    def progressed(progress: dict[str, Any]) -> None:
+        phases.update(progress)
+        if on_progress is not None:
+            on_progress(progress)
 
     supervisor = Supervisor(
-        spark, start, limits, on_progress=on_progress, on_restart=tell, rows_of=rows_of
+        session.spark,
+        start,
+        limits,
+        on_progress=progressed,
+        on_restart=tell,
+        on_stop=session.jvm.mute,
+        on_repeat=session.jvm.terminate,
+        rows_of=phases.count,
     )
-    if stop_requested():
+    if STOP.requested:
         supervisor.stop()
-    return supervisor.run()
+    try:
+        return supervisor.run()
+    finally:
+        messages.end()
+
+
+@contextmanager
+def trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
+    """Around a run without checkpoint: the database keeps nothing for it."""
+    if not is_trial:
+        yield
+        return
+    definition = definition_of(pipeline.config)
+    require_driver(definition)
+    with definition.trial(pipeline.config):
+        yield
 
 
 @contextmanager
@@ -290,3 +354,22 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "so long",
     )
     parser.add_argument("--master", help="Spark master (default: local, all cores)")
+    add_message_arguments(parser)
+
+
+def add_message_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments about what a verb says on standard error."""
+    parser.add_argument("--quiet", action="store_true", help="say nothing but warnings and errors")
+    parser.add_argument(
+        "--log-format",
+        type=LogFormat,
+        choices=list(LogFormat),
+        default=LogFormat.TEXT,
+        metavar="FORMAT",
+        help="text or json: how messages on standard error look (default: text)",
+    )
+
+
+def open_messages(arguments: argparse.Namespace, *, live: bool = True) -> Messages:
+    """The messages that the arguments ask for."""
+    return Messages(quiet=arguments.quiet, log_format=arguments.log_format, live=live)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headrace.cli.events import POSITION_SLICES, append_to_file
+from headrace.cli.events import POSITION_SLICES, append_to_file, summary_line
 from headrace.cli.kafka import send_to_kafka
 from headrace.cli.pipeline import (
     Pipeline,
+    Session,
     add_file_argument,
     add_run_arguments,
-    close_session,
     exclusive,
+    open_messages,
     open_session,
     read_pipeline,
     supervise,
+    trial,
 )
 from headrace.cli.sink_options import (
     check_supported,
@@ -28,13 +29,13 @@ from headrace.cli.sink_options import (
     sink_options,
     unknown_options,
 )
-from headrace.connectors.registry import definition_of, require_driver
 from headrace.errors import HeadraceError
 from headrace.sinks.kafka import options as kafka_options
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from headrace.cli.messages import Messages
     from headrace.spark.supervisor import Summary
 
 
@@ -52,30 +53,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs until SIGTERM, SIGINT or a limit."""
-    pipeline = read_pipeline(arguments.file, {})
+    messages = open_messages(arguments)
+    pipeline = read_pipeline(arguments.file, {}, messages)
     sink = pipeline.config.headrace_sink_type or "console"
     if sink == "file":
         pipeline = pipeline.with_overrides(POSITION_SLICES)
     folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
-    with _trial(pipeline, is_trial=not folder), _state_folder(sink, folder) as state:
-        summary = _run_sink(sink, pipeline, state, arguments)
-    print(
-        f"{summary.rows:,} events in {summary.seconds:.1f} s, {summary.restarts} restarts",
-        file=sys.stderr,
-    )
+    with trial(pipeline, is_trial=not folder), _state_folder(sink, folder) as state:
+        summary = _run_sink(sink, pipeline, state, arguments, messages)
+    messages.note(summary_line(summary, arguments))
     return 0
-
-
-@contextmanager
-def _trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
-    """Around a run without checkpoint: the database keeps nothing for it."""
-    if not is_trial:
-        yield
-        return
-    definition = definition_of(pipeline.config)
-    require_driver(definition)
-    with definition.trial(pipeline.config):
-        yield
 
 
 @contextmanager
@@ -94,42 +81,52 @@ def _state_folder(sink: str, folder: str | None) -> Iterator[Path]:
         )
 
 
-def _run_sink(sink: str, pipeline: Pipeline, state: Path, arguments: argparse.Namespace) -> Summary:
+def _run_sink(
+    sink: str,
+    pipeline: Pipeline,
+    state: Path,
+    arguments: argparse.Namespace,
+    messages: Messages,
+) -> Summary:
     options = sink_options(sink, pipeline.config.headrace_sink)
     for name in unknown_options(sink, options):
-        print(f"warning: headrace.sink.{name}: the sink {sink} has no such option", file=sys.stderr)
+        messages.warning(f"headrace.sink.{name}: the sink {sink} has no such option")
     checkpoint = state / "checkpoint"
     if sink == "file":
         file = file_options(options)
         return append_to_file(
-            pipeline, file.path, state, checkpoint, arguments, "run", sync=file.sync
+            pipeline, file.path, state, checkpoint, arguments, "run", messages, sync=file.sync
         )
     if sink == "kafka":
         for name in kafka_options.unknown_options(pipeline.config.headrace_sink):
-            print(
-                f"warning: headrace.sink.{name}: the sink kafka has no such option", file=sys.stderr
-            )
-        return send_to_kafka(pipeline, state, checkpoint, arguments)
+            messages.warning(f"headrace.sink.{name}: the sink kafka has no such option")
+        return send_to_kafka(pipeline, state, checkpoint, arguments, messages)
     check_supported(sink)
     with exclusive(state):
         pipeline.validate(checkpoint)
-        spark = open_session(
-            "run", master=arguments.master, idle_exit=arguments.idle_exit, debug=arguments.debug
+        session = open_session(
+            "run",
+            messages,
+            master=arguments.master,
+            idle_exit=arguments.idle_exit,
+            debug=arguments.debug,
         )
         try:
-            return _stream_to(spark, sink, options, pipeline, checkpoint, arguments)
+            return _stream_to(session, sink, options, pipeline, checkpoint, arguments, messages)
         finally:
-            close_session(spark)
+            session.close()
 
 
 def _stream_to(
-    spark: Any,
+    session: Session,
     sink: str,
     options: dict[str, str],
     pipeline: Pipeline,
     checkpoint: Path,
     arguments: argparse.Namespace,
+    messages: Messages,
 ) -> Summary:
+    spark = session.spark
     limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
     if sink == "console":
         from headrace.sinks.console.sink import ConsoleSink
@@ -140,7 +137,7 @@ def _stream_to(
                 writer = pipeline.stream(spark).writeStream.foreachBatch(console.write)
                 return pipeline.start(writer, checkpoint)
 
-            return supervise(spark, start_console, limits, on_progress=console.progress)
+            return supervise(session, start_console, limits, messages, on_progress=console.progress)
 
     def start() -> StreamingQuery:
         writer = pipeline.stream(spark).writeStream.format(sink).options(**options)
@@ -156,4 +153,4 @@ def _stream_to(
                 ) from error
             raise
 
-    return supervise(spark, start, limits)
+    return supervise(session, start, limits, messages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import read_pipeline
 from headrace.connectors.registry import send_signal
 
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the signal's id, which its notifications carry."""
-    config = read_pipeline([arguments.file], {}).config
+    config = read_pipeline([arguments.file], {}, Messages()).config
     print(
         send_signal(
             config, arguments.type, arguments.data, name=arguments.id, channel=arguments.channel

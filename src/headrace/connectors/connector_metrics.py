@@ -54,7 +54,9 @@ class ConnectorMetrics:
             self.snapshot.completed()
             return
         if not self.snapshot.running:
-            self.snapshot.began([SnapshotTable.from_json(table).name for table in before.tables])
+            tables = [SnapshotTable.from_json(table) for table in before.tables]
+            estimated = {table.name: table.rows for table in tables if table.rows is not None}
+            self.snapshot.began([table.name for table in tables], estimated)
         rows: dict[int, int] = {}
         for chunk in map(Chunk.from_json, end.snapshot.chunks):
             rows[chunk.table] = rows.get(chunk.table, 0) + chunk.rows

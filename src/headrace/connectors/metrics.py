@@ -144,13 +144,16 @@ class SnapshotMetrics:
         self._tables: Sequence[str] = ()
         self._remaining = 0
         self._rows: dict[str, int] = {}
+        self._estimated: Mapping[str, int] = {}
         self._began: float | None = None
         self._ended: float | None = None
         self._skipped = False
         self._aborted = False
 
-    def began(self, tables: Sequence[str]) -> None:
-        """A snapshot of `tables` starts, or goes on after a restart."""
+    def began(self, tables: Sequence[str], estimated: Mapping[str, int] | None = None) -> None:
+        """A snapshot of `tables` starts, or goes on after a restart; `estimated` are the numbers
+        of rows that the database's statistics have for some of them."""
+        self._estimated = estimated or {}
         self._tables, self._remaining = tables, len(tables)
         self._began, self._ended, self._aborted = self._clock(), None, False
 
@@ -181,7 +184,7 @@ class SnapshotMetrics:
             self._ended, self._aborted = self._clock(), True
 
     def to_json(self) -> dict[str, Any]:
-        """By Debezium's names."""
+        """By Debezium's names, and `EstimatedRows` by table as the statistics have them."""
         seconds = 0.0
         if self._began is not None:
             seconds = (self._clock() if self._ended is None else self._ended) - self._began
@@ -196,4 +199,5 @@ class SnapshotMetrics:
             "SnapshotDurationInSeconds": int(seconds),
             "SnapshotPausedDurationInSeconds": 0,
             "RowsScanned": dict(self._rows),
+            "EstimatedRows": dict(self._estimated),
         }

@@ -86,24 +86,24 @@ def _is_raw(unit):
 
 
 @kernel
-def _is_tail(byte):
+def is_tail(byte):
     """Whether a byte continues a character of UTF-8."""
     return byte & 0xC0 == 0x80
 
 
 @kernel
-def _wide_point(address, left):
+def wide_point(address, left):
     """The code point of a character of 3 or 4 bytes; what is none as Java decodes it is -1 less
     the number of bytes that one replacement character stands for."""
     first = load8(address)
     second = load8(address + 1) if left > 1 else np.int64(0)
     third = load8(address + 2) if left > 2 else np.int64(0)
     if first < 0xF0:
-        if left > 1 and (not _is_tail(second) or (first == 0xE0 and second < 0xA0)):
+        if left > 1 and (not is_tail(second) or (first == 0xE0 and second < 0xA0)):
             return np.int64(_MALFORMED - 1)
         if left < 3:
             return _MALFORMED - left
-        if not _is_tail(third):
+        if not is_tail(third):
             return np.int64(_MALFORMED - 2)
         point = (first & 15) << 12 | (second & 63) << 6 | third & 63
         return np.int64(_MALFORMED - 3) if point & 0xF800 == 0xD800 else point
@@ -112,14 +112,14 @@ def _wide_point(address, left):
     if left > 1:
         too_low = first == 0xF0 and second < 0x90
         too_high = first == 0xF4 and second > 0x8F
-        if not _is_tail(second) or too_low or too_high:
+        if not is_tail(second) or too_low or too_high:
             return np.int64(_MALFORMED - 1)
-    if left > 2 and not _is_tail(third):
+    if left > 2 and not is_tail(third):
         return np.int64(_MALFORMED - 2)
     if left < 4:
         return _MALFORMED - left
     fourth = load8(address + 3)
-    if not _is_tail(fourth):
+    if not is_tail(fourth):
         return np.int64(_MALFORMED - 3)
     return (first & 7) << 18 | (second & 63) << 12 | (third & 63) << 6 | fourth & 63
 
@@ -146,11 +146,11 @@ def _put_rare_run(address, end, escaped, out):
         size = np.int64(1)
         point = np.int64(_MALFORMED - 1)
         if 0xC2 <= byte < 0xE0:
-            if left > 1 and _is_tail(load8(address + 1)):
+            if left > 1 and is_tail(load8(address + 1)):
                 point = (byte & 31) << 6 | load8(address + 1) & 63
                 size = np.int64(2)
         elif byte >= 0xE0:
-            point = _wide_point(address, left)
+            point = wide_point(address, left)
             size = np.int64(3 if byte < 0xF0 else 4)
         if point < 0:
             store32(out, _REPLACEMENT)

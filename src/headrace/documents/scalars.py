@@ -21,7 +21,7 @@ _DASH, _PLUS, _POINT, _ZERO, _LARGE_E = ord("-"), ord("+"), ord("."), ord("0"), 
 _COLON, _T, _ZULU = ord(":"), ord("T"), ord("Z")
 _NAN, _INFINITY = as_word(b"NaN"), as_word(b"Infinity")
 
-_EXPONENT_BIAS = 6176
+EXPONENT_BIAS = 6176
 
 _TWO_DIGITS = np.frombuffer(b"".join(b"%02d" % i for i in range(100)), np.uint16)
 
@@ -219,10 +219,10 @@ def put_decimal128(address, out):
         return out + 8
     if (high >> 61) & 3 == 3:
         # Coefficients of this form are all above the largest, and stand for zero.
-        exponent = ((high >> 47) & 0x3FFF) - _EXPONENT_BIAS
+        exponent = ((high >> 47) & 0x3FFF) - EXPONENT_BIAS
         store8(out, _ZERO)
         return _put_scaled(1, exponent, out)
-    exponent = ((high >> 49) & 0x3FFF) - _EXPONENT_BIAS
+    exponent = ((high >> 49) & 0x3FFF) - EXPONENT_BIAS
     high &= (1 << 49) - 1
     end = _put_coefficient(high, low, out)
     return _put_scaled(end - out, exponent, out)

@@ -65,6 +65,12 @@ class SnapshotTable:
         """Of all leaves."""
         return sum(leaf.pages for leaf in self.leaves)
 
+    @property
+    def rows(self) -> int | None:
+        """Of all leaves, by the statistics; None where nobody counted those of one."""
+        counts = [leaf.rows for leaf in self.leaves]
+        return sum(counts) if all(count > 0 for count in counts) else None
+
     def to_json(self) -> list[Any]:
         """For offsets."""
         leaves = [list(leaf) for leaf in self.leaves]

@@ -17,6 +17,7 @@ from headrace.connect.kernels.loading import load
 from headrace.connectors.registry import definitions, has_driver, left_out
 
 KERNELS: Mapping[str, Sequence[str]] = {
+    "headrace.connect.evaluation.comparing": ("_same_cells",),
     "headrace.connect.evaluation.gathering": ("_gather", "_copy_bytes", "_copy_fixed"),
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
     "headrace.streaming.changes.key_hashes": ("_hash_rows",),
@@ -24,6 +25,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.converters.json.kernel": ("run_json",),
     "headrace.converters.patches": ("_insert",),
     "headrace.converters.plain.kernel": ("run_plain",),
+    "headrace.documents.parsing.document_kernel": ("parse_texts",),
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
     "headrace.kafka.message_kernel": ("produce_rows",),

@@ -37,7 +37,13 @@ def metrics(query: StreamingQuery) -> Metrics | None:
     progress = query.lastProgress
     if progress is None:
         return None
-    return next(_reported(json.loads(progress.json)), None)
+    return reported_metrics(json.loads(progress.json))
+
+
+def reported_metrics(progress: Mapping[str, Any]) -> Metrics | None:
+    """The metrics of the first headrace source in Spark's progress (its JSON); None: there are
+    none."""
+    return next(_reported(progress), None)
 
 
 def _reported(progress: Mapping[str, Any]) -> Iterator[Metrics]:

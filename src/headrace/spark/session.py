@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ from headrace.spark.jvm.sockets import socket_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from headrace.spark.jvm.gateway import DriverJvm
 
 _LOGGING = Path(__file__).with_name("jvm") / "log4j2.properties"
 _FILE_MANAGER = (
@@ -72,11 +74,19 @@ def _local() -> dict[str, str]:
 
 
 def build_session(
-    name: str, *, master: str | None = None, settings: Mapping[str, str] | None = None
+    name: str,
+    *,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    jvm: DriverJvm | None = None,
+    go_on: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     """A session for the command line: `local[N,4]` (N cores, a task is tried four times).
 
-    Raises HeadraceError("spark.no_java").
+    `jvm` starts the JVM (None: PySpark does, and the JVM ends with this process); `go_on` is called
+    between the steps and may raise.
+
+    Raises HeadraceError("spark.no_java"), ("spark.not_started").
     """
     from pyspark.sql import SparkSession
 
@@ -89,18 +99,30 @@ def build_session(
     # Workers start `python3` from PATH otherwise, which need not have headrace.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = master or f"local[{os.cpu_count() or 1},4]"
-    builder = SparkSession.builder.appName(name).master(chosen)
     merged = defaults() | _local() | dict(settings or {})
     if chosen.startswith("local"):
         merged.setdefault("spark.python.unix.domain.socket.dir", str(socket_folder()))
     archive = archive_options(java_home, os.environ["SPARK_HOME"])
     merged["spark.driver.extraJavaOptions"] += f" {archive}"
     if not chosen.startswith("local["):
-        for name in ("spark.driver.memory", "spark.driver.host", "spark.driver.bindAddress"):
+        for setting in ("spark.driver.memory", "spark.driver.host", "spark.driver.bindAddress"):
             if not chosen.startswith("local-cluster"):
-                merged.pop(name)
-    for key, value in merged.items():
-        builder = builder.config(key, value)
+                merged.pop(setting)
+    merged = {"spark.app.name": name, "spark.master": chosen} | merged
+    builder = SparkSession.builder
+    for setting, value in merged.items():
+        builder = builder.config(setting, value)
+    go_on()
+    if jvm is not None:
+        from pyspark import SparkConf, SparkContext
+
+        gateway = jvm.launch(merged)
+        go_on()
+        conf = SparkConf(_jvm=gateway.jvm)
+        for setting, value in merged.items():
+            conf.set(setting, value)
+        SparkContext(conf=conf, gateway=gateway)
+    go_on()
     return builder.getOrCreate()
 
 

@@ -132,8 +132,10 @@ class Supervisor:
     `start` is called again for every restart and must use the same checkpoint. `on_progress`
     receives each micro-batch's progress (Spark's JSON) in another thread; `on_restart` the failure
     and the seconds until the next attempt. `on_signal` takes the place of `stop` at the first
-    signal: who gives it calls `stop` when it is time. `rows_of` tells how many rows a micro-batch
-    had, where that is not the number that Spark counted.
+    signal: who gives it calls `stop` when it is time. `on_stop` is called before the query is
+    stopped without an error, `on_repeat` for a signal while it stops (None: SIGINT interrupts at
+    once). `rows_of` tells how many rows a micro-batch had, where that is not the number that Spark
+    counted.
     """
 
     def __init__(
@@ -145,6 +147,8 @@ class Supervisor:
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         on_restart: Callable[[HeadraceError, float], None] | None = None,
         on_signal: Callable[[], None] | None = None,
+        on_stop: Callable[[], None] = lambda: None,
+        on_repeat: Callable[[], None] | None = None,
         rows_of: Callable[[Mapping[str, Any]], int] | None = None,
     ) -> None:
         self._spark = spark
@@ -153,6 +157,7 @@ class Supervisor:
         self._on_progress = on_progress
         self._on_restart = on_restart
         self._on_signal = on_signal
+        self._on_stop, self._on_repeat = on_stop, on_repeat
         self._rows_of = rows_of or _input_rows
         self._stopping = threading.Event()
         self._watch = _Watch()
@@ -180,6 +185,7 @@ class Supervisor:
                     reason = self._watch_query(query, end)
                     if reason is not None:
                         summary.reason = reason
+                        self._on_stop()
                         self._stop_query(query)
                 except PySparkException as error:
                     failure = find_failure(str(error))
@@ -278,6 +284,8 @@ class Supervisor:
             on_signal, self._on_signal = self._on_signal, None
             if on_signal is not None:
                 on_signal()
+            elif self._stopping.is_set() and self._on_repeat is not None:
+                self._on_repeat()
             elif number == signal.SIGINT and self._stopping.is_set():
                 raise KeyboardInterrupt
             else:

@@ -13,6 +13,7 @@ from headrace.config.property import REQUIRED, Group, Property
 from headrace.config.regex import compile_java_regex
 from headrace.connect.evaluation.values import carries, tombstones
 from headrace.connect.records import On, Records
+from headrace.transforms.example import Example
 from headrace.transforms.transform import Declaration
 
 
@@ -85,16 +86,19 @@ TOPIC_NAME_MATCHES = Declaration(
     "True for records whose whole topic matches an expression.",
     TopicNameMatchesOptions,
     _topic_name_matches,
+    example=Example({"id": 1}, {"pattern": "shop.internal.*"}, topic="shop.internal.audit"),
 )
 HAS_HEADER_KEY = Declaration(
     "HasHeaderKey",
     "True for records that have a header of this name.",
     HasHeaderKeyOptions,
     _has_header_key,
+    example=Example({"id": 1}, {"name": "test-run"}, headers={"test-run": "t-1"}),
 )
 RECORD_IS_TOMBSTONE = Declaration(
     "RecordIsTombstone",
     "True for records whose value is null.",
     NoOptions,
     _record_is_tombstone,
+    example=Example(None, key={"id": 1}),
 )

@@ -34,21 +34,26 @@ shows what a chain makes of records; [Adding a transform](../adding-a-transform.
 write one. Expressions are those of Java and match whole names, in their case.
 """
 
+_PREDICATES = """## Predicates
+
+Each example leaves out the records for which its predicate is true.
+"""
+
 
 def reference() -> str:
     """The page."""
-    parts = [_HEAD, *_sections(transforms()), "## Predicates\n", *_sections(predicates(), level=3)]
+    parts = [_HEAD, *_sections(transforms(), "##"), _PREDICATES, *_sections(predicates(), "###")]
     return "\n".join(parts)
 
 
-def _sections(declared: Iterable[tuple[str, Declaration[Any]]], level: int = 2) -> Iterator[str]:
+def _sections(declared: Iterable[tuple[str, Declaration[Any]]], mark: str) -> Iterator[str]:
     """A section each; the classes of one name for keys and values share one."""
     by_name: dict[str, list[tuple[str, Declaration[Any]]]] = {}
     for java_class, declaration in declared:
         name = short_name(java_class).partition("$")[0]
         by_name.setdefault(name, []).append((java_class, declaration))
     for name, entries in by_name.items():
-        yield f"{'#' * level} {name}\n"
+        yield f"{mark} {name}\n"
         _, declaration = entries[0]
         classes = ", ".join(f"`{java_class}`" for java_class, _ in entries)
         yield f"{declaration.meaning} Class: {classes}.\n"
@@ -73,10 +78,9 @@ def _example(java_class: str, declaration: Declaration[Any]) -> Iterator[str]:
     example = declaration.example
     if example is None:
         return
-    options = [f"type={short_name(java_class)}"]
-    options += [f"{name}={text}" for name, text in example.options.items()]
+    given = properties(example, java_class).items()
     blocks = {
-        "properties": "\n".join(f"transforms.t.{option}" for option in options),
+        "properties": "\n".join(f"{name}={text}" for name, text in given if "." in name),
         "yaml": shown(example.record()),
     }
     for language, text in blocks.items():
@@ -84,11 +88,27 @@ def _example(java_class: str, declaration: Declaration[Any]) -> Iterator[str]:
     yield f"becomes\n\n```yaml\n{shown(behind(example, java_class))}\n```\n"
 
 
+def properties(example: Example, java_class: str) -> dict[str, str]:
+    """Those of a transform with the example's options; a predicate decides what Kafka's Filter
+    leaves out."""
+    name = short_name(java_class)
+    is_predicate = java_class in dict(predicates())
+    own = "predicates.p." if is_predicate else "transforms.t."
+    chain = {"transforms": "t"}
+    if is_predicate:
+        chain |= {
+            "transforms.t.type": "KafkaFilter",
+            "transforms.t.predicate": "p",
+            "predicates": "p",
+        }
+    options = {f"{own}{option}": text for option, text in example.options.items()}
+    return {**chain, f"{own}type": name, **options}
+
+
 def behind(example: Example, java_class: str) -> dict[str, Any] | None:
-    """The example's record behind the transform of this class; None: it is left out."""
-    options = {f"transforms.t.{name}": text for name, text in example.options.items()}
-    properties = {"transforms": "t", "transforms.t.type": java_class, **options}
-    return apply_json(properties, [example.record()])[0]
+    """The example's record behind the transform of this class, or behind one with this predicate;
+    None: it is left out."""
+    return apply_json(properties(example, java_class), [example.record()])[0]
 
 
 def shown(record: Mapping[str, Any] | None) -> str:

@@ -22,6 +22,11 @@ class MongoSubject(Subject):
     """Two collections of a fresh database, which keep images: an update's event shows the document
     as it was then."""
 
+    unwrapping = {  # noqa: RUF012 - constant
+        "type": "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState",
+        "delete.tombstone.handling.mode.rewrite-with-id": "true",
+    }
+    identity = "_id"
     features = frozenset({Feature.ROLLBACKS, Feature.LOSES, Feature.SNAPSHOTS, Feature.SIGNALS})
 
     def __init__(self, database: MongoDatabase) -> None:

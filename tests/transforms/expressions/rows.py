@@ -35,6 +35,19 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
+def read_field(row: Row, name: str) -> Any:
+    if name not in row:
+        raise NoResultError
+    return row[name]
+
+
+def fields(read: Callable[[Row, str], Any] = read_field) -> st.SearchStrategy[Condition]:
+    """Fields of the value by their names, and one that there is not."""
+    return st.sampled_from([*FIELDS, "absent"]).map(
+        lambda name: (f"value.{name}", lambda row: read(row, name))
+    )
+
+
 def constants(shown: list[tuple[str, Any]]) -> st.SearchStrategy[Condition]:
     """Constants by their texts."""
 

@@ -12,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.expressions.rows import (
-    FIELDS,
     ROWS,
     Condition,
     NoResultError,
     Row,
     constants,
+    fields,
     filtered,
     is_number,
     outcome,
+    read_field,
 )
 
 
@@ -91,15 +92,8 @@ CONSTANTS = constants(
 
 
 def read(row: Row, name: str) -> Any:
-    if name not in row:
-        raise NoResultError
-    return Long(row[name]) if name == "n" and row[name] is not None else row[name]
-
-
-def fields() -> st.SearchStrategy[Condition]:
-    return st.sampled_from([*FIELDS, "absent"]).map(
-        lambda name: (f"value.{name}", lambda row: read(row, name))
-    )
+    value = read_field(row, name)
+    return Long(value) if name == "n" and value is not None else value
 
 
 def compared(symbol: str, one: Condition, other: Condition) -> Condition:
@@ -153,7 +147,7 @@ def larger(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
     )
 
 
-CONDITIONS = st.recursive(st.one_of(fields(), CONSTANTS), larger, max_leaves=8)
+CONDITIONS = st.recursive(st.one_of(fields(read), CONSTANTS), larger, max_leaves=8)
 
 
 @settings(max_examples=150, deadline=None)

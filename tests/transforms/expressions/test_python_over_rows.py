@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.expressions.rows import (
-    FIELDS,
     ROWS,
     Condition,
     NoResultError,
     Row,
     constants,
+    fields,
     filtered,
     outcome,
 )
@@ -37,18 +37,6 @@ CONSTANTS = constants(
         ("0.0", Decimal("0.0")), ("'a'", "a"), ("''", ""), ("'ab'", "ab"), ("'\uffee'", "\uffee"),
     ]
 )  # fmt: skip
-
-
-def read(row: Row, name: str) -> Any:
-    if name not in row:
-        raise NoResultError
-    return row[name]
-
-
-def fields() -> st.SearchStrategy[Condition]:
-    return st.sampled_from([*FIELDS, "absent"]).map(
-        lambda name: (f"value.{name}", lambda row: read(row, name))
-    )
 
 
 def compared(symbol: str, one: Any, other: Any) -> bool:

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.expressions.rows import (
-    FIELDS,
     ROWS,
     Condition,
     NoResultError,
     Row,
     constants,
+    fields,
     filtered,
     is_number,
     outcome,
@@ -39,18 +39,6 @@ CONSTANTS = constants(
         ("'a'", "a"), ("''", ""), ("'ab'", "ab"), ("'\uffee'", "\uffee"),
     ]
 )  # fmt: skip
-
-
-def read(row: Row, name: str) -> Any:
-    if name not in row:
-        raise NoResultError
-    return row[name]
-
-
-def fields() -> st.SearchStrategy[Condition]:
-    return st.sampled_from([*FIELDS, "absent"]).map(
-        lambda name: (f"value.{name}", lambda row: read(row, name))
-    )
 
 
 def order(one: Any, other: Any) -> int | None:

@@ -100,6 +100,17 @@ def with_values(records: Records, column: Column, made: pa.Array | Sequence[obje
     return records.with_column(column.identity, Cells(table, cells.memory))
 
 
+def with_distinct(
+    records: Records, column: Column, distinct: Sequence[object], index: np.ndarray
+) -> Records:
+    """The same records with the values of `column`: of each record the Connect value in `distinct`
+    that `index` (integers, one per record) names."""
+    cells = _object_cells(column.schema, distinct)
+    table = np.full((len(records.table), 3), NO_CELL, np.int64)
+    table[records.rows] = cells.table[index]
+    return records.with_column(column.identity, Cells(table, cells.memory))
+
+
 def _arrow_cells(schema: Schema, array: pa.Array) -> Cells | None:
     """The cells of an array, one row each; None where they are made one by one."""
     if schema.type in _FORMS:
@@ -109,11 +120,11 @@ def _arrow_cells(schema: Schema, array: pa.Array) -> Cells | None:
         array = pc.cast(array, kind)
         return _fixed_cells(array.cast(pa.int16()) if kind == pa.int8() else array, form.size)
     if schema.type is Type.STRING:
-        return _bytes_cells(pc.cast(array, pa.large_string()), TEXT)
+        return bytes_cells(pc.cast(array, pa.large_string()), TEXT)
     if schema.name == DECIMAL and pa.types.is_decimal(array.type):
-        return _bytes_cells(pc.cast(pc.cast(array, arrow_type(schema)), pa.large_string()), TEXT)
+        return bytes_cells(pc.cast(pc.cast(array, arrow_type(schema)), pa.large_string()), TEXT)
     if schema.type is Type.BYTES and schema.name != DECIMAL:
-        return _bytes_cells(pc.cast(array, pa.large_binary()), BINARY)
+        return bytes_cells(pc.cast(array, pa.large_binary()), BINARY)
     return None
 
 
@@ -128,7 +139,8 @@ def _fixed_cells(array: pa.Array, size: int) -> Cells:
     return _cells(array, data, starts, np.full(count, size, np.int64), BINARY)
 
 
-def _bytes_cells(array: pa.Array, kind: int) -> Cells:
+def bytes_cells(array: pa.Array, kind: int) -> Cells:
+    """The cells of an array of large texts or bytes, of this kind but for nulls."""
     _, offsets, held = array.buffers()
     count = len(array)
     if count == 0 or offsets is None:

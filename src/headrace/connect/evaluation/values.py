@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation import gathering
 from headrace.connect.evaluation.arrow import arrow_array, arrow_type, connect_value
+from headrace.connect.evaluation.time_texts import in_iso
 from headrace.connect.images import NO_CELL, UNAVAILABLE
 from headrace.connect.java_numbers import java_double, java_float
 from headrace.connect.json_values import dump_value
@@ -310,6 +311,8 @@ def _fast(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array
         return _texts(gathering.as_binary(cells, valid))
     if encoding is Encoding.BYTES and schema.type is Type.BYTES:
         return gathering.as_binary(cells, valid)
+    if encoding is Encoding.TIMESTAMPTZ and schema.type is Type.STRING and node.parameter == 0:
+        return in_iso(gathering.as_binary(cells, valid))
     if encoding is Encoding.BOOLEAN and schema.type is Type.BOOLEAN:
         flags = gathering.as_numbers(cells, valid, np.dtype(np.uint8))
         return None if flags is None else pc.equal(flags, pa.scalar(ord("t"), pa.uint8()))

@@ -70,14 +70,23 @@ wrapping_add = _arithmetic(lambda b, left, right: b.add(left, right), 2)
 wrapping_multiply = _arithmetic(lambda b, left, right: b.mul(left, right), 2)
 
 
-def _high_half(builder: Any, left: Any, right: Any) -> Any:
+def _high_half(extend: str) -> Any:
     wide = ir.IntType(128)
-    product = builder.mul(builder.sext(left, wide), builder.sext(right, wide))
-    return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    def generate(builder: Any, left: Any, right: Any) -> Any:
+        widened = getattr(builder, extend)
+        product = builder.mul(widened(left, wide), widened(right, wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return generate
 
 
-# The high 64 bits of a product of 128 bits.
-multiply_high = _arithmetic(_high_half, 2)
+# The high 64 bits of a product of 128 bits, of numbers with and without a sign.
+multiply_high = _arithmetic(_high_half("sext"), 2)
+multiply_high_unsigned = _arithmetic(_high_half("zext"), 2)
+is_below_unsigned = _arithmetic(
+    lambda b, left, right: b.zext(b.icmp_unsigned("<", left, right), ir.IntType(64)), 2
+)
 
 
 @intrinsic
@@ -88,6 +97,16 @@ def as_double(typing_context, bits):  # noqa: ARG001
         return builder.bitcast(arguments[0], ir.DoubleType())
 
     return types.float64(types.int64), generate
+
+
+@intrinsic
+def double_bits(typing_context, value):  # noqa: ARG001
+    """The bits of a double."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
 
 
 @kernel

@@ -13,14 +13,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from headrace.errors import HeadraceError
+from headrace.sinks.closed import output_closed
 from headrace.sinks.console.event_line import Content, event_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-CLOSED = "console.closed"
-"""The error that ends a query whose lines nobody reads, as in `headrace run … | head`."""
 _RATE_WINDOW_S = 5.0
 
 
@@ -87,11 +85,7 @@ class ConsoleSink:
             try:
                 self.show(records, max(0, int(counted.get["rows"]) - len(records)))
             except (BrokenPipeError, SystemExit):  # rich ends the thread, which is Spark's
-                raise HeadraceError(
-                    CLOSED,
-                    "Nobody reads the output any more",
-                    "Read it to its end, or write to another sink.",
-                ) from None
+                raise output_closed() from None
 
     def show(self, records: Sequence[Shown], more: int) -> None:
         """Print records in the order given; `more` were left out before."""

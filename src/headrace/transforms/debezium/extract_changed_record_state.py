@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import TEXT
 from headrace.config.property import Group, Property
-from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.encoding import Encoding
+from headrace.connect.evaluation.columns import column_of, with_distinct
+from headrace.connect.evaluation.comparing import same_cells
 from headrace.connect.evaluation.values import connect_values, nulls, tombstones, values
-from headrace.connect.records import Column, Header, Node, Records, Shape
+from headrace.connect.records import Cell, Column, Header, Node, Records, Shape
 from headrace.connect.schema import DECIMAL, Schema, Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.errors import HeadraceError
@@ -92,12 +94,10 @@ class ExtractChangedRecordState:
                     f"{compared.after.schema.type.value}",
                     "Rows are structs; give the transform a predicate.",
                 )
-            for place, (_, before, after) in enumerate(compared.columns):
-                changed[is_compared, place] = _differ(both, before, after)
+            changed[is_compared] = _changed(both, compared.columns)
         for column, has_changed in compared.lists:
             chosen = is_compared[:, None] & (changed == has_changed)
-            lists = _lists(names, chosen)
-            records = with_values(records, column, lists)
+            records = with_distinct(records, column, *_lists(names, chosen))
         yield records.with_shape(compared.shape)
 
     def _compare(self, shape: Shape) -> _Compared:
@@ -123,6 +123,34 @@ class ExtractChangedRecordState:
             lists.append((column, has_changed))
         made = replace(shape, headers=tuple(headers))
         return _Compared(made, tuple(lists), before, after, columns)
+
+
+def _changed(records: Records, columns: Sequence[tuple[str, Node, Node]]) -> np.ndarray:
+    """Where columns have other values behind the change (bool, records × columns). Only cells whose
+    bytes differ are read."""
+    changed = np.ones((len(records), len(columns)), np.bool_)
+    alike = {
+        place: (before, after)
+        for place, (_, before, after) in enumerate(columns)
+        if isinstance(before, Cell) and isinstance(after, Cell) and _are_of_one_form(before, after)
+    }
+    if alike:
+        changed[:, list(alike)] = ~same_cells(records, list(alike.values()))
+    for place, (_, before, after) in enumerate(columns):
+        suspected = changed[:, place]
+        if suspected.any():
+            some = records.with_rows(suspected)
+            changed[suspected, place] = _differ(some, before, after)
+    return changed
+
+
+def _are_of_one_form(one: Cell, other: Cell) -> bool:
+    """Whether the same bytes are the same value in both."""
+    is_read_alike = one.decode is other.decode or Encoding.PYTHON not in (
+        one.encoding, other.encoding,
+    )  # fmt: skip
+    forms = [(c.schema, c.encoding, c.parameter, c.null, c.unavailable) for c in (one, other)]
+    return is_read_alike and forms[0] == forms[1]
 
 
 _COMPARED_BY_ARROW = frozenset(
@@ -159,12 +187,18 @@ def _are_equal(one: object, other: object) -> bool:
     return one == other or repr(one) == repr(other)
 
 
-def _lists(names: list[str], chosen: np.ndarray) -> list[list[str]]:
-    """The chosen names of each record, made once per combination."""
-    kinds, index = np.unique(np.packbits(chosen, axis=1), axis=0, return_inverse=True)
+def _lists(names: list[str], chosen: np.ndarray) -> tuple[list[list[str]], np.ndarray]:
+    """The combinations of chosen names, and which of them each record has."""
+    packed = np.ascontiguousarray(np.packbits(chosen, axis=1))
+    count, size = packed.shape
+    if not size:
+        return [[]], np.zeros(count, np.int64)
+    buffers = [None, pa.py_buffer(packed)]
+    encoded = pa.Array.from_buffers(pa.binary(size), count, buffers).dictionary_encode()
+    kinds = np.frombuffer(b"".join(encoded.dictionary.to_pylist()), np.uint8).reshape(-1, size)
     bits = np.unpackbits(kinds, axis=1, count=len(names)).astype(np.bool_)
     lists = [[name for name, bit in zip(names, row, strict=True) if bit] for row in bits.tolist()]
-    return [lists[each] for each in index.ravel().tolist()]
+    return lists, np.asarray(encoded.indices)
 
 
 DECLARATION = Declaration(

@@ -100,6 +100,9 @@ class HeaderToValue:
         named = [place for place, each in enumerate(headers) if each.name in self._names]
         on = np.array([carries(records, headers[place]) for place in named], np.bool_)
         on = on.reshape(len(named), len(records))
+        if on.all():
+            yield self._with_headers(records, tuple(named))
+            return
         for carried in np.unique(on, axis=1).T if named else [np.zeros(0, np.bool_)]:
             mask = (on == carried[:, None]).all(axis=0)
             some = records.with_rows(mask)

@@ -76,9 +76,13 @@ class PartitionRouting:
         total = np.zeros(len(records), np.uint32)
         has_any = np.zeros(len(records), np.bool_)
         for node, of_delete in self._nodes(records.shape):
-            counted = ~nulls(records, node) & ~skipped
+            counted = ~skipped
             if of_delete is not None:
                 counted &= is_delete == of_delete
+            if counted.any():
+                counted &= ~nulls(records, node)
+            if not counted.any():
+                continue
             has_any |= counted
             total += np.where(counted, self._hashes(records, node), 0).astype(np.uint32)
         positive = total & _POSITIVE

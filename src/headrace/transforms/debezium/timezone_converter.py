@@ -15,6 +15,7 @@ from headrace.config.configuration import Configuration
 from headrace.config.kinds import Kind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.evaluation.time_texts import heads, time_texts, with_nulls_of
 from headrace.connect.evaluation.values import tombstones, values
 from headrace.connect.records import Column, Node, Records, Shape
 from headrace.connect.schema import Type
@@ -319,9 +320,9 @@ def _offsets(texts: pa.Array) -> np.ndarray:
 
 
 def _offset_texts(offsets: np.ndarray) -> pa.Array:
-    kinds, index = np.unique(offsets, return_inverse=True)
-    texts = [_offset_text(int(offset)) for offset in kinds]
-    return pa.array(texts, _TEXT).take(pa.array(index))
+    encoded = pa.array(offsets).dictionary_encode()
+    texts = [_offset_text(offset) for offset in encoded.dictionary.to_pylist()]
+    return pa.array(texts, _TEXT).take(encoded.indices)
 
 
 def _offset_text(offset: int) -> str:
@@ -334,6 +335,9 @@ def _offset_text(offset: int) -> str:
 
 def _zoned_timestamps(array: pa.Array, zone: Zone) -> pa.Array:
     """The same instants with the zone's offset, which is that of their former local time."""
+    common = _zoned_in_common_form(array, zone)
+    if common is not None:
+        return common
     parts = _parts(array, _TIMESTAMP)
     dates = pc.utf8_ltrim(parts["date"], characters="+").to_numpy(zero_copy_only=False)
     present = dates != ""
@@ -345,6 +349,20 @@ def _zoned_timestamps(array: pa.Array, zone: Zone) -> pa.Array:
     texts = np.datetime_as_string(moved, unit="s")
     texts = np.where(moved >= np.datetime64("10000-01-01"), np.char.add("+", texts), texts)
     return _joined(array, texts, parts["fraction"], offsets)
+
+
+def _zoned_in_common_form(array: pa.Array, zone: Zone) -> pa.Array | None:
+    """The same where all texts are in UTC, as connectors write them; None where one is not."""
+    texts = time_texts(array.drop_null(), "T", "Z")
+    local = None if texts is None else texts.seconds()
+    if texts is None or local is None:
+        return None
+    offsets = zone.of_local(local)
+    begin = heads(local + offsets)
+    if begin is None:
+        return None
+    made = (begin, texts.fractions(), _offset_texts(offsets), _NOTHING)
+    return with_nulls_of(array, pc.binary_join_element_wise(*made))
 
 
 def _zoned_times(array: pa.Array, zone: Zone) -> pa.Array:

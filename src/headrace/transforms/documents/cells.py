@@ -6,14 +6,16 @@ import ctypes
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
+from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation import gathering
+from headrace.connect.evaluation.columns import bytes_cells
 from headrace.connect.evaluation.values import nulls, values
-from headrace.connect.images import BINARY
-from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connect.records import Cell, Column, Guarded, Node, Records
+from headrace.connect.images import TEXT
+from headrace.connect.records import Cell, Cells, Column, Guarded, Node, Records
 from headrace.documents.dialects import DIALECTS, Dialect
-from headrace.documents.parsing import bson_of
+from headrace.documents.parsing.texts import parsed
 
 _RELAXED = (Dialect.RELAXED, Dialect.RELAXED_SPACED)
 
@@ -45,17 +47,27 @@ def bson_cells(records: Records, node: Node) -> BsonCells:
     held = node.node if isinstance(node, Guarded) else node
     if isinstance(held, Cell | Column) and held.encoding in DIALECTS:
         small_longs = DIALECTS[held.encoding] in _RELAXED
-        if isinstance(held, Column):
-            return BsonCells(gathering.column_cells(records, held), small_longs)
-        return BsonCells(gathering.gather(records, [held])[held], small_longs)
-    texts = values(records, node).dictionary_encode()
-    parsed = [bson_of(text) for text in texts.dictionary.to_pylist()]
-    memory = np.frombuffer(b"".join(parsed) + bytes(PADDING), np.uint8)
-    lengths = np.array([len(raw) for raw in parsed], np.int64)
-    cells = np.full((len(parsed), 3), BINARY, np.int64)
-    cells[:, 1] = address_of(memory) + np.cumsum(lengths) - lengths
-    cells[:, 2] = lengths
-    return BsonCells(cells[np.asarray(texts.indices)], False, (memory,))
+        return BsonCells(_gathered(records, held), small_longs)
+    texts = _text_cells(records, node)
+    made = parsed(texts.table)
+    return BsonCells(made.cells, False, made.memory)
+
+
+def _text_cells(records: Records, node: Node) -> Cells:
+    """The texts of a node that is null for none of the records; those that cells hold already stay
+    where they are."""
+    held = node.node if isinstance(node, Guarded) else node
+    if isinstance(held, Cell | Column) and held.encoding is Encoding.STRING:
+        gathered = _gathered(records, held)
+        if gathering.has_values(gathered).all():
+            return Cells(gathered)
+    return bytes_cells(values(records, node).cast(pa.large_string()), TEXT)
+
+
+def _gathered(records: Records, node: Cell | Column) -> np.ndarray:
+    if isinstance(node, Column):
+        return gathering.column_cells(records, node)
+    return gathering.gather(records, [node])[node]
 
 
 def present(records: Records, node: Node | None) -> np.ndarray:

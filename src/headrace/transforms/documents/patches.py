@@ -11,7 +11,7 @@ from headrace.connect.schema import Schema, Type
 from headrace.documents.bson import DOCUMENT
 from headrace.documents.dialects import Dialect
 from headrace.documents.extended_json import to_extended_json
-from headrace.documents.parsing import bson_of
+from headrace.documents.parsing.plain import bson_of
 from headrace.documents.values import elements_of
 from headrace.transforms.documents.envelope import DocumentEnvelope
 

@@ -18,6 +18,8 @@ LOGICAL = ("bytes", "date", "time", "timestamp", "decimal", "struct", "INT32", "
 ONE = ("one_i8", "one_i16", "one_i32", "one_i64", "one_f32", "one_f64", "one_flag", "one_text",
        "one_number_text", "one_bytes", "one_price", "one_date", "one_time", "one_at", "one_list",
        "one_map", "one_null", "tombstone")  # fmt: skip
+KEYED = ("pg_create", "pg_types", "pg_tombstone", "pg_keyless", "ora_create", "ora_number",
+         "db2_update", "db2_tombstone")  # fmt: skip
 FIELDS = tuple(
     f"field_{name}{side}"
     for name in ("i8", "i16", "i32", "i64", "f32", "f64", "flag", "text", "bytes", "price", "date",
@@ -53,6 +55,8 @@ def cast() -> Workload:
                                ("no_schema",)))  # fmt: skip
     more += [
         key.case("no specification", {"spec": ABSENT}),
+        key.case("keys of change events", {"spec": "id:string,ID:int64"}, KEYED),
+        key.case("keys of change events, whole", {}, KEYED),
         value.case("change events", {"spec": "op:string,ts_ms:string"},
                    ("pg_create", "pg_delete", "pg_tombstone", "ora_create", "db2_update")),
         value.case("no schema, a single value", {"spec": "string"}, ("no_schema_text",)),
@@ -102,6 +106,12 @@ def timestamp_converter() -> Workload:
         value.case("no schema", {"field": "id"}, ("no_schema",)),
         value.case("no schema to a text", {"field": "id", "target.type": "string",
                                            "format": FORMAT}, ("no_schema",)),
+        *(
+            key.case(f"keys of change events, {field} to {target}",
+                     {"field": field, "target.type": target, "format": FORMAT}, KEYED)
+            for field in ("id", "ID", "absent")
+            for target in ("Timestamp", "string")
+        ),
         value.case("change events", {"field": "ts_ms", "target.type": "Timestamp"},
                    ("pg_create", "ora_delete", "db2_update", "pg_tombstone")),
     ]  # fmt: skip

@@ -17,6 +17,10 @@ from headrace.errors import HeadraceError
 
 Encoded = tuple[int, bytes]
 """A type, and the bytes of its value."""
+_REFUSALS = (
+    ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError, struct.error,
+)  # fmt: skip
+"""What `encoded` raises for a member of another type or size than its name says."""
 _INT32, _INT64, _DOUBLE = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<d")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _UUID_SUBTYPE = 4
@@ -32,7 +36,7 @@ def bson_of(text: str) -> bytes:
     """
     try:
         kind, value = encoded(json.loads(text))
-    except (ValueError, TypeError, LookupError, RecursionError, struct.error) as error:
+    except _REFUSALS as error:
         raise HeadraceError(
             "documents.text_not_understood",
             f"a text is no Extended JSON: {error}",
@@ -42,7 +46,7 @@ def bson_of(text: str) -> bytes:
 
 
 def encoded(value: Any, depth: int = 0) -> Encoded:
-    """A value of parsed JSON. Raises ValueError, TypeError, LookupError or struct.error."""
+    """A value of parsed JSON. Raises one of `_REFUSALS`."""
     if depth > MOST_DEPTH:
         raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
     match value:
@@ -111,6 +115,8 @@ def _date(value: Mapping[str, Any]) -> Encoded:
         at = int(at["$numberLong"])
     elif isinstance(at, str):
         moment = dt.datetime.fromisoformat(at)
+        if moment.tzinfo is None:
+            raise ValueError(f"the date {at} has no time zone")
         at = (moment.astimezone(dt.UTC) - _EPOCH) // dt.timedelta(milliseconds=1)
     return Kind.DATE, _INT64.pack(at)
 

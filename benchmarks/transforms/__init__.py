@@ -1,0 +1,1 @@
+"""Transforms and converters beside the same classes in Java, on the same records."""

@@ -1,0 +1,180 @@
+"""What a verb says on standard error: phases, warnings and errors, as text or as JSON lines.
+
+On a terminal the phase is one live line below everything else; elsewhere it is a line whenever it
+changes. From the first phase on every line that stays has its time, because the verb runs for long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TextIO
+
+_REDRAW_S = 0.25
+_PROGRESS_S = 30.0
+"""Seconds between two lines of one phase where there is no live line."""
+_LOGGED = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) headrace: ")
+"""How a source process begins a line of its log."""
+
+
+class LogFormat(StrEnum):
+    """`--log-format`."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Messages:
+    """One verb's messages. All methods may be called from any thread."""
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        *,
+        quiet: bool = False,
+        log_format: LogFormat = LogFormat.TEXT,
+        live: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`quiet`: no phases and no summary. `live`: a terminal may get a live line."""
+        self._stream = sys.stderr if stream is None else stream
+        self._quiet = quiet
+        self._json = log_format is LogFormat.JSON
+        self._is_live = live and not quiet and not self._json and self._stream.isatty()
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._phase: str | None = None
+        self._details = ""
+        self._began = self._said = 0.0
+        self._drawn = False
+        self._ended = threading.Event()
+        self._painter: threading.Thread | None = None
+
+    def phase(self, name: str, details: str = "") -> None:
+        """The verb is in the phase `name`; `details` (which may change often) are its progress."""
+        with self._lock:
+            now = self._clock()
+            begins = name != self._phase
+            if begins:
+                self._phase, self._began = name, now
+            changed, self._details = details != self._details, details
+            if self._quiet:
+                return
+            if self._is_live:
+                if self._painter is None:
+                    self._painter = threading.Thread(target=self._paint, daemon=True)
+                    self._painter.start()
+                self._draw()
+            elif begins or (changed and now - self._said >= _PROGRESS_S):
+                self._said = now
+                self._write("info", _joined(name, details), {"phase": name})
+
+    def note(self, text: str) -> None:
+        """A line that `--quiet` leaves out, such as the summary."""
+        if not self._quiet:
+            self._say("info", text, prefix="")
+
+    def info(self, text: str) -> None:
+        """A line that a user asked for, such as what became of a signal."""
+        self._say("info", text, prefix="")
+
+    def warning(self, text: str, code: str | None = None) -> None:
+        """What the user should know, though the verb goes on."""
+        self._say("warning", text, code=code)
+
+    def error(self, text: str, remedy: str | None = None, code: str | None = None) -> None:
+        """Why the verb ends."""
+        self._say("error", text, code=code, remedy=remedy)
+
+    def foreign(self, line: str) -> None:
+        """A line that a process of Spark wrote: those of our log get the style of the others."""
+        logged = _LOGGED.match(line)
+        if logged is None:
+            self._say("error", line, prefix="")
+        elif logged[1] == "INFO":
+            self.info(line[logged.end() :])
+        else:
+            level = "warning" if logged[1] == "WARNING" else "error"
+            self._say(level, line[logged.end() :])
+
+    def end(self) -> None:
+        """No phase any more: the live line disappears."""
+        with self._lock:
+            self._ended.set()
+            self._erase()
+            self._phase = None
+
+    def _say(
+        self,
+        level: str,
+        text: str,
+        *,
+        prefix: str | None = None,
+        code: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        before = f"{level}: " if prefix is None else prefix
+        with self._lock:
+            if self._json:
+                self._write(level, text, {"code": code, "remedy": remedy})
+                return
+            self._write(level, before + text + (f" [{code}]" if code else ""))
+            if remedy:
+                self._write(level, f"remedy: {remedy}")
+
+    def _write(self, level: str, text: str, members: dict[str, Any] | None = None) -> None:
+        now = datetime.fromtimestamp(self._clock(), UTC)
+        if self._json:
+            line = {"time": now.isoformat(timespec="milliseconds"), "level": level, "message": text}
+            line |= {name: value for name, value in (members or {}).items() if value is not None}
+            text = json.dumps(line, ensure_ascii=False)
+        elif self._phase is not None and not self._is_live:
+            text = f"{now.astimezone():%H:%M:%S} {text}"
+        self._erase()
+        print(text, file=self._stream, flush=True)
+        self._draw()
+
+    def _paint(self) -> None:
+        while not self._ended.wait(_REDRAW_S):
+            with self._lock:
+                self._draw()
+
+    def _draw(self) -> None:
+        if not self._is_live or self._phase is None or self._ended.is_set():
+            return
+        seconds = self._clock() - self._began
+        text = _joined(self._phase, self._details or f"{seconds:.0f} s")
+        width = _columns(self._stream)
+        self._stream.write(f"\r\x1b[K\x1b[2m{text[: width - 1]}\x1b[0m")
+        self._stream.flush()
+        self._drawn = True
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._drawn = False
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 event`, `1,234 events`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _joined(name: str, details: str) -> str:
+    return f"{name}: {details}" if details else name
+
+
+def _columns(stream: TextIO) -> int:
+
+    try:
+        return max(20, os.get_terminal_size(stream.fileno()).columns)
+    except (OSError, ValueError):
+        return 80

@@ -1,0 +1,48 @@
+"""Cells of two images compared byte by byte."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headrace.connect.evaluation.gathering import gather
+from headrace.connect.images import CELL_BYTES, has_value
+from headrace.connect.kernels.equality import same_bytes
+from headrace.connect.kernels.memory import address_of, kernel, load64, store8
+from headrace.connect.records import Cell, Records
+
+
+@kernel
+def _same_cells(ones, others, count, out, stride):
+    """Whether cells have the same kind and bytes, a byte each in every `stride` of `out`."""
+    for i in range(count):
+        one, other = ones + CELL_BYTES * i, others + CELL_BYTES * i
+        kind = load64(one)
+        same = kind == load64(other)
+        if same and has_value(kind):
+            same = same_bytes(
+                load64(one + 8), load64(one + 16), load64(other + 8), load64(other + 16)
+            )
+        store8(out + stride * i, 1 if same else 0)
+
+
+def same_cells(records: Records, pairs: Sequence[tuple[Cell, Cell]]) -> np.ndarray:
+    """Whether the two cells of each pair have the same kind and bytes (bool, records × pairs).
+
+    Cells of one form that are the same have the same value; others may have, too: `1.0` and `1.00`.
+    """
+    count = len(records)
+    same = np.zeros((count, len(pairs)), np.uint8)
+    cells = gather(records, list(dict.fromkeys(cell for pair in pairs for cell in pair)))
+    for place, (one, other) in enumerate(pairs):
+        _same_cells(
+            address_of(cells[one]),
+            address_of(cells[other]),
+            count,
+            address_of(same) + place,
+            len(pairs),
+        )
+    return same.view(np.bool_)

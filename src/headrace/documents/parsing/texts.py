@@ -1,0 +1,93 @@
+"""Many texts of Extended JSON as BSON values."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.documents.parsing.document_kernel import (
+    MANY_NAMES,
+    MARGIN,
+    NAME_BYTES,
+    NO_ROOM,
+    PLAIN,
+    parse_texts,
+)
+from headrace.documents.parsing.plain import bson_of
+
+_ADDRESS, _LENGTH = 1, 2
+"""Columns of cells (kind, address, length)."""
+_NAMES = 1024
+"""Places for names at first."""
+_GROWTH, _MOST_GROWTH = 2, 16
+"""Bytes of BSON for a byte of its text: usual ones have fewer, and none has more."""
+
+
+@dataclass(frozen=True)
+class ParsedTexts:
+    """BSON values: int64 of (kind, address, length), a type byte and its value each. `memory` holds
+    what the cells point into."""
+
+    cells: np.ndarray
+    memory: tuple[object, ...] = field(repr=False)
+
+
+def parsed(texts: np.ndarray) -> ParsedTexts:
+    """The values of texts, which are cells (kind, address, length) of UTF-8, and their PADDING.
+
+    Raises HeadraceError `documents.text_not_understood` for a text that is no Extended JSON.
+    """
+    texts = np.ascontiguousarray(texts, np.int64)
+    values = np.zeros(texts.shape, np.int64)
+    lengths = texts[:, _LENGTH]
+    names = np.zeros(_NAMES * NAME_BYTES, np.uint8)
+    memory: list[np.ndarray] = []
+    begin, growth, out, out_end = 0, _GROWTH, 0, 0
+    while begin < len(texts):
+        if out == 0:
+            room = int(lengths[begin:].sum())
+            if growth == _MOST_GROWTH:
+                room = max(room * _GROWTH, int(lengths[begin]) * growth)
+            else:
+                room *= growth
+            memory.append(np.empty(room + 2 * MARGIN, np.uint8))
+            out = address_of(memory[-1])
+            out_end = out + len(memory[-1]) - PADDING
+        made = int(
+            parse_texts(
+                address_of(texts[begin:]), len(texts) - begin, address_of(values[begin:]), out,
+                out_end, address_of(names), len(names) // NAME_BYTES - 1, begin + 1,
+            )
+        )  # fmt: skip
+        if made >= 0:
+            break
+        fault, done = made >> 32, made & 0xFFFFFFFF
+        begin += done
+        if fault == MANY_NAMES:
+            names = np.zeros(4 * len(names), np.uint8)
+            if done:
+                sized = values[begin - done : begin, _LENGTH]
+                out += int(sized[sized > 0].sum())
+            continue
+        assert fault == NO_ROOM
+        growth = _GROWTH if done else _MOST_GROWTH
+        out = 0
+    left = np.flatnonzero(values[:, _LENGTH] == PLAIN)
+    if len(left):
+        memory.append(_put_plain(texts, left, values))
+    return ParsedTexts(values, tuple(memory))
+
+
+def _put_plain(texts: np.ndarray, left: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Puts the values of the texts at the numbers `left` into `values`; returns their memory."""
+    made = []
+    for address, length in texts[left, _ADDRESS:].tolist():
+        made.append(bson_of(ctypes.string_at(address, length).decode(errors="replace")))
+    memory = np.frombuffer(b"".join(made) + bytes(PADDING), np.uint8)
+    lengths = np.array([len(raw) for raw in made], np.int64)
+    values[left, _ADDRESS] = address_of(memory) + np.cumsum(lengths) - lengths
+    values[left, _LENGTH] = lengths
+    return memory

@@ -1,0 +1,215 @@
+"""Schemas as Spark writes them: DDL texts, and the JSON of a StructType."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from headrace.connect.schema import DECIMAL, Field, Schema, Type
+from headrace.errors import HeadraceError
+
+TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
+DATE = "org.apache.kafka.connect.data.Date"
+JSON = "io.debezium.data.Json"
+PRECISION, SCALE = "connect.decimal.precision", "scale"
+MOST_DIGITS = 38
+"""Of Spark's decimals."""
+
+_SCALARS = {
+    "BOOLEAN": Schema(Type.BOOLEAN, optional=True),
+    "INT": Schema(Type.INT32, optional=True),
+    "BIGINT": Schema(Type.INT64, optional=True),
+    "DOUBLE": Schema(Type.FLOAT64, optional=True),
+    "STRING": Schema(Type.STRING, optional=True),
+    "VARIANT": Schema(Type.STRING, optional=True, name=JSON, version=1),
+    "BINARY": Schema(Type.BYTES, optional=True),
+    "TIMESTAMP": Schema(Type.INT64, optional=True, name=TIMESTAMP, version=1),
+    "DATE": Schema(Type.INT32, optional=True, name=DATE, version=1),
+}
+_WORDS = {schema: word for word, schema in _SCALARS.items()}
+_OTHER_WORDS = {"INTEGER": "INT", "LONG": "BIGINT"}
+_TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|'(?:[^'\\]|\\.)*'|[^\W]+|[<>(),:])")
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def decimal(precision: int, scale: int) -> Schema:
+    """Connect's Decimal of so many digits, `scale` of them behind the point."""
+    if not 0 <= scale <= precision <= MOST_DIGITS:
+        raise ValueError(f"DECIMAL({precision},{scale}) is none of Spark's")
+    parameters = ((SCALE, str(scale)), (PRECISION, str(precision)))
+    return Schema(Type.BYTES, optional=True, name=DECIMAL, version=1, parameters=parameters)
+
+
+def declared(text: str) -> Schema:
+    """The struct that a DDL text (`_id STRING, lines ARRAY<STRUCT<sku: STRING>>`) or the JSON of a
+    StructType declares; all its fields are optional.
+
+    VARIANT is a text of Extended JSON. Raises HeadraceError `documents.schema_not_understood`.
+    """
+    try:
+        if text.lstrip().startswith("{"):
+            return _of_json(json.loads(text))
+        tokens = _Tokens(text)
+        schema = _struct(_fields(tokens, end=""))
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise HeadraceError(
+            "documents.schema_not_understood",
+            f"the schema {text[:200]!r} is not understood: {error}",
+            "Declare columns as Spark's DDL does, such as `_id STRING, total DECIMAL(10,2)`, or "
+            "as the JSON of a StructType. Types are BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL, STRING, "
+            "VARIANT, BINARY, TIMESTAMP, DATE, ARRAY, MAP and STRUCT.",
+        ) from None
+    return schema
+
+
+def ddl(schema: Schema) -> str:
+    """The DDL text of a struct's fields, as `declared` reads it."""
+    return ", ".join(f"{_quoted(f.name)} {_type_text(f.schema)}" for f in schema.fields)
+
+
+def precision_and_scale(schema: Schema) -> tuple[int, int]:
+    """Digits of a Decimal, and those behind its point."""
+    parameters = dict(schema.parameters)
+    return int(parameters[PRECISION]), int(parameters[SCALE])
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _type_text(schema: Schema) -> str:
+    if schema.type is Type.STRUCT:
+        inner = ", ".join(f"{_quoted(f.name)}: {_type_text(f.schema)}" for f in schema.fields)
+        return f"STRUCT<{inner}>"
+    if schema.type is Type.ARRAY and schema.values is not None:
+        return f"ARRAY<{_type_text(schema.values)}>"
+    if schema.type is Type.MAP and schema.values is not None:
+        return f"MAP<STRING, {_type_text(schema.values)}>"
+    if schema.name == DECIMAL:
+        return "DECIMAL({},{})".format(*precision_and_scale(schema))
+    return _WORDS[schema]
+
+
+class _Tokens:
+    """The tokens of a DDL text."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._at = 0
+
+    @property
+    def next(self) -> str:
+        """The next one; empty at the end."""
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def take(self, *expected: str) -> str:
+        """The next one, which is passed; one of `expected`, if they are given."""
+        token = self.next
+        if not token or (expected and token.upper() not in expected):
+            raise ValueError(f"{' or '.join(expected) or 'more'} is missing at {token!r}")
+        self._at += 1
+        return token
+
+    def passed(self, *words: str) -> bool:
+        """Whether the next ones are these, which are passed then."""
+        here = [token.upper() for token in self._tokens[self._at : self._at + len(words)]]
+        if here != list(words):
+            return False
+        self._at += len(words)
+        return True
+
+
+def _tokens(text: str) -> Iterator[str]:
+    place = 0
+    while text[place:].strip():
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise ValueError(f"{text[place : place + 10]!r} is no part of a schema")
+        place = match.end()
+        yield match[1]
+
+
+def _fields(tokens: _Tokens, end: str) -> list[Field]:
+    fields = []
+    while tokens.next != end:
+        name = tokens.take()
+        if name.startswith("`"):
+            name = name[1:-1].replace("``", "`")
+        elif not re.fullmatch(r"\w+", name):
+            raise ValueError(f"{name!r} is no name")
+        tokens.passed(":")
+        fields.append(Field(name, _type(tokens)))
+        if tokens.passed("NOT", "NULL"):
+            raise ValueError(f"{name} is NOT NULL, and documents may lack any field")
+        if tokens.passed("COMMENT"):
+            tokens.take()
+        if tokens.next != end:
+            tokens.take(",")
+            if tokens.next == end:
+                raise ValueError("a column is missing behind the last comma")
+    return fields
+
+
+def _struct(fields: list[Field]) -> Schema:
+    names = [field.name for field in fields]
+    if not names or len(set(names)) < len(names):
+        raise ValueError("a struct has no fields, or two of one name")
+    return Schema(Type.STRUCT, optional=True, fields=tuple(fields))
+
+
+def _map(values: Schema) -> Schema:
+    return Schema(Type.MAP, optional=True, keys=Schema(Type.STRING), values=values)
+
+
+def _type(tokens: _Tokens) -> Schema:
+    word = tokens.take().upper()
+    if word == "ARRAY":
+        tokens.take("<")
+        made = Schema(Type.ARRAY, optional=True, values=_type(tokens))
+        tokens.take(">")
+        return made
+    if word == "MAP":
+        tokens.take("<")
+        tokens.take("STRING")
+        tokens.take(",")
+        made = _map(_type(tokens))
+        tokens.take(">")
+        return made
+    if word == "STRUCT":
+        tokens.take("<")
+        made = _struct(_fields(tokens, end=">"))
+        tokens.take(">")
+        return made
+    if word in ("DECIMAL", "NUMERIC", "DEC"):
+        precision, scale = 10, 0
+        if tokens.passed("("):
+            precision = int(tokens.take())
+            scale = int(tokens.take()) if tokens.passed(",") else 0
+            tokens.take(")")
+        return decimal(precision, scale)
+    return _scalar(word)
+
+
+def _scalar(word: str) -> Schema:
+    word = _OTHER_WORDS.get(word, word)
+    if word not in _SCALARS:
+        raise ValueError(f"the type {word} is none that documents are brought to")
+    return _SCALARS[word]
+
+
+def _of_json(kind: object) -> Schema:
+    """A type in the JSON of Spark's schemas."""
+    if isinstance(kind, str):
+        match = re.fullmatch(r"decimal\((\d+),\s*(-?\d+)\)", kind)
+        return decimal(int(match[1]), int(match[2])) if match else _scalar(kind.upper())
+    if not isinstance(kind, Mapping):
+        raise TypeError(f"{kind!r} is no type")
+    match kind["type"]:
+        case "struct":
+            return _struct([Field(str(f["name"]), _of_json(f["type"])) for f in kind["fields"]])
+        case "array":
+            return Schema(Type.ARRAY, optional=True, values=_of_json(kind["elementType"]))
+        case "map" if kind["keyType"] == "string":
+            return _map(_of_json(kind["valueType"]))
+    raise ValueError(f"the type {kind['type']} is none that documents are brought to")

@@ -1,0 +1,193 @@
+"""A schema that documents have in common, found out from some of them.
+
+Types widen: int32 to int64 to double (if it is exact for all whole numbers seen), int32 and
+int64 to decimal. Documents have the fields of all, arrays the elements of all. What has no type in
+common is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+
+from headrace.connect.schema import Field, Schema, Type
+from headrace.documents.bson import DOCUMENT, Kind
+from headrace.documents.target_schema.ddl import MOST_DIGITS, decimal, declared
+from headrace.documents.values import SCALARS, decimal_text, elements_of
+from headrace.errors import HeadraceError
+
+
+class SampleConflict(StrEnum):
+    """What type a field gets whose values have none in common."""
+
+    STRING = "string"
+    """STRING: texts as they are, other values as their text."""
+    VARIANT = "variant"
+    """VARIANT: Extended JSON of any value."""
+    FAIL = "fail"
+    """None: sampling fails."""
+
+
+class _Form(StrEnum):
+    """Forms of types that are merged, from one value on."""
+
+    NULL = "null"
+    INT = "INT"
+    LONG = "BIGINT"
+    LARGE = "large"
+    """int64 that no double is equal to."""
+    DOUBLE = "DOUBLE"
+    DECIMAL = "decimal"
+    BOOLEAN = "BOOLEAN"
+    TIMESTAMP = "TIMESTAMP"
+    TEXT = "STRING"
+    BYTES = "BINARY"
+    STRUCT = "struct"
+    ARRAY = "array"
+    ANY = "any"
+
+
+_FORMS = {
+    Kind.DOUBLE: _Form.DOUBLE, Kind.BOOLEAN: _Form.BOOLEAN, Kind.DATE: _Form.TIMESTAMP,
+    Kind.TIMESTAMP: _Form.TIMESTAMP, Kind.BINARY: _Form.BYTES, Kind.INT32: _Form.INT,
+    Kind.STRING: _Form.TEXT, Kind.OBJECT_ID: _Form.TEXT, Kind.CODE: _Form.TEXT,
+    Kind.SYMBOL: _Form.TEXT, Kind.NULL: _Form.NULL, Kind.UNDEFINED: _Form.NULL,
+}  # fmt: skip
+"""Of other types: see `_seen`."""
+_WHOLE = (_Form.INT, _Form.LONG, _Form.LARGE)
+_DIGITS = {_Form.INT: 10, _Form.LONG: 19, _Form.LARGE: 19}
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What was seen at a field: `digits` before and behind the point of decimals, the members of
+    documents by name, the elements of arrays."""
+
+    form: _Form
+    digits: tuple[int, int] = (0, 0)
+    members: Mapping[str, _Seen] = field(default_factory=dict)
+    elements: _Seen | None = None
+
+
+_NULL, _ANY = _Seen(_Form.NULL), _Seen(_Form.ANY)
+
+
+def sampled(documents: Iterable[bytes], conflict: SampleConflict = SampleConflict.STRING) -> Schema:
+    """The struct that all these BSON documents can be brought to; fields in order of appearance.
+
+    A field that is null in all of them, and an empty document, is a text. Raises HeadraceError
+    `documents.nothing_to_sample` without documents, and `documents.types_in_conflict` when
+    conflicts fail.
+    """
+    seen = _Seen(_Form.STRUCT)
+    for document in documents:
+        seen = _merged(seen, _seen(DOCUMENT, document))
+    if not seen.members:
+        raise HeadraceError(
+            "documents.nothing_to_sample",
+            "there are no documents with fields to find a schema out from",
+            "Declare the schema, or sample a collection that has documents.",
+        )
+    return _schema(seen, conflict, "")
+
+
+def _seen(kind: int, value: bytes) -> _Seen:
+    if kind == Kind.DOCUMENT:
+        members: dict[str, _Seen] = {}
+        for inner, name, raw in elements_of(value):
+            if name:
+                members[name] = _merged(members.get(name, _NULL), _seen(inner, raw))
+        return _Seen(_Form.STRUCT, members=members)
+    if kind == Kind.ARRAY:
+        elements = _NULL
+        for inner, _, raw in elements_of(value):
+            elements = _merged(elements, _seen(inner, raw))
+        return _Seen(_Form.ARRAY, elements=elements)
+    if kind == Kind.INT64:
+        number = SCALARS[kind](value)
+        assert isinstance(number, int)
+        return _Seen(_Form.LONG if int(float(number)) == number else _Form.LARGE)
+    if kind == Kind.DECIMAL128:
+        return _of_decimal(Decimal(decimal_text(value)))
+    return _Seen(_FORMS.get(Kind(kind), _Form.ANY))
+
+
+def _of_decimal(number: Decimal) -> _Seen:
+    if not number.is_finite():
+        return _Seen(_Form.TEXT)
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    whole = max(0, len(digits) + exponent)
+    return _Seen(_Form.DECIMAL if whole + scale <= MOST_DIGITS else _Form.TEXT, (whole, scale))
+
+
+def _merged(one: _Seen, other: _Seen) -> _Seen:
+    if one.form is _Form.NULL:
+        return other
+    if other.form is _Form.NULL or one == other:
+        return one
+    if one.form is other.form:
+        return _same_form(one, other)
+    forms = {one.form, other.form}
+    if forms <= set(_WHOLE):
+        return _Seen(_Form.LARGE if _Form.LARGE in forms else _Form.LONG)
+    if _Form.DECIMAL in forms and forms <= {*_WHOLE, _Form.DECIMAL}:
+        return _decimals(_as_decimal(one), _as_decimal(other))
+    if forms <= {_Form.INT, _Form.LONG, _Form.DOUBLE}:
+        return _Seen(_Form.DOUBLE)
+    return _ANY
+
+
+def _same_form(one: _Seen, other: _Seen) -> _Seen:
+    if one.form is _Form.STRUCT:
+        members = dict(one.members)
+        for name, each in other.members.items():
+            members[name] = _merged(members.get(name, _NULL), each)
+        return _Seen(_Form.STRUCT, members=members)
+    if one.form is _Form.ARRAY:
+        return _Seen(_Form.ARRAY, elements=_merged(one.elements or _NULL, other.elements or _NULL))
+    return _decimals(one.digits, other.digits) if one.form is _Form.DECIMAL else one
+
+
+def _as_decimal(seen: _Seen) -> tuple[int, int]:
+    return seen.digits if seen.form is _Form.DECIMAL else (_DIGITS[seen.form], 0)
+
+
+def _decimals(one: tuple[int, int], other: tuple[int, int]) -> _Seen:
+    whole, scale = max(one[0], other[0]), max(one[1], other[1])
+    return _Seen(_Form.DECIMAL, (whole, scale)) if whole + scale <= MOST_DIGITS else _ANY
+
+
+def _schema(seen: _Seen, conflict: SampleConflict, path: str) -> Schema:
+    match seen.form:
+        case _Form.STRUCT if seen.members:
+            fields = tuple(
+                Field(name, _schema(each, conflict, f"{path}.{name}" if path else name))
+                for name, each in seen.members.items()
+            )
+            return Schema(Type.STRUCT, optional=True, fields=fields)
+        case _Form.ARRAY:
+            values = _schema(seen.elements or _NULL, conflict, path)
+            return Schema(Type.ARRAY, optional=True, values=values)
+        case _Form.DECIMAL:
+            return decimal(max(MOST_DIGITS, sum(seen.digits)), seen.digits[1])
+        case _Form.LARGE:
+            return _named("BIGINT")
+        case _Form.NULL | _Form.STRUCT:
+            return _named("STRING")
+        case _Form.ANY if conflict is SampleConflict.FAIL:
+            raise HeadraceError(
+                "documents.types_in_conflict",
+                f"the values of {path} have no type in common",
+                "Declare the field's type, or let conflicts be string or variant.",
+            )
+        case _Form.ANY:
+            return _named(conflict.value.upper())
+    return _named(seen.form.value)
+
+
+def _named(word: str) -> Schema:
+    return declared(f"a {word}").fields[0].schema

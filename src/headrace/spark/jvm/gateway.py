@@ -1,0 +1,144 @@
+"""The JVM of a session of the command line: its start, what it says, and its certain end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headrace.errors import HeadraceError
+
+END_WITHIN_S = 10.0
+"""Seconds that a JVM has to delete its temporary files and to end."""
+
+
+class DriverJvm:
+    """A JVM for PySpark, started by `launch`. What it and the processes under it write to their
+    standard error goes to `say`, a line at a time, in a thread of its own, until `mute`.
+
+    Spark's workers, and the JVM itself, print stack traces when they are stopped in the middle of
+    something, which is what an orderly end does to them.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._muted = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._gateway: Any = None
+
+    def launch(self, settings: Mapping[str, str]) -> Any:
+        """The gateway of a JVM with these settings, for `SparkContext(gateway=…)`.
+
+        Raises HeadraceError("spark.not_started") with what the JVM said last.
+        """
+        from pyspark import SparkConf
+        from pyspark.errors import PySparkException
+        from pyspark.java_gateway import launch_gateway
+
+        conf = SparkConf(loadDefaults=False)
+        for name, value in settings.items():
+            conf.set(name, value)
+        reading, writing = os.pipe()
+        last_lines: list[str] = []
+        reader = threading.Thread(
+            target=self._read, args=(reading, last_lines), name="headrace stderr", daemon=True
+        )
+        reader.start()
+        launch: Any = launch_gateway
+        try:
+            self._gateway = launch(conf, {"stderr": writing})
+        except PySparkException:
+            self.mute()
+            raise HeadraceError(
+                "spark.not_started",
+                f"Spark's JVM ended while it started: {_cause(last_lines)}",
+                "Look at JAVA_HOME, PYSPARK_SUBMIT_ARGS and the settings spark.*.",
+            ) from None
+        finally:
+            os.close(writing)
+        self._process = self._gateway.proc
+        return self._gateway
+
+    def mute(self) -> None:
+        """What comes from now on is left out."""
+        self._muted.set()
+
+    def terminate(self) -> None:
+        """End the JVM now; its calls fail. It deletes its temporary files. From any thread."""
+        self.mute()
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """Wait for the JVM's end, which begins when its standard input is closed."""
+        from pyspark import SparkContext
+
+        self.mute()
+        process = self._process
+        if process is None:
+            return
+        with contextlib.suppress(Exception):
+            self._gateway.shutdown()
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            if number is not None:
+                process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(END_WITHIN_S)
+                break
+        context: Any = SparkContext
+        if context._gateway is self._gateway:
+            context._gateway = context._jvm = None
+
+    def _read(self, descriptor: int, last_lines: list[str]) -> None:
+        traces = ClosedSocketTraces()
+        with os.fdopen(descriptor, "r", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                last_lines.append(line.rstrip("\n"))
+                del last_lines[:-50]
+                for kept in traces.without(last_lines[-1]):
+                    if not self._muted.is_set():
+                        self._say(kept)
+
+
+class ClosedSocketTraces:
+    """Leaves out the stack traces of Spark's Python workers whose socket the JVM has closed, which
+    it does to every worker that it needs no longer. The daemons of workers that plan a source's
+    read are PySpark's own, so their traces cannot be prevented."""
+
+    _ANNOUNCED = "PySpark daemon failed to flush the output to the worker process:"
+    _CLOSED = ("BrokenPipeError", "ConnectionResetError")
+
+    def __init__(self) -> None:
+        self._trace: list[str] = []
+
+    def without(self, line: str) -> list[str]:
+        """The lines that may be shown now that `line` came."""
+        if line in (self._ANNOUNCED, "Traceback (most recent call last):"):
+            before, self._trace = self._trace, [line]
+            # The announcement belongs to the trace behind it.
+            if before == [self._ANNOUNCED]:
+                self._trace = [*before, line]
+                return []
+            return before
+        if not self._trace:
+            return [line]
+        self._trace.append(line)
+        if line.startswith(" "):
+            return []
+        trace, self._trace = self._trace, []
+        of_daemon = any("pyspark/daemon.py" in part for part in trace)
+        return [] if of_daemon and line.startswith(self._CLOSED) else trace
+
+
+def _cause(lines: list[str]) -> str:
+    """The line that names the error: the first one of an exception, else the last."""
+    said = [line.strip() for line in lines if line.strip()]
+    named = [line for line in said if "Exception" in line or "rror:" in line]
+    return (named or said[-1:] or ["it said nothing"])[0]

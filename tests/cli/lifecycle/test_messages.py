@@ -1,0 +1,86 @@
+"""What a verb says on standard error."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from headrace.cli.messages import LogFormat, Messages, plural
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_phase_is_a_line_with_its_time_when_it_begins_and_now_and_then_later() -> None:
+    stream, now = io.StringIO(), [0.0]
+    messages = Messages(stream, clock=lambda: now[0])
+    messages.warning("before", "a.code")
+    messages.phase("starting Spark")
+    for second in range(1, 62):
+        now[0] = float(second)
+        messages.phase("snapshot", f"{second} rows")
+    messages.warning("behind")
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "warning: before [a.code]"
+    assert [line.partition(" ")[2] for line in lines[1:]] == [
+        "starting Spark",
+        "snapshot: 1 rows",
+        "snapshot: 31 rows",
+        "snapshot: 61 rows",
+        "warning: behind",
+    ]
+    assert all(len(line.partition(" ")[0]) == len("12:00:00") for line in lines[1:])
+
+
+def test_a_terminal_has_one_live_line_below_what_stays() -> None:
+    stream = Terminal()
+    messages = Messages(stream, clock=lambda: 0.0)
+    messages.phase("starting Spark")
+    messages.warning("careful")
+    messages.phase("streaming", "3 events")
+    messages.end()
+    said = stream.getvalue()
+    assert "\r\x1b[Kwarning: careful\n" in said
+    assert said.endswith("streaming: 3 events\x1b[0m\r\x1b[K")
+    assert said.count("\n") == 1
+
+
+def test_json_lines_have_time_level_message_and_what_there_is_more() -> None:
+    stream = io.StringIO()
+    messages = Messages(stream, log_format=LogFormat.JSON, clock=lambda: 0.0)
+    messages.phase("snapshot", "1 of 2 tables")
+    messages.error("it is wrong", "mend it", "a.code")
+    time = "1970-01-01T00:00:00.000+00:00"
+    assert [json.loads(line) for line in stream.getvalue().splitlines()] == [
+        {"time": time, "level": "info", "message": "snapshot: 1 of 2 tables", "phase": "snapshot"},
+        {"time": time, "level": "error", "message": "it is wrong", "code": "a.code",
+         "remedy": "mend it"},
+    ]  # fmt: skip
+
+
+def test_quiet_leaves_warnings_and_errors() -> None:
+    stream = io.StringIO()
+    messages = Messages(stream, quiet=True)
+    messages.note("3 events")
+    messages.warning("careful")
+    messages.error("wrong", "mend it")
+    messages.phase("starting Spark")
+    assert stream.getvalue() == "warning: careful\nerror: wrong\nremedy: mend it\n"
+
+
+def test_lines_of_a_source_process_have_the_style_of_the_others() -> None:
+    stream = io.StringIO()
+    messages = Messages(stream)
+    for line in ("WARNING headrace: trying again (1)", "INFO headrace: a signal", "at java.lang"):
+        messages.foreign(line)
+    assert stream.getvalue() == "warning: trying again (1)\na signal\nat java.lang\n"
+
+
+def test_numbers_have_their_plurals() -> None:
+    assert [plural(count, "event") for count in (0, 1, 1234)] == [
+        "0 events",
+        "1 event",
+        "1,234 events",
+    ]

@@ -1,0 +1,48 @@
+"""Phases told from Spark's progress."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from headrace.cli.messages import Messages
+from headrace.cli.progress import Progress, snapshot_details
+
+
+def progress(rows: int, *, snapshot: dict[str, Any], lag: int = -1) -> dict[str, Any]:
+    streaming = {"MilliSecondsBehindSource": lag}
+    metrics = {"snapshot": snapshot, "streaming": streaming, "database": None}
+    return {"numInputRows": rows, "sources": [{"latestOffset": {"metrics": metrics}}]}
+
+
+def test_a_query_starts_reads_a_snapshot_and_streams() -> None:
+    stream, now = io.StringIO(), [0.0]
+    phases = Progress(Messages(stream), clock=lambda: now[0])
+    running = {"SnapshotRunning": True, "TotalTableCount": 2, "RemainingTableCount": 1}
+    for rows, snapshot, lag in (
+        (0, {}, -1),
+        (10, running, -1),
+        (5, {"SnapshotCompleted": True}, 80),
+    ):
+        now[0] += 1
+        seen = progress(rows, snapshot=snapshot, lag=lag)
+        assert phases.count(seen) == rows
+        phases.update(seen)
+    lines = [line.partition(" ")[2] for line in stream.getvalue().splitlines()]
+    assert lines == ["snapshot: 1 of 2 tables, 0 rows", "streaming: 15 events, 15/s, lag 80 ms"]
+
+
+def test_a_snapshot_tells_rows_rate_and_remaining_time() -> None:
+    snapshot = {
+        "TotalTableCount": 2,
+        "RemainingTableCount": 1,
+        "RowsScanned": {"s.a": 1000, "s.b": 500},
+        "EstimatedRows": {"s.a": 900, "s.b": 2000},
+        "SnapshotDurationInSeconds": 3,
+    }
+    assert snapshot_details(snapshot) == (
+        "1 of 2 tables, 1,500 of about 3,000 rows, 500/s, about 3 s left"
+    )
+    # The statistics lack a table.
+    del snapshot["EstimatedRows"]["s.b"]  # type: ignore[attr-defined]
+    assert snapshot_details(snapshot) == "1 of 2 tables, 1,500 rows, 500/s"
