@@ -22,6 +22,7 @@ from headrace.cli.pipeline import read_pipeline
 from headrace.sinks.file.output import Output
 from headrace.spark.parts_sink import PartsSink
 from headrace.spark.session import build_session, warm_up
+from headrace.spark.sinks.foreach_batch import calls_for_each_batch
 
 
 class _Count(StreamingQueryListener):
@@ -76,7 +77,8 @@ def main() -> None:
             # COUNT has the tombstones, which are lines too.
             target.open()
             sinks = PartsSink(spark, target, checkpoint)
-            writer = sinks.takes(pipeline.parts(spark, target, checkpoint).writeStream)
+            stream = pipeline.parts(spark, target, checkpoint)
+            writer = calls_for_each_batch(spark, stream.writeStream, sinks)
         else:
             events, size = f.count("value"), f.sum(f.octet_length("value"))
             stream = pipeline.stream(spark)

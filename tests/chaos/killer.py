@@ -12,7 +12,7 @@ from tests.chaos.run import Run, wait_for
 
 KINDS = ("driver", "jvm", "source", "worker", "server", "everything")
 # What the command recovers from by itself.
-SURVIVED = ("source", "worker", "server")
+SURVIVED = ("source", "worker", "server", "broker")
 EARLY = ("started", "position", "planned", "batch", "batch", "batch")
 Kill = tuple[str, str]
 
@@ -75,10 +75,12 @@ class Killer:
     def kill(self, kind: str) -> str:
         """What is to be said of it."""
         run = self.run
-        if kind == "server":
-            run.server.kill()
+        if kind in ("server", "broker"):
+            server = run.server if kind == "server" else run.broker
+            assert server is not None
+            server.kill()
             time.sleep(self.chance.uniform(0, 1.5))
-            run.server.start()
+            server.start()
             return ""
         # Spark runs a worker's task again, and the source goes on reading.
         free = run.kill(self.victims(kind), frees=kind != "worker")

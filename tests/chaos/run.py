@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from tests.chaos.databases.database import ChaosDatabase
+from tests.servers.kafka import KafkaServer
 
 FREE_WITHIN_S = 300.0  # the goal is 1 s, and the figure is printed; machines stall
 LEFT_ALONE_S = 1200  # nobody ends it when the tests are killed themselves
@@ -43,6 +44,7 @@ class Run:
     def __init__(self, database: ChaosDatabase, folder: Path, **more: str) -> None:
         self.database, self.folder = database, folder
         self.server = database.server
+        self.broker: KafkaServer | None = None
         self.output, self.state = folder / "out.jsonl", folder / "state"
         self.checkpoint = self.state / "checkpoint"
         self.log = folder / "log"
@@ -72,13 +74,17 @@ class Run:
         temporary = str(self.folder / "tmp")
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "headrace.cli", "events",
-                 self.folder / "connector.properties", "--output", self.output,
-                 "--state", self.state, "--seconds", str(LEFT_ALONE_S)],
+                [sys.executable, "-m", "headrace.cli", *self.words(),
+                 "--seconds", str(LEFT_ALONE_S)],
                 env={**os.environ, "TMPDIR": temporary, "SPARK_LOCAL_DIRS": temporary},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         self.sessions.append(self.process.pid)
+
+    def words(self) -> list[str]:
+        """Of the command line."""
+        file = str(self.folder / "connector.properties")
+        return ["events", file, "--output", str(self.output), "--state", str(self.state)]
 
     def leave_torn_write(self) -> None:
         """What a kill during Spark's very first write of an offset leaves behind."""
@@ -154,7 +160,7 @@ class Run:
 
     def planned(self) -> int:
         """The newest micro-batch with an offset; -1: none."""
-        newest = _newest(self.checkpoint / "offsets")
+        newest = newest_of(self.checkpoint / "offsets")
         if newest >= 0 and self.begun is None:
             self.begun = self.offset(0)  # Spark keeps a hundred of them
         return newest
@@ -175,7 +181,7 @@ class Run:
     def has_reached(self, head: int) -> bool:
         """Whether a finished micro-batch ends at or behind a position of the log."""
         with contextlib.suppress(OSError, ValueError):
-            offset = self.offset(_newest(self.checkpoint / "commits"))
+            offset = self.offset(newest_of(self.checkpoint / "commits"))
             return "snapshot" not in offset and self.database.place(offset) >= head
         return False
 
@@ -214,7 +220,8 @@ def wait_for(
         time.sleep(pause)
 
 
-def _newest(folder: Path) -> int:
+def newest_of(folder: Path) -> int:
+    """The highest number among the names in a folder of Spark's log; -1: none."""
     return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
 
 

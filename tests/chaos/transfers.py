@@ -29,19 +29,25 @@ class Transfers(threading.Thread):
     """Moves money between accounts, a few rows to a transaction, until `stop`; a server that is
     gone is waited for. What happened is asked of the server alone."""
 
-    def __init__(self, database: ChaosDatabase, seed: int) -> None:
+    def __init__(
+        self, database: ChaosDatabase, seed: int, *, clients: int = 1, creates: bool = True
+    ) -> None:
+        """One of `clients`, which together do as much as one alone. The first one `creates` the
+        tables."""
         super().__init__(daemon=True)
         self._database = database
         self._random = random.Random(seed)
         self._count = 0
         self._ended = threading.Event()
-        database.create()
+        self._pause = 0.01 * clients
+        if creates:
+            database.create()
 
     def run(self) -> None:
         while not self._ended.is_set():
             try:
                 with self._database.connect() as connection:
-                    while not self._ended.wait(0.01):
+                    while not self._ended.wait(self._pause):
                         self._database.commit(connection, self._transfer())
             except self._database.errors:
                 self._ended.wait(0.2)

@@ -8,6 +8,7 @@ import struct
 
 import numpy as np
 
+from headrace.connect.json_values import quote
 from headrace.connect.records import (
     Cell,
     Choice,
@@ -24,7 +25,7 @@ from headrace.connect.records import (
 )
 from headrace.connect.rows import NULL, RowTable
 from headrace.connect.schema import Schema
-from headrace.converters.json.values import JsonOptions, quote, render, render_cell
+from headrace.converters.json.values import JsonOptions, render, render_cell
 
 NOW = 1_790_000_000_123_456_789
 """Nanoseconds: the processing time of tests that freeze the clock."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.connect.records import group_by_shape
+from headrace.connect.records import Records, group_by_shape
 from headrace.connect.rows import RowTable, Sequences
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.converters import rows as slice_rows
@@ -245,17 +245,20 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
     records = RowTable(index.real_rows(), index.transactions, (index.memory,))
     told: list[str] = []
 
-    def failed(topic: str, error: HeadraceError) -> None:
-        told.append(f"{topic} {error.code}")
+    def failed(record: Records, role: str, error: HeadraceError) -> None:
+        told.append(f"{record.shape.topic} {role} {error.code} {error.message}")
 
-    converter = json_converter(OPTIONS, OPTIONS, OPTIONS, failed=failed)
+    converter = json_converter(OPTIONS, OPTIONS, OPTIONS)
     keys = [
         json.loads(record["key"])["id"]
-        for batch in converter.convert(group_by_shape(records, {0: shape}), Sequences(1))
+        for batch in converter.convert(group_by_shape(records, {0: shape}), Sequences(1), failed)
         for record in batch.to_pylist()
     ]
     assert keys == [n for n in range(1000) if n % 3 != 1]
-    assert told == ["server.public.n relational.value_not_representable"] * 333
+    place = "the value of a record of server.public.n, field after.v: "
+    code = "server.public.n value relational.value_not_representable"
+    assert len(told) == 333
+    assert all(each.startswith(f"{code} {place}") for each in told)
     strict = json_converter(OPTIONS, OPTIONS, OPTIONS)
     with pytest.raises(HeadraceError, match="cannot hold"):
         list(strict.convert(group_by_shape(records, {0: shape}), Sequences(1)))
@@ -285,10 +288,12 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
     assert raised.value.code == "converters.text_too_large"
     assert "server.public.t at the place 380859610 of the log " in raised.value.message
     told: list[HeadraceError] = []
-    lenient = json_converter(options, options, OPTIONS, failed=lambda _, error: told.append(error))
+    lenient = json_converter(options, options, OPTIONS)
     kept = [
         json.loads(key).get("payload", json.loads(key))
-        for batch in lenient.convert(group_by_shape(table, {0: shape}), Sequences(1))
+        for batch in lenient.convert(
+            group_by_shape(table, {0: shape}), Sequences(1), lambda *of: told.append(of[2])
+        )
         for key in batch.column("key").to_pylist()
     ]
     assert [key['int4 "column"'] for key in kept] == [0, 1, 3]

@@ -25,10 +25,10 @@ _SETTINGS = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners={listener}://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners={listener}://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
-inter.broker.listener.name=PLAINTEXT
+inter.broker.listener.name={listener}
 log.dirs={folder}/data
 num.network.threads=2
 num.io.threads=2
@@ -44,10 +44,30 @@ log.cleaner.dedupe.buffer.size=2097152
 """
 
 
+# TLS with a certificate of its own, and a login.
+_SECURED = """
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL
+sasl.enabled.mechanisms=PLAIN
+sasl.mechanism.inter.broker.protocol=PLAIN
+listener.name.sasl_ssl.plain.sasl.jaas.config={login} user_{user}="{password}";
+ssl.keystore.type=PEM
+ssl.keystore.location={folder}/server.pem
+ssl.truststore.type=PEM
+ssl.truststore.location={folder}/ca.pem
+ssl.endpoint.identification.algorithm=
+"""
+_LOGIN = (
+    'org.apache.kafka.common.security.plain.PlainLoginModule required username="{user}" '
+    'password="{password}"'
+)
+
+
 class KafkaServer:
     """Started by `start`, which may be called again after `stop`; `close` removes its data."""
 
     def __init__(self) -> None:
+        self.client = dict(_QUIET)
+        """Settings of a client that may do everything, without the address."""
         self._java = find_java() / "bin" / "java"
         self._folder = Path(tempfile.mkdtemp(prefix="headrace-kafka-"))
         self._process: subprocess.Popen[bytes] | None = None
@@ -69,8 +89,13 @@ class KafkaServer:
 
     def _choose_ports(self) -> None:
         self._port, controller = _free_ports(2)
-        settings = _SETTINGS.format(port=self._port, controller=controller, folder=self._folder)
-        self._settings.write_text(settings)
+        self._settings.write_text(self._text(controller))
+
+    def _text(self, controller: int, listener: str = "PLAINTEXT") -> str:
+        """The broker's settings."""
+        return _SETTINGS.format(
+            port=self._port, controller=controller, folder=self._folder, listener=listener
+        )
 
     def start(self) -> None:
         """Start the broker and wait until it answers; it keeps its port from then on."""
@@ -105,6 +130,10 @@ class KafkaServer:
         assert "already in use" in self._last_words(), f"Kafka ended: {self._last_words()}"
         return False
 
+    def kill(self) -> None:
+        """As `stop`, which is no clean one."""
+        self.stop()
+
     def stop(self) -> None:
         if self._process is not None:
             # A controlled shutdown without another broker to hand over to can take minutes.
@@ -137,21 +166,54 @@ class KafkaServer:
 
     def send(self, topic: str, *messages: tuple[str | None, str | None]) -> None:
         """Keys and values, to the first partition."""
-        producer = Producer({"bootstrap.servers": self.address, **_QUIET})
+        producer = Producer({"bootstrap.servers": self.address, **self.client})
         for key, value in messages:
             producer.produce(topic, key=key, value=value, partition=0)
         assert producer.flush(120) == 0
 
     def committed(self, group: str, topic: str) -> int:
         """Where the group is in the first partition."""
-        consumer = Consumer({"bootstrap.servers": self.address, "group.id": group, **_QUIET})
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": group, **self.client})
         try:
             return consumer.committed([TopicPartition(topic, 0)], timeout=60)[0].offset
         finally:
             consumer.close()
 
     def _admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.address, **_QUIET})
+        return AdminClient({"bootstrap.servers": self.address, **self.client})
+
+
+class SecuredKafka(KafkaServer):
+    """One that wants TLS and a login; `login` is Java's, `ca` the file of its certificate."""
+
+    user, password = "writer", "a=b;c"
+
+    def __init__(self) -> None:
+        self.login = _LOGIN.format(user=self.user, password=self.password)
+        super().__init__()
+        self.client |= {
+            "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": self.user,
+            "sasl.password": self.password, "ssl.ca.location": str(self.ca),
+        }  # fmt: skip
+
+    @property
+    def ca(self) -> Path:
+        return self._folder / "ca.pem"
+
+    def _text(self, controller: int, listener: str = "SASL_SSL") -> str:
+        if not self.ca.exists():
+            key = self._folder / "key.pem"
+            subprocess.run(
+                ["openssl", "req", "-new", "-x509", "-nodes", "-days", "2", "-subj", "/CN=kafka",
+                 "-addext", "subjectAltName=IP:127.0.0.1", "-newkey", "rsa:2048",
+                 "-keyout", key, "-out", self.ca],
+                check=True, capture_output=True,
+            )  # fmt: skip
+            (self._folder / "server.pem").write_text(key.read_text() + self.ca.read_text())
+        secured = _SECURED.format(
+            login=self.login, user=self.user, password=self.password, folder=self._folder
+        )
+        return super()._text(controller, listener) + secured
 
 
 def _jars(java: Path) -> str:

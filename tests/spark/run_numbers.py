@@ -36,6 +36,11 @@ def main(folder, sink, idle_exit):
         if sink == "file":
             writer = writer.format("headrace_file").option("path", str(folder / "out.jsonl"))
             writer = writer.option("state", str(folder / "state")).option("slices", "position")
+        elif sink == "kafka":
+            # Nobody registers it: Spark finds the package.
+            writer = writer.format("headrace_kafka").option("name", "numbers")
+            writer = writer.option("kafka.bootstrap.servers", (folder / "broker").read_text())
+            writer = writer.option("topic.creation.default.partitions", "3")
         else:
             writer = writer.foreachBatch(console.write)
         return writer.start()

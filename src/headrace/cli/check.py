@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.text import Text
 
 from headrace.cli.messages import Messages
-from headrace.cli.pipeline import add_file_argument, read_pipeline
+from headrace.cli.pipeline import Pipeline, add_file_argument, read_pipeline
 from headrace.cli.sink_options import check_supported
 from headrace.connectors.definition import CheckResult
 from headrace.connectors.registry import check
-from headrace.findings import Findings, counted, statements
+from headrace.findings import Finding, Findings, counted, statements
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
@@ -38,7 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
     pipeline = read_pipeline(arguments.file, {}, Messages())
     of_sink = Findings()
     of_sink.guard(lambda: check_supported(pipeline.config.headrace_sink_type or "console"))
-    findings: list[CheckResult] = [*of_sink, *check(pipeline.config)]
+    findings: list[CheckResult] = [
+        *of_sink,
+        *check(pipeline.config),
+        *_of_kafka(pipeline),
+    ]
     if arguments.json:
         print(json.dumps([_members(finding) for finding in findings], indent=2))
     elif arguments.fix_sql:
@@ -88,3 +92,15 @@ def _print_script(findings: Sequence[CheckResult]) -> None:
             print(statement if finding.level == "error" else f"-- {statement}")
         if not mending:
             print(f"-- {finding.remedy}")
+
+
+def _of_kafka(pipeline: Pipeline) -> list[Finding]:
+    """What there is to say of the kafka sink, where it is the one."""
+    if pipeline.config.headrace_sink_type != "kafka":
+        return []
+    from headrace.sinks.kafka.checks import check as check_kafka
+    from headrace.spark.sinks.kafka_source import sink_options
+
+    findings = Findings()
+    findings.guard(lambda: findings.extend(check_kafka(sink_options(pipeline.config))))
+    return findings

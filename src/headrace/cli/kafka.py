@@ -48,6 +48,7 @@ def send_to_kafka(
             sink = KafkaSink(spark, options, folder)
 
             def start() -> StreamingQuery:
+                sink.begin()
                 stream = pipeline.kafka_ranges(spark, folder.folder, checkpoint)
                 writer = calls_for_each_batch(spark, stream.writeStream, sink)
                 return pipeline.start(writer, checkpoint)

@@ -13,29 +13,24 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headrace.connect.encoding import Encoding
-from headrace.connect.evaluation.columns import cell_of, form_of
+from headrace.connect.evaluation.columns import cell_of
+from headrace.connect.evaluation.layouts import Layout, cells_of
 from headrace.connect.evaluation.values import carries, connect_values
-from headrace.connect.images import BINARY, NULL, image_of
+from headrace.connect.images import image_of
 from headrace.connect.json_values import dump_value, load_schema, load_value
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import (
     NO_PARTITION,
-    Cell,
     Header,
-    Image,
     Node,
     Records,
     Shape,
-    Struct,
 )
-from headrace.connect.rows import NULL as NO_NUMBER
-from headrace.connect.rows import ROW, TRANSACTION, RowTable
+from headrace.connect.rows import ROW, RowTable, no_transactions
 from headrace.connect.schema import Schema, Type
 from headrace.errors import HeadraceError
 
 JsonRecord = Mapping[str, object]
-_PRESENT = (BINARY, b"\1")
 _TIMESTAMP = Schema(Type.INT64, optional=True)
 
 
@@ -80,10 +75,7 @@ def _table(images: Sequence[bytes], groups: Sequence[_Group]) -> RowTable:
     rows["ordinal"] = np.arange(len(images))
     for group in groups:
         rows["relation"][group.rows] = group.number
-    transactions = np.zeros(1, TRANSACTION)
-    for name in TRANSACTION.names or ():
-        transactions[name] = 0 if name in ("image", "size") else NO_NUMBER
-    return RowTable(rows, transactions, (memory,))
+    return RowTable(rows, no_transactions(), (memory,))
 
 
 def _wrong(what: str) -> HeadraceError:
@@ -132,43 +124,6 @@ def _form_of(entry: JsonRecord) -> tuple[object, ...]:
 
 
 @dataclass
-class _Layout:
-    """The cells of an image, in order, as the schemas are walked."""
-
-    columns: int = 0
-
-    def cell(self, schema: Schema, encoding: Encoding | None = None) -> Cell:
-        if encoding is None:
-            encoding, parameter, decode = form_of(schema)
-        else:
-            parameter, decode = 0, bool
-        self.columns += 1
-        return Cell(schema, Image.NEW, self.columns - 1, encoding, parameter, decode)
-
-    def node(self, schema: Schema, *, is_root: bool = False) -> Node:
-        """The node of a schema; its cells follow one another as `_cells` writes them."""
-        if schema.type is not Type.STRUCT:
-            return self.cell(schema)
-        presence = None
-        if schema.optional or is_root:
-            flag = Schema(Type.BOOLEAN, optional=True)
-            presence = self.cell(flag, Encoding.BINARY_BOOLEAN)
-        members = tuple(self.node(each.schema) for each in schema.fields)
-        return Struct(schema, members, presence=presence)
-
-
-def _cells(schema: Schema, value: object, out: list[tuple[int, bytes]], *, is_root: bool) -> None:
-    if schema.type is not Type.STRUCT:
-        out.append(cell_of(schema, value))
-        return
-    if schema.optional or is_root:
-        out.append((NULL, b"") if value is None else _PRESENT)
-    for each in schema.fields:
-        inner = value.get(each.name) if isinstance(value, Mapping) else None
-        _cells(each.schema, inner, out, is_root=False)
-
-
-@dataclass
 class _Group:
     """Records with one topic and the same schemas."""
 
@@ -180,7 +135,7 @@ class _Group:
 
     @staticmethod
     def of(number: int, entry: JsonRecord) -> _Group:
-        layout = _Layout()
+        layout = Layout()
         schemas: list[Schema] = []
 
         def node(described: object) -> Node:
@@ -202,7 +157,7 @@ class _Group:
         parts = [part for part in (_part(entry, "key"), _part(entry, "value")) if part is not None]
         cells: list[tuple[int, bytes]] = []
         for schema, part in zip(self.schemas, [*parts, *_headers(entry)], strict=True):
-            _cells(schema, load_value(schema, part.get("payload")), cells, is_root=True)
+            cells += cells_of(schema, load_value(schema, part.get("payload")))
         cells.append(cell_of(_TIMESTAMP, _integer(entry, "timestamp")))
         return image_of(cells)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 
@@ -168,3 +169,62 @@ def dump_value(schema: Schema, value: object) -> object:
             assert isinstance(value, Mapping)
             return {f.name: dump_value(f.schema, value.get(f.name)) for f in schema.fields}
     return value
+
+
+_ESCAPED = re.compile(r'[\x00-\x1f"\\\U00010000-\U0010ffff]')
+_ESCAPES = {c: f"\\u{c:04X}" for c in range(0x20)} | {
+    ord(c): e
+    for c, e in (
+        ("\b", "\\b"),
+        ("\t", "\\t"),
+        ("\n", "\\n"),
+        ("\f", "\\f"),
+        ("\r", "\\r"),
+        ('"', '\\"'),
+        ("\\", "\\\\"),
+    )
+}
+
+
+def quote(text: str) -> str:
+    """A JSON string as Jackson writes it: short escapes, other controls as \\u00XX in upper case,
+    characters beyond the basic plane as two escapes, everything else as it is."""
+    return '"' + _ESCAPED.sub(_escape, text) + '"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    point = ord(match[0])
+    if point < 0x10000:
+        return _ESCAPES[point]
+    offset = point - 0x10000
+    return f"\\u{0xD800 + (offset >> 10):04X}\\u{0xDC00 + (offset & 0x3FF):04X}"
+
+
+def quoted_unless_number(text: str) -> str:
+    """Java's text of a floating-point number, as JSON."""
+    # JSON has no NaN and no infinities; Jackson quotes them.
+    return f'"{text}"' if text[-1] in "Ny" else text
+
+
+def json_text(value: object) -> str:
+    """A value without a schema, as Jackson writes it.
+
+    Raises TypeError for what is no JSON.
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return quoted_unless_number(java_double(value))
+        case str():
+            return quote(value)
+        case Mapping():
+            members = [f"{quote(str(name))}:{json_text(item)}" for name, item in value.items()]
+            return "{" + ",".join(members) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(json_text, value)) + "]"
+    raise TypeError

@@ -149,6 +149,14 @@ def are_before(rows: np.ndarray, place: int) -> np.ndarray:
     return np.asarray((highs < high) | ((highs == high) & (lows < low)))
 
 
+def no_transactions() -> np.ndarray:
+    """One transaction of which nothing is known."""
+    transactions = np.zeros(1, TRANSACTION)
+    for name in TRANSACTION.names or ():
+        transactions[name] = 0 if name in ("image", "size") else NULL
+    return transactions
+
+
 @dataclass(frozen=True, eq=False)
 class RowTable:
     """The rows of one slice in total order, and the memory that their addresses point into.

@@ -103,6 +103,19 @@ def guarded(node: Node, image: Image | None, presence: Cell | Column | None = No
     return Guarded(node, image, presence)
 
 
+def path_to(tree: Node, leaf: Node) -> str | None:
+    """The names that lead to a node of a tree, with dots between; None: it is not there."""
+    if tree is leaf:
+        return ""
+    if isinstance(tree, Guarded):
+        return path_to(tree.node, leaf)
+    for name, inner in fields(tree).items():
+        rest = path_to(inner, leaf)
+        if rest is not None:
+            return f"{name}.{rest}" if rest else name
+    return None
+
+
 def is_optional(node: Node) -> bool:
     """Whether the node's schema allows null."""
     return node.schema.optional

@@ -44,7 +44,7 @@ class HeaderColumn:
         """The headers of `rows` (indexes in `table`), one list per row; `shapes` are the indexes
         of their shapes in `compiled`. `state` has the rest of what the pass asks for.
 
-        Raises the HeadraceError of a header that has no rendering.
+        Raises Unrenderable, by places in `rows`, for headers that have no rendering.
         """
         count = len(rows)
         constants = {shape.constants for shape in compiled}
@@ -107,7 +107,10 @@ class HeaderColumn:
             try:
                 patches.render(lambda at, row: compiled[int(which[-1 - row])].renders[at])
             except Unrenderable as unrenderable:
-                raise next(iter(unrenderable.errors.values())) from None
+                raise Unrenderable(
+                    {-1 - row: error for row, error in unrenderable.errors.items()},
+                    {-1 - row: at for row, at in unrenderable.instructions.items()},
+                ) from None
         number = int(state[code.HEADER_COUNT])
         size = int(ends[number])
         validity = pa.py_buffer(np.packbits(present[:number], bitorder="little"))

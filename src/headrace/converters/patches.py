@@ -24,11 +24,15 @@ _SMALLEST_TABLE = 1024
 
 
 class Unrenderable(Exception):
-    """Rows that hold a value without rendering, and why, in order."""
+    """Rows that hold a value without rendering, and why, in order; `instructions` are the addresses
+    of what should have rendered it, 0: none in particular."""
 
-    def __init__(self, errors: Mapping[int, HeadraceError]) -> None:
+    def __init__(
+        self, errors: Mapping[int, HeadraceError], instructions: Mapping[int, int]
+    ) -> None:
         super().__init__(errors)
         self.errors = errors
+        self.instructions = instructions
 
 
 @kernel
@@ -85,6 +89,7 @@ class Patches:
         count = int(self._state[code.MISS_COUNT])
         self._state[code.MISS_COUNT] = 0
         errors: dict[int, HeadraceError] = {}
+        instructions: dict[int, int] = {}
         texts = bytearray()
         made: list[tuple[int, int, int, int]] = []
         for address, length, instruction, row in self._misses[:count].tolist():
@@ -96,7 +101,7 @@ class Patches:
                 try:
                     text = render(ctypes.string_at(address, length))
                 except HeadraceError as error:
-                    errors[row] = error
+                    errors[row], instructions[row] = error, instruction
                     continue
                 self._lengths[place] = len(text)
                 made.append((*place, len(texts), len(text)))
@@ -104,7 +109,7 @@ class Patches:
             self._row_bytes[row] = self._row_bytes.get(row, 0) + self._lengths[place]
         self._put(made, texts)
         if errors:
-            raise Unrenderable(errors)
+            raise Unrenderable(errors, instructions)
 
     def _put(self, made: list[tuple[int, int, int, int]], texts: bytearray) -> None:
         memory = np.frombuffer(bytes(texts) + bytes(PADDING), np.uint8)

@@ -53,7 +53,8 @@ class Program:
     cells, because a text may be shown several times. `columns` is how many columns of an image are
     read, `source_columns` of an image of source fields; `guard` is what a row must have, or the
     root is null. `counted` says whether the rows' order in their transaction is read. `cells` maps
-    the address of an instruction to what renders its cell when the kernel cannot.
+    the address of an instruction to what renders its cell when the kernel cannot, `nodes` to the
+    node that it shows.
     """
 
     address: int
@@ -65,6 +66,7 @@ class Program:
     guard: int
     counted: bool
     cells: Mapping[int, Render]
+    nodes: Mapping[int, Cell | Column]
     memory: tuple[np.ndarray, ...]
 
 
@@ -106,6 +108,7 @@ class Assembler:
     _fragments: _Fragments = field(default_factory=_Fragments)
     _cells: dict[int, Render] = field(default_factory=dict)
     _failures: dict[int, Render] = field(default_factory=dict)
+    _nodes: dict[int, Cell | Column] = field(default_factory=dict)
     _choices: list[tuple[int, list[tuple[int, int]]]] = field(default_factory=list)
     _growth: dict[object, int] = field(default_factory=dict)
     _columns: dict[bool, int] = field(default_factory=dict)
@@ -136,7 +139,7 @@ class Assembler:
 
     def shows(self, at: int, node: Cell | Column, encoding: Encoding, render: Render) -> None:
         """The instruction `at` shows a cell; `render` does it where the kernel cannot."""
-        self._cells[at] = render
+        self._cells[at], self._nodes[at] = render, node
         if encoding in DIALECTS:
             self.largest += writer.SLACK
         if isinstance(node, Column):
@@ -205,6 +208,7 @@ class Assembler:
             self.counted,
             {start + at * size: render for at, render in self._cells.items()}
             | {start + at * size + 1: render for at, render in self._failures.items()},
+            {start + at * size + null: node for at, node in self._nodes.items() for null in (0, 1)},
             tuple(keep),
         )
 

@@ -24,6 +24,8 @@ from headrace.converters.order import in_total_order, partitions_in_order
 from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.plain.kernel import run_plain
 from headrace.converters.shapes import CompiledShape, Converters
+from headrace.converters.typed.batches import batch_column
+from headrace.converters.typed.converters import ColumnConverter
 from headrace.errors import HeadraceError
 
 MOST_ROWS = 10_000
@@ -66,9 +68,17 @@ class _Buffers:
 LARGEST_TEXT = (1 << 31) - 1
 """Bytes of a key or value: Arrow's string offsets are int32."""
 
-_OF_ONE_RECORD = ("text_too_large", "value_not_representable", "value_not_understood")
-"""Errors that concern one record: the next one may be right. The second part of their codes; the
-first is the folder that raises them, such as a connector's."""
+Failed = Callable[[Records, str, HeadraceError], Records | None]
+"""Called with one record that has no rendering, its role that has none (key, value or header), and
+why; gives the record that stands in its place, if any. It may raise the error."""
+
+_DEFECTS = (
+    "converters.several_tables",
+    "converters.rows_not_counted",
+    "converters.row_field_not_printed",
+    "converters.column_missing",
+)
+"""Codes of errors that are none of a record."""
 
 
 @dataclass(eq=False)
@@ -85,12 +95,6 @@ class _Slice:
     topics: pa.Array
     sequences: Sequences
     memory: list[np.ndarray | None]
-
-    def without(self, places: list[int]) -> None:
-        """Leave out the records at these places of the order."""
-        self.rows, self.shapes = np.delete(self.rows, places), np.delete(self.shapes, places)
-        if self.partitions is not None:
-            self.partitions = np.delete(self.partitions, places)
 
     def topic(self, place: int) -> str:
         """The topic of the record at this place of the order."""
@@ -112,19 +116,9 @@ class SliceConverter:
     its output buffers.
     """
 
-    def __init__(
-        self,
-        key: Converter,
-        value: Converter,
-        header: Converter,
-        *,
-        failed: Callable[[str, HeadraceError], None] | None = None,
-    ) -> None:
-        """`failed` is told of a record that has no rendering (its topic, and why) and the record
-        is left out; without it the error is raised."""
+    def __init__(self, key: Converter, value: Converter, header: Converter) -> None:
         self.converters = Converters(key, value, header)
         self.schema = columns_of(key.column, value.column)
-        self._failed = failed
         self._compiled: weakref.WeakKeyDictionary[Shape, CompiledShape] = (
             weakref.WeakKeyDictionary()
         )
@@ -135,41 +129,103 @@ class SliceConverter:
         self._state[code.RUN_PLAIN] = address_of_kernel(run_plain)
         self._patches = Patches(self._state)
         self._headers = HeaderColumn()
+        self._makes_columns = any(isinstance(each, ColumnConverter) for each in (key, value))
 
     def convert(
-        self, slice_records: Sequence[Records], sequences: Sequences
+        self,
+        slice_records: Sequence[Records],
+        sequences: Sequences,
+        failed: Failed | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Batches of the six columns in total order (`place` of the records).
 
         A batch's memory is reused after the next batch was made. All records are of one table.
+        Raises HeadraceError for a record that has no rendering, unless `failed` is told of it.
         """
-        if not slice_records:
-            return
-        part = self._slice(slice_records, sequences)
+        for batch, _ in self.batches(slice_records, sequences, failed):
+            yield batch
+
+    def batches(
+        self,
+        slice_records: Sequence[Records],
+        sequences: Sequences,
+        failed: Failed | None = None,
+    ) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
+        """As `convert`; each batch with the indexes of its rows in the row table."""
+        part = self._slice(slice_records, sequences, failed)
         start, turn = 0, 0
-        while start < len(part.rows):
+        while part is not None and start < len(part.rows):
             buffers = self._buffers[turn]
             turn ^= 1
             try:
-                batch, start = self._batch(part, start, buffers)
+                batch, end = self._batch(part, start, buffers)
             except Unrenderable as unrenderable:
-                for place, error in unrenderable.errors.items():
-                    if self._failed is None or error.code.partition(".")[2] not in _OF_ONE_RECORD:
-                        raise error from None
-                    self._failed(part.topic(place), error)
-                part.without(list(unrenderable.errors))
+                part = self._without(part, unrenderable, failed)
                 continue
-            yield batch
+            yield batch, part.rows[start:end]
+            start = end
 
-    def _slice(self, slice_records: Sequence[Records], sequences: Sequences) -> _Slice:
-        table = slice_records[0].table
-        if any(records.table is not table for records in slice_records):
+    def _without(
+        self, part: _Slice, unrenderable: Unrenderable, failed: Failed | None
+    ) -> _Slice | None:
+        """The slice with other records, or none, in place of those that have no rendering."""
+        left_out: dict[int, list[int]] = {}
+        instead: list[Records] = []
+        for place, why in unrenderable.errors.items():
+            which, row = int(part.shapes[place]), int(part.rows[place])
+            compiled, records = part.compiled[which], part.records[which]
+            role, path = compiled.place_of(unrenderable.instructions.get(place, 0))
+            error = _named(why, records.shape.topic, role, path)
+            if failed is None:
+                raise error from None
+            made = failed(records.with_rows(records.rows == row), role, error)
+            instead += [] if made is None else [made]
+            left_out.setdefault(which, []).append(row)
+        kept = [
+            records.with_rows(~np.isin(records.rows, left_out[which]))
+            if which in left_out
+            else records
+            for which, records in enumerate(part.records)
+        ]
+        return self._slice([*kept, *instead], part.sequences, failed)
+
+    def _compilable(
+        self, slice_records: Sequence[Records], failed: Failed | None
+    ) -> tuple[list[Records], list[CompiledShape]]:
+        """The Records that have programs, and these."""
+        kept: list[Records] = []
+        compiled: list[CompiledShape] = []
+        waiting = [records for records in slice_records if len(records)]
+        while waiting:
+            records = waiting.pop(0)
+            try:
+                programs = self._programs(records.shape)
+            except HeadraceError as error:
+                if failed is None or not _is_of_records(error):
+                    raise
+                for row in records.rows:
+                    alone = records.with_rows(records.rows == row)
+                    instead = failed(alone, "value", error)
+                    waiting += [] if instead is None else [instead]
+                continue
+            kept.append(records)
+            compiled.append(programs)
+        return kept, compiled
+
+    def _slice(
+        self, slice_records: Sequence[Records], sequences: Sequences, failed: Failed | None
+    ) -> _Slice | None:
+        """None: nothing is left of the records."""
+        kept, compiled = self._compilable(slice_records, failed)
+        if not kept:
+            return None
+        table = kept[0].table
+        if any(records.table is not table for records in kept):
             raise HeadraceError(
                 "converters.several_tables",
                 "the Records of one slice have rows of several row tables",
                 "This is a defect of a connector or transform; report it.",
             )
-        compiled = [self._programs(records.shape) for records in slice_records]
         if table.orders is None and any(c.counted for c in compiled):
             raise HeadraceError(
                 "converters.rows_not_counted",
@@ -177,17 +233,17 @@ class SliceConverter:
                 "This is a defect of a connector or transform; report it.",
             )
         self._make_room(max(c.columns for c in compiled))
-        entries = [c.words(records) for c, records in zip(compiled, slice_records, strict=True)]
-        rows, shapes = in_total_order(slice_records)
+        entries = [c.words(records) for c, records in zip(compiled, kept, strict=True)]
+        rows, shapes = in_total_order(kept)
         return _Slice(
-            slice_records,
+            kept,
             compiled,
             table,
             rows,
             shapes,
-            partitions_in_order(slice_records),
+            partitions_in_order(kept),
             np.array([words for words, _ in entries], np.int64),
-            pa.array([records.shape.topic for records in slice_records], pa.string()),
+            pa.array([records.shape.topic for records in kept], pa.string()),
             sequences,
             [memory for _, memory in entries],
         )
@@ -234,7 +290,7 @@ class SliceConverter:
         key_ends = np.empty(MOST_ROWS + 1, np.int32)
         value_ends[0] = key_ends[0] = 0
         done, value_base, key_base = 0, 0, 0
-        most_rows = MOST_ROWS
+        most_rows = self._most_rows(part, start)
         while True:
             state[code.START] = start
             state[code.MOST_ROWS] = most_rows - done
@@ -250,7 +306,7 @@ class SliceConverter:
             made = kernel.emit(address_of(state))
             largest = max(int(state[code.VALUE_BYTES]), int(state[code.KEY_BYTES]))
             if largest > LARGEST_TEXT:  # of the one row in grown buffers
-                raise Unrenderable({start: _too_large(part, start, f"has {largest} bytes")})
+                raise Unrenderable({start: _too_large(part, start, f"has {largest} bytes")}, {})
             value_ends[done : done + made + 1] += value_base
             key_ends[done : done + made + 1] += key_base
             done += made
@@ -267,16 +323,38 @@ class SliceConverter:
             else:
                 break
         selected, which = part.rows[start - done : start], part.shapes[start - done : start]
-        keys, values = self.converters.key.column, self.converters.value.column
+        keys, values = self.converters.key, self.converters.value
+        try:
+            headers = self._headers.column(
+                part.table, selected, which, part.compiled, state, self._patches
+            )
+        except Unrenderable as unrenderable:
+            first = start - done
+            raise Unrenderable(
+                {first + place: error for place, error in unrenderable.errors.items()},
+                {first + place: at for place, at in unrenderable.instructions.items()},
+            ) from None
         columns = [
             part.topics.take(pa.array(which)),
             _partitions(part.partitions, start - done, start),
-            _texts(keys, buffers.keys, key_ends, buffers.key_present, done),
-            _texts(values, buffers.values, value_ends, buffers.value_present, done),
-            self._headers.column(part.table, selected, which, part.compiled, state, self._patches),
+            _texts(keys.column, buffers.keys, key_ends, buffers.key_present, done)
+            if not isinstance(keys, ColumnConverter)
+            else batch_column(keys, part.records, selected, which, start - done),
+            _texts(values.column, buffers.values, value_ends, buffers.value_present, done)
+            if not isinstance(values, ColumnConverter)
+            else batch_column(values, part.records, selected, which, start - done),
+            headers,
             _fixed(buffers.sequences, done, length),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema), start
+
+    def _most_rows(self, part: _Slice, start: int) -> int:
+        """How many records a batch may have at most: fewer where they are large and become a
+        column at once."""
+        if not self._makes_columns:
+            return MOST_ROWS
+        sizes = part.table.rows["size"][part.rows[start : start + MOST_ROWS]]
+        return 1 + int(np.searchsorted(np.cumsum(sizes[:-1]), MOST_BYTES))
 
     def _grown(self, buffers: _Buffers, part: _Slice, place: int) -> _Buffers:
         """Buffers for the record at a place of the order."""
@@ -289,6 +367,22 @@ class SliceConverter:
         except MemoryError:
             what = f"may take {values + keys} bytes of memory"
             raise _too_large(part, place, what) from None
+
+
+def _is_of_records(error: HeadraceError) -> bool:
+    """Whether another record may be right."""
+    area = error.code.partition(".")[0]
+    return not error.retriable and area not in ("registry", "config") and error.code not in _DEFECTS
+
+
+def _named(error: HeadraceError, topic: str, role: str, path: str) -> HeadraceError:
+    """The error with the record's topic and the field that it is about."""
+    if error.code == "converters.text_too_large":
+        return error  # has them
+    what = f"the {role} of a record of {topic}" + (f", field {path}" if path else "")
+    return HeadraceError(
+        error.code, f"{what}: {error.message}", error.remedy, retriable=error.retriable
+    )
 
 
 def _too_large(part: _Slice, place: int, what: str) -> HeadraceError:

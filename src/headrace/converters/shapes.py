@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Constant, Header, Node, On, Records, Shape
+from headrace.connect.trees import path_to
 from headrace.converters import instructions as code
 from headrace.converters.converter import Converter
 from headrace.converters.program import MadeColumns, Program, Render
@@ -51,6 +52,7 @@ class CompiledShape:
         self.value = self._program(shape.topic, shape.value, converters.value, shape)
         # The headers of key changes come first, as Debezium has them.
         in_order = sorted(shape.headers, key=lambda header: header.on is On.EVERY)
+        self._in_order = in_order
         self.headers = tuple(self._header(shape, header, converters.header) for header in in_order)
         self.constants = tuple((h.name, h.text) for h in self.headers if h.is_constant)
         self.has_header_programs = any(
@@ -64,6 +66,7 @@ class CompiledShape:
         self.renders: Mapping[int, Render] = {
             at: render for p in programs + of_headers for at, render in p.cells.items()
         }
+        self._shape = shape
         self._texts = [
             np.frombuffer(h.text + bytes(PADDING), np.uint8).copy() if h.text is not None else None
             for h in self.headers
@@ -124,6 +127,19 @@ class CompiledShape:
         words[code.HEADER_COLUMNS] = max((p.columns for p in of_headers), default=0)
         words[code.HEADER_SOURCE_COLUMNS] = max((p.source_columns for p in of_headers), default=0)
         return words
+
+    def place_of(self, instruction: int) -> tuple[str, str]:
+        """The role (key, value or header) of what an instruction shows, and the path of its field,
+        empty where there is none."""
+        parts = [("key", self._shape.key, self.key), ("value", self._shape.value, self.value)]
+        for role, tree, program in parts:
+            if program is not None and instruction in program.cells:
+                shown = program.nodes.get(instruction)
+                return role, (shown and tree and path_to(tree, shown)) or ""
+        for header, compiled in zip(self._in_order, self.headers, strict=True):
+            if compiled.program is not None and instruction in compiled.program.cells:
+                return "header", header.name
+        return "value", ""
 
     def words(self, records: Records) -> tuple[np.ndarray, np.ndarray | None]:
         """The entry in `programs` of `emit` for Records of this shape, and memory that it points

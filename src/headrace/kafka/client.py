@@ -67,9 +67,16 @@ def open_producer(purpose: Purpose, settings: Mapping[str, str]) -> Producer:
     return producer
 
 
-def open_admin(purpose: Purpose, settings: Mapping[str, str]) -> Any:
-    """An administration client, which connects by itself. Raises as `open_consumer`."""
-    return _open("AdminClient", purpose, settings, {}, load_admin(purpose))
+def open_admin(
+    purpose: Purpose,
+    settings: Mapping[str, str],
+    *,
+    on_error: Callable[[KafkaError], None] | None = None,
+) -> Any:
+    """An administration client, which connects by itself; `on_error` as of `open_consumer`. Raises
+    as that."""
+    callbacks = {} if on_error is None else {"error_cb": on_error}
+    return _open("AdminClient", purpose, settings, callbacks, load_admin(purpose))
 
 
 def unreachable(purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
@@ -79,6 +86,35 @@ def unreachable(purpose: Purpose, brokers: str | None, error: object) -> Headrac
         f"Kafka at {brokers} does not give what {purpose.use} needs: {error_text(error)}",
         f"Check {purpose.brokers}, {purpose.settings}.* and that the brokers run.",
         retriable=True,
+    )
+
+
+class Complaints:
+    """What brokers told a client that it mends by itself; the client calls it."""
+
+    def __init__(self) -> None:
+        self.last: Any = None
+
+    def __call__(self, error: KafkaError) -> None:
+        self.last = error
+
+    def explain(self, purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
+        """`error`, after which Kafka did not answer: a login or certificate that was refused is
+        the reason, and waiting does not mend that (".not_allowed"); else as `unreachable`."""
+        codes = load_client(purpose).KafkaError
+        if self.last is not None and self.last.code() in (codes._AUTHENTICATION, codes._SSL):
+            return not_allowed(purpose, brokers, self.last.str())
+        return unreachable(purpose, brokers, error)
+
+
+def not_allowed(
+    purpose: Purpose, brokers: str | None, text: str, *, rights: str = ""
+) -> HeadraceError:
+    """Kafka refuses; `rights` are those that are needed."""
+    return purpose.error(
+        "not_allowed",
+        f"Kafka at {brokers} refuses {purpose.use}: {text}",
+        f"Check the login and certificates of {purpose.settings}.*, and the user's rights{rights}.",
     )
 
 

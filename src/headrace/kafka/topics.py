@@ -11,11 +11,11 @@ from headrace.config.regex import compile_java_regex
 from headrace.errors import HeadraceError
 from headrace.kafka.client import (
     ANSWER_SECONDS,
+    Complaints,
     error_text,
     load_admin,
     load_client,
     open_admin,
-    unreachable,
 )
 from headrace.kafka.settings import Purpose
 
@@ -81,6 +81,7 @@ class Topics:
         """`settings` are those of a connection (brokers, login, TLS)."""
         self._purpose, self._settings, self._creation = purpose, dict(settings), creation
         self._present: set[str] = set()
+        self._complaints = Complaints()
         self._admin: Any = None
 
     def ensure(self, names: Iterable[str]) -> None:
@@ -161,12 +162,14 @@ class Topics:
 
     def _opened(self) -> Any:
         if self._admin is None:
-            self._admin = open_admin(self._purpose, self._settings)
+            self._admin = open_admin(self._purpose, self._settings, on_error=self._complaints)
         return self._admin
 
     def _translated(self, error: Any, topic: str) -> HeadraceError:
         if error.code() in _waits(load_client(self._purpose).KafkaError):
-            return unreachable(self._purpose, self._settings.get("bootstrap.servers"), error)
+            self._opened().poll(0)
+            brokers = self._settings.get("bootstrap.servers")
+            return self._complaints.explain(self._purpose, brokers, error)
         return self._purpose.error(
             "topic_refused",
             f"Kafka refuses the topic {topic}: {error_text(error)}",

@@ -3,42 +3,47 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from headrace.config.failures import left_out
 from headrace.config.properties.common import ConnectorConfig
+from headrace.connect.records import Records
 from headrace.connect.slices import Slice
 from headrace.converters.configured import json_options, slice_converter
-from headrace.converters.rows import SliceConverter
+from headrace.converters.rows import Failed, SliceConverter
+from headrace.errors import HeadraceError
 from headrace.kafka.schema_ids import SchemaIds
 from headrace.transforms.chain import Chain
 from headrace.transforms.failures import FailurePolicy
 from headrace.transforms.reading import chain_of
 
 _ROLES = ("key", "value", "header")
+_LEFT_OUT = ("text_too_large", "value_not_representable", "value_not_understood")
+"""Errors of which event.processing.failure.handling.mode leaves records out. The second part of
+their codes; the first is the folder that raises them, such as a connector's."""
 _converters: dict[tuple[object, ...], SliceConverter] = {}
 _chains: dict[tuple[object, ...], tuple[Chain, FailurePolicy]] = {}
 schema_ids = SchemaIds()
 """Ids of schemas in registries: what slices brought along, and what this process asked for."""
 
 
-def converter(config: ConnectorConfig) -> SliceConverter:
-    """The converter of this process: it keeps compiled programs and output buffers."""
+def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> SliceConverter:
+    """The converter of this process: it keeps compiled programs and output buffers. `columns` are
+    those of the stream, where it makes some of them by their types."""
     identity = (
-        str(config.event_processing_failure_handling_mode),
-        (config.errors_tolerance, config.errors_log_enable),
         *(config.converter(role) for role in _ROLES),
         *(json_options(config, role) for role in _ROLES),
         *(tuple(config.converter_options(role).items()) for role in _ROLES),
+        None if columns is None else columns.serialize().to_pybytes(),
     )
     if identity not in _converters:
         if not _converters:
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
-        _converters[identity] = slice_converter(config, failed=left_out(config), ids=schema_ids)
+        _converters[identity] = slice_converter(config, schema_ids, columns)
     return _converters[identity]
 
 
@@ -59,9 +64,31 @@ def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
     return _chains[properties]
 
 
-def read_slice(part: Slice, config: ConnectorConfig) -> Iterator[pa.RecordBatch]:
-    """The slice's batches, in total order."""
-    convert = converter(config).convert
+def read_slice(
+    part: Slice, config: ConnectorConfig, columns: pa.Schema | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The slice's batches, in total order; `columns` as in `converter`."""
+    convert = converter(config, columns).convert
     transforms, failures = chain(config)
     for records in part.read():
-        yield from convert(failures.run(transforms, records), part.sequences)
+        failed = _failed(records, failures, config)
+        yield from convert(failures.run(transforms, records), part.sequences, failed)
+
+
+def _failed(
+    records: Sequence[Records], failures: FailurePolicy, config: ConnectorConfig
+) -> Failed | None:
+    """What is told of records that have no rendering; None: the first one ends the query."""
+    if failures.tolerates:
+        names = {role: config.converter(role).value for role in _ROLES}
+        return failures.unrendered(records, names)
+    leaves_out = left_out(config)
+    if leaves_out is None:
+        return None
+
+    def failed(record: Records, _role: str, error: HeadraceError) -> None:
+        if error.code.partition(".")[2] not in _LEFT_OUT:
+            raise error
+        leaves_out(record.shape.topic, error)
+
+    return failed

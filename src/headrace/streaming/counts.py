@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from headrace.connect.images import CELL_HEAD_BYTES, put_head, put_text_head
+from headrace.connect.json_values import quote
 from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
@@ -27,7 +28,6 @@ from headrace.connect.kernels.memory import (
 )
 from headrace.connect.kernels.text import put_int
 from headrace.connect.rows import BEGIN, ENDING, ORDER, ROW, offset_in_row
-from headrace.converters.json.values import quote
 from headrace.debezium.java_collections import java_hash
 from headrace.spool.index import SegmentIndex
 

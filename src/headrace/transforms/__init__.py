@@ -3,8 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["apply_json"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["apply", "apply_json"]
+
+
+def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
+    """The records of a DataFrame, batch or streaming, through the transforms of `properties`.
+
+    `df` has `key` and `value` (string or binary) as read from Kafka, and may have `topic`,
+    `partition`, `timestamp` and `headers`. `properties` are those of a connector: transforms and
+    predicates, `errors.*`, and the converters: records are read as `key.converter`,
+    `value.converter` and `header.converter` with their options say, or as
+    `headrace.input.key.converter` and so on say where that differs, and written as the former say.
+    The answer has `topic`, `partition`, `key`, `value`, `headers` and `timestamp`, and behind
+    these the other columns of `df` as they are. Records that the chain drops are left out; the
+    order of records in a partition of `df` stays.
+
+    Raises HeadraceError at once when the properties are wrong, naming all that is wrong with them,
+    when `df` lacks a column or has one of another type, and for Spark Connect.
+    """
+    # Spark is above transforms: the module is loaded by name, and only here.
+    frames: Any = import_module("headrace.spark.frames.applying")
+    applied: DataFrame = frames.apply(df, properties)
+    return applied
 
 
 def apply_json(

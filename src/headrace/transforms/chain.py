@@ -55,7 +55,7 @@ class Chain:
         if not self.steps:
             return list(pieces)
         made = [records for records in pieces if len(records)]
-        originals = _Originals(made) if failed is not None else None
+        originals = Originals(made) if failed is not None else None
         for step in self.steps:
             made = [
                 result
@@ -75,7 +75,7 @@ class Chain:
         return list(dict.fromkeys(records.shape for records in expected))
 
 
-class _Originals:
+class Originals:
     """Records as they were before the chain, by their places."""
 
     def __init__(self, pieces: Sequence[Records]) -> None:
@@ -102,7 +102,7 @@ def _expected(step: Step, records: Records) -> list[Records]:
 
 
 def _passed(
-    step: Step, records: Records, failed: Failed | None, originals: _Originals | None
+    step: Step, records: Records, failed: Failed | None, originals: Originals | None
 ) -> Iterator[Records]:
     """What one step makes of Records."""
 
@@ -142,7 +142,7 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
 
 
 def _tolerated(
-    step: Step, records: Records, failed: Failed, originals: _Originals
+    step: Step, records: Records, failed: Failed, originals: Originals
 ) -> Iterator[Records]:
     """Halves the records until those that fail are alone."""
     try:

@@ -1,9 +1,10 @@
-"""Records that a transform cannot take: the end of the query, left out, or dead letters."""
+"""Records that a transform or a converter cannot take: the end of the query, left out, or dead
+letters."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,16 +12,20 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.transforms import FailedRecordsConfig
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.records import Column, Constant, Header, Node, Records, Shape
 from headrace.connect.schema import Schema, Type
 from headrace.errors import HeadraceError
-from headrace.transforms.chain import Chain, Step
+from headrace.transforms.chain import Chain, Originals, Step
 from headrace.transforms.transform import PerShape
 
 log = logging.getLogger(__name__)
 
 _PREFIX = "__connect.errors."
+TRANSFORMATION = "TRANSFORMATION"
+STAGES = {role: f"{role.upper()}_CONVERTER" for role in ("key", "value", "header")}
+"""Kafka Connect's words for what could not take a record."""
 _TEXT = Schema(Type.STRING)
 
 
@@ -29,7 +34,8 @@ class _Failure:
     """A record as it was before the chain, and what was wrong with it."""
 
     records: Records
-    step: Step
+    stage: str
+    kind: str
     error: HeadraceError
 
 
@@ -38,6 +44,7 @@ class _Letter:
     """The shape of dead letters, and the columns of what differs from one to the next."""
 
     shape: Shape
+    stages: Column
     kinds: Column
     messages: Column
     traces: Column
@@ -45,7 +52,7 @@ class _Letter:
 
 @dataclass(frozen=True)
 class FailurePolicy:
-    """What becomes of records that a transform cannot take.
+    """What becomes of records that a transform or a converter cannot take.
 
     Without `tolerates` the first one ends the query. `dead_letters` is the topic that they get, in
     the form that they had before the chain; empty: they are left out. `tells`: dead letters say in
@@ -60,13 +67,18 @@ class FailurePolicy:
 
     @staticmethod
     def of(config: ConnectorConfig) -> FailurePolicy:
-        """As a configuration says."""
+        """As a connector's configuration says."""
+        return FailurePolicy.named(config, config.name or config.topic_prefix)
+
+    @staticmethod
+    def named(config: FailedRecordsConfig, name: str) -> FailurePolicy:
+        """As a configuration says; `name` is the connector's in dead letters."""
         return FailurePolicy(
             config.errors_tolerance == "all",
             config.errors_log_enable,
             config.errors_deadletterqueue_topic_name,
             config.errors_deadletterqueue_context_headers_enable,
-            config.name or config.topic_prefix,
+            name,
         )
 
     def run(self, chain: Chain, pieces: Sequence[Records]) -> list[Records]:
@@ -79,12 +91,35 @@ class FailurePolicy:
         failures: list[_Failure] = []
 
         def failed(records: Records, step: Step, error: HeadraceError) -> None:
-            level = logging.WARNING if self.logs else logging.DEBUG
-            log.log(level, "A record of %s is left out: %s", records.shape.topic, error)
-            failures.append(_Failure(records, step, error))
+            self.tell(records.shape.topic, error)
+            failures.append(_Failure(records, TRANSFORMATION, step.kind, error))
 
         made = chain(pieces, failed)
         return made + self._letters(failures) if self.dead_letters else made
+
+    def tell(self, topic: str, error: HeadraceError) -> None:
+        """Log that a record of `topic` is left out."""
+        level = logging.WARNING if self.logs else logging.DEBUG
+        log.log(level, "A record of %s is left out: %s", topic, error)
+
+    def unrendered(
+        self, originals: Sequence[Records], converters: Mapping[str, str]
+    ) -> Callable[[Records, str, HeadraceError], Records | None]:
+        """What is told of a record that has no rendering, for `SliceConverter.convert`: it gives
+        the dead letter in its place. `originals` are the Records before the chain, `converters`
+        the names of the converters by role."""
+
+        def failed(records: Records, role: str, error: HeadraceError) -> Records | None:
+            if not self.tolerates:
+                raise error
+            is_letter = bool(self.dead_letters) and records.shape.topic == self.dead_letters
+            self.tell(records.shape.topic, error)
+            if is_letter or not self.dead_letters:
+                return None  # a record that has no rendering before the chain either
+            (original,) = Originals(originals).of(records)
+            return self._letter([_Failure(original, STAGES[role], converters[role], error)])
+
+        return failed
 
     def _letters(self, failures: Sequence[_Failure]) -> list[Records]:
         by_shape: dict[Shape, list[_Failure]] = {}
@@ -107,7 +142,8 @@ class FailurePolicy:
         )
         letter = self._shapes(first.shape)
         for column, texts in (
-            (letter.kinds, [failure.step.kind for failure in failures]),
+            (letter.stages, [failure.stage for failure in failures]),
+            (letter.kinds, [failure.kind for failure in failures]),
             (letter.messages, [failure.error.message for failure in failures]),
             (letter.traces, [str(failure.error) for failure in failures]),
         ):
@@ -119,18 +155,38 @@ class FailurePolicy:
         return PerShape(self._shape)
 
     def _shape(self, shape: Shape) -> _Letter:
-        kinds, messages, traces = column_of(_TEXT), column_of(_TEXT), column_of(_TEXT)
-        headers: dict[str, Node] = {
-            "topic": Constant(_TEXT, shape.topic),
-            "connector.name": Constant(_TEXT, self.connector),
-            "task.id": Constant(_TEXT, "0"),
-            "stage": Constant(_TEXT, "TRANSFORMATION"),
-            "class.name": kinds,
-            "exception.class.name": Constant(_TEXT, f"{HeadraceError.__module__}.HeadraceError"),
-            "exception.message": messages,
-            "exception.stacktrace": traces,
-        }
-        made = tuple(Header(_PREFIX + name, node) for name, node in headers.items())
+        stages, kinds, messages, traces = (column_of(_TEXT) for _ in range(4))
+        headers = context(
+            Constant(_TEXT, shape.topic), self.connector, stages, kinds, messages, traces
+        )
+        made = tuple(Header(name, node) for name, node in headers.items())
         told = (*shape.headers, *made) if self.tells else shape.headers
         letter = replace(shape, topic=self.dead_letters, headers=told)
-        return _Letter(letter, kinds, messages, traces)
+        return _Letter(letter, stages, kinds, messages, traces)
+
+
+def context(
+    topic: Node, connector: str, stage: Node, kind: Node, message: Node, trace: Node
+) -> dict[str, Node]:
+    """The headers that tell why a record is a dead letter, by name: Kafka Connect's."""
+    told = {
+        "topic": topic,
+        "connector.name": Constant(_TEXT, connector),
+        "task.id": Constant(_TEXT, "0"),
+        "stage": stage,
+        "class.name": kind,
+        "exception.class.name": Constant(_TEXT, f"{HeadraceError.__module__}.HeadraceError"),
+        "exception.message": message,
+        "exception.stacktrace": trace,
+    }
+    return {_PREFIX + name: node for name, node in told.items()}
+
+
+def context_texts(
+    connector: str, topic: str, stage: str, kind: str, error: HeadraceError
+) -> dict[str, Constant]:
+    """The same for one record."""
+    texts = (topic, stage, kind, error.message, str(error))
+    of_topic, of_stage, of_kind, message, trace = (Constant(_TEXT, text) for text in texts)
+    told = context(of_topic, connector, of_stage, of_kind, message, trace)
+    return {name: node for name, node in told.items() if isinstance(node, Constant)}

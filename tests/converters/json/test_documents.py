@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.encoding import Encoding
+from headrace.connect.json_values import quote
 from headrace.connect.kernels.memory import PADDING, address_of, kernel
 from headrace.connect.records import Cell, Image, Shape, group_by_shape, struct_of
 from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
 from headrace.connect.schema import Field, Schema, Type
 from headrace.converters.json import binary
-from headrace.converters.json.values import JsonOptions, quote, render
+from headrace.converters.json.values import JsonOptions, render
 from headrace.documents.cells import decoder
 from headrace.documents.dialects import DIALECTS
 from headrace.documents.writer import GROWTH, SLACK

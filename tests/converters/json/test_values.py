@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.connect.json_values import quote
 from headrace.connect.schema import Field, Schema, Type
-from headrace.converters.json.values import JsonOptions, java_double, java_float, quote, render
+from headrace.converters.json.values import JsonOptions, java_double, java_float, render
 from headrace.debezium.decimals import decimal_schema
 from headrace.errors import HeadraceError
 

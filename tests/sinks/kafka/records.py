@@ -50,7 +50,8 @@ def fresh_name() -> str:
 
 def options_for(kafka: KafkaServer, name: str, **more: str) -> KafkaOptions:
     """Of a query; `more` uses `_` for `.`."""
-    given = {option.replace("_", "."): text for option, text in more.items()}
+    given = {f"kafka.{option}": text for option, text in kafka.client.items()}
+    given |= {option.replace("_", "."): text for option, text in more.items()}
     return KafkaOptions.of(
         {
             "kafka.bootstrap.servers": kafka.address,
@@ -66,7 +67,7 @@ def read_topic(kafka: KafkaServer, topic: str, *, committed: bool = True) -> lis
     consumer = Consumer({
         "bootstrap.servers": kafka.address, "group.id": "reader", "enable.partition.eof": "true",
         "isolation.level": "read_committed" if committed else "read_uncommitted",
-        "auto.offset.reset": "earliest", "log_level": "2",
+        "auto.offset.reset": "earliest", **kafka.client,
     })  # fmt: skip
     try:
         known = consumer.list_topics(topic, timeout=60).topics[topic]

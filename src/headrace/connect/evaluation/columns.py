@@ -6,6 +6,7 @@ import json
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.arrow import arrow_type, connect_value
 from headrace.connect.images import BINARY, NO_CELL, NULL, TEXT
-from headrace.connect.json_values import dump_value, load_value
+from headrace.connect.json_values import dump_value, json_text, load_value
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cells, Column, ColumnIdentity, Records
 from headrace.connect.schema import DECIMAL, Schema, Type
@@ -34,7 +35,7 @@ _FORMS: dict[Type, tuple[Encoding, struct.Struct, pa.DataType]] = {
 
 def form_of(schema: Schema) -> tuple[Encoding, int, Callable[[bytes], object]]:
     """The encoding, its parameter and the decoder of cells that hold values of `schema`: binary
-    numbers, texts and bytes, decimals as text, and what has parts as JSON."""
+    numbers, texts and bytes, decimals as text, and what has parts, or no schema, as JSON."""
     match schema.type:
         case Type.STRING:
             return Encoding.STRING, 0, _text
@@ -43,8 +44,10 @@ def form_of(schema: Schema) -> tuple[Encoding, int, Callable[[bytes], object]]:
             return Encoding.DECIMAL if scale >= 0 else Encoding.PYTHON, scale, _decimal
         case Type.BYTES:
             return Encoding.BYTES, 0, bytes
-        case Type.ARRAY | Type.MAP | Type.STRUCT | Type.ANY:
-            return Encoding.PYTHON, 0, lambda raw: load_value(schema, json.loads(raw))
+        case Type.ANY:
+            return Encoding.JSON, 0, partial(_parsed, schema)
+        case Type.ARRAY | Type.MAP | Type.STRUCT:
+            return Encoding.PYTHON, 0, partial(_parsed, schema)
     encoding, form, _ = _FORMS[schema.type]
     return encoding, 0, lambda raw: form.unpack(raw)[0]
 
@@ -61,7 +64,9 @@ def cell_of(schema: Schema, value: object) -> tuple[int, bytes]:
             return TEXT, format(value, "f").encode()
         case Type.BYTES:
             return BINARY, bytes(value)  # type: ignore[call-overload]
-        case Type.ARRAY | Type.MAP | Type.STRUCT | Type.ANY:
+        case Type.ANY:
+            return TEXT, json_text(value).encode()
+        case Type.ARRAY | Type.MAP | Type.STRUCT:
             return TEXT, json.dumps(dump_value(schema, value), ensure_ascii=False).encode()
     if schema.type is Type.INT8:
         _INT8.pack(value)  # its bounds
@@ -172,6 +177,21 @@ def _cells(
     table[:, 1] = starts + address_of(data)
     table[:, 2] = lengths
     return Cells(table, (data,))
+
+
+def _parsed(schema: Schema, raw: bytes) -> object:
+    """The value of a text of JSON.
+
+    Raises HeadraceError("connect.value_not_understood").
+    """
+    try:
+        return load_value(schema, json.loads(raw))
+    except (ValueError, RecursionError):
+        raise HeadraceError(
+            "connect.value_not_understood",
+            "a value is no JSON",
+            "Write values as Kafka Connect's JsonConverter does.",
+        ) from None
 
 
 def _text(raw: bytes) -> str:

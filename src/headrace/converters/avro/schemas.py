@@ -13,8 +13,8 @@ from decimal import Decimal
 import numpy as np
 
 from headrace.connect.java_numbers import java_double, java_float
+from headrace.connect.json_values import quote
 from headrace.connect.schema import DECIMAL, Schema, Type, unscaled_bytes
-from headrace.converters.json.values import quote
 from headrace.debezium import decimals
 from headrace.errors import HeadraceError
 

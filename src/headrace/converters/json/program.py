@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from headrace.connect.encoding import Encoding
+from headrace.connect.json_values import quote
 from headrace.connect.records import (
     Cell,
     Choice,
@@ -28,7 +29,7 @@ from headrace.connect.schema import Schema, Type
 from headrace.converters import instructions as code
 from headrace.converters.embedded import Embedded
 from headrace.converters.instructions import Form
-from headrace.converters.json.values import JsonOptions, quote, render, render_cell
+from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.converters.program import (
     CLOCKS,
     Assembler,

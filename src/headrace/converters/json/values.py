@@ -9,7 +9,6 @@ placeholders, fallbacks), for the cells that a compiled encoder leaves alone, an
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from headrace.connect.java_numbers import java_double, java_float
+from headrace.connect.json_values import json_text, quote, quoted_unless_number
 from headrace.connect.schema import DECIMAL, Schema, Type
 from headrace.debezium import decimals
 from headrace.errors import HeadraceError
@@ -96,35 +96,6 @@ def _null(schema: Schema, options: JsonOptions) -> str:
     )
 
 
-_ESCAPED = re.compile(r'[\x00-\x1f"\\\U00010000-\U0010ffff]')
-_ESCAPES = {c: f"\\u{c:04X}" for c in range(0x20)} | {
-    ord(c): e
-    for c, e in (
-        ("\b", "\\b"),
-        ("\t", "\\t"),
-        ("\n", "\\n"),
-        ("\f", "\\f"),
-        ("\r", "\\r"),
-        ('"', '\\"'),
-        ("\\", "\\\\"),
-    )
-}
-
-
-def quote(text: str) -> str:
-    """A JSON string as Jackson writes it: short escapes, other controls as \\u00XX in upper case,
-    characters beyond the basic plane as two escapes, everything else as it is."""
-    return '"' + _ESCAPED.sub(_escape, text) + '"'
-
-
-def _escape(match: re.Match[str]) -> str:
-    point = ord(match[0])
-    if point < 0x10000:
-        return _ESCAPES[point]
-    offset = point - 0x10000
-    return f"\\u{0xD800 + (offset >> 10):04X}\\u{0xDC00 + (offset & 0x3FF):04X}"
-
-
 def _string(_schema: Schema, value: object, _options: JsonOptions) -> str:
     if not isinstance(value, str):
         raise TypeError
@@ -144,16 +115,11 @@ def _boolean(_schema: Schema, value: object, _options: JsonOptions) -> str:
 
 
 def _double(_schema: Schema, value: object, _options: JsonOptions) -> str:
-    return _number(java_double(float(value)))  # type: ignore[arg-type]
+    return quoted_unless_number(java_double(float(value)))  # type: ignore[arg-type]
 
 
 def _float(_schema: Schema, value: object, _options: JsonOptions) -> str:
-    return _number(java_float(float(value)))  # type: ignore[arg-type]
-
-
-def _number(text: str) -> str:
-    # JSON has no NaN and no infinities; Jackson quotes them.
-    return f'"{text}"' if text[-1] in "Ny" else text
+    return quoted_unless_number(java_float(float(value)))  # type: ignore[arg-type]
 
 
 def _bytes(schema: Schema, value: object, options: JsonOptions) -> str:
@@ -202,27 +168,6 @@ def _struct(schema: Schema, value: object, options: JsonOptions) -> str:
     return "{" + ",".join(members) + "}"
 
 
-def _free(value: object) -> str:
-    """A value without a schema."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case float():
-            return _number(java_double(value))
-        case str():
-            return quote(value)
-        case Mapping():
-            members = [f"{quote(str(name))}:{_free(item)}" for name, item in value.items()]
-            return "{" + ",".join(members) + "}"
-        case list() | tuple():
-            return "[" + ",".join(map(_free, value)) + "]"
-    raise TypeError
-
-
 _RENDERERS: Mapping[Type, Callable[[Schema, object, JsonOptions], str]] = {
     Type.INT8: _integer,
     Type.INT16: _integer,
@@ -236,5 +181,5 @@ _RENDERERS: Mapping[Type, Callable[[Schema, object, JsonOptions], str]] = {
     Type.ARRAY: _array,
     Type.MAP: _map,
     Type.STRUCT: _struct,
-    Type.ANY: lambda _schema, value, _options: _free(value),
+    Type.ANY: lambda _schema, value, _options: json_text(value),
 }

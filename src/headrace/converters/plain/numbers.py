@@ -8,16 +8,12 @@ The rules on memory are those of `headrace.converters.json.cells`.
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
+from headrace.connect.kernels.float_texts import float_bits
 from headrace.connect.kernels.memory import (
     copy,
     kernel,
     load8,
-    load64,
-    stack_memory,
     store8,
     store64,
 )
@@ -31,37 +27,6 @@ from headrace.converters.json.numbers import (
 )
 
 _DASH, _POINT, _ZERO = ord("-"), ord("."), ord("0")
-_MOST_NUMBER_BYTES = 64
-_number_text = stack_memory(_MOST_NUMBER_BYTES + 16)
-_end_of_number = stack_memory(8)
-
-
-def _from_text(name, width):
-    """C's strtod or strtof, as the bits of the number: correctly rounded."""
-    result = ir.DoubleType() if width == 64 else ir.FloatType()
-
-    @intrinsic
-    def read(typing_context, text, end):  # noqa: ARG001
-        def generate(_context, builder, _signature, arguments):
-            pointer = ir.IntType(8).as_pointer()
-            kind = ir.FunctionType(result, [pointer, pointer.as_pointer()])
-            function = cgutils.get_or_insert_function(builder.module, kind, name)
-            number = builder.call(
-                function,
-                [
-                    builder.inttoptr(arguments[0], pointer),
-                    builder.inttoptr(arguments[1], pointer.as_pointer()),
-                ],
-            )
-            bits = builder.bitcast(number, ir.IntType(width))
-            return bits if width == 64 else builder.zext(bits, ir.IntType(64))
-
-        return types.int64(types.int64, types.int64), generate
-
-    return read
-
-
-_strtod, _strtof = _from_text("strtod", 64), _from_text("strtof", 32)
 
 
 @kernel
@@ -105,25 +70,13 @@ def put_integer_text(address, length, size, out):
 @kernel
 def put_float_text(address, length, width, out):
     """A float of `width` bits from a decimal text, little-endian; -1 when it has another form."""
-    if length < 1 or length > _MOST_NUMBER_BYTES:
-        return np.int64(-1)
     for place in range(address, address + length):
         byte = load8(place)
         is_digit = _ZERO <= byte <= _ZERO + 9
         if not is_digit and byte not in (_DASH, _POINT, 101, 43):  # e, +
             return np.int64(-1)
-    text = _number_text()
-    copy(address, length, text)
-    store8(text + length, 0)
-    end = _end_of_number()
-    bits = _strtod(text, end) if width == 64 else _strtof(text, end)
-    if load64(end) != text + length:
-        return np.int64(-1)
-    # What is too large reads as an infinity.
-    if width == 64:
-        if (bits >> 52) & 0x7FF == 0x7FF:
-            return np.int64(-1)
-    elif (bits >> 23) & 0xFF == 0xFF:
+    bits = float_bits(address, length, width)
+    if bits == -1:
         return np.int64(-1)
     store64(out, bits)
     return out + width // 8

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.errors import HeadraceError
 from headrace.kafka.client import (
     ANSWER_SECONDS,
-    error_text,
+    Complaints,
     load_admin,
     load_client,
     open_admin,
@@ -40,8 +40,8 @@ class Bookkeeping:
         return self._topics.partitions(self._options.bookkeeping)
 
     def make_room(self, slices: int) -> None:
-        """Create the topic, or give it more partitions. Also raises HeadraceError
-        ("kafka.bookkeeping_not_compacted"): its retention would delete markers."""
+        """Create the topic, or give it more partitions. Also raises as `check_policy`: the
+        retention of a topic that is not compacted would delete markers."""
         topic = self._options.bookkeeping
         present = self.partitions()
         if not present:
@@ -50,6 +50,11 @@ class Bookkeeping:
             return
         if present < slices:
             self._topics.widen(topic, slices)
+        self.check_policy()
+
+    def check_policy(self) -> None:
+        """Raises HeadraceError("kafka.bookkeeping_not_compacted")."""
+        topic = self._options.bookkeeping
         policy = self._topics.config(topic, "cleanup.policy")
         if policy is not None and policy.strip() != "compact":
             raise HeadraceError(
@@ -85,7 +90,7 @@ class _Reading:
         self._kafka, self._admin = load_client(SINK), load_admin(SINK)
         self._deadline = time.monotonic() + _READ_SECONDS
         self._values: dict[int, bytes] = {}
-        self._complaint: object = None
+        self._complaints = Complaints()
         settings = {
             **options.connection,
             "group.id": f"headrace-{options.name}",
@@ -98,7 +103,7 @@ class _Reading:
             "fetch.error.backoff.ms": "10",
         }
         self._consumer: Any = open_consumer(
-            SINK, settings, on_error=self._note, on_commit=lambda *_: None
+            SINK, settings, on_error=self._complaints, on_commit=lambda *_: None
         )
 
     def close(self) -> None:
@@ -150,7 +155,7 @@ class _Reading:
         spec = getattr(self._admin.OffsetSpec, which)()
         topic, place = self._options.bookkeeping, self._kafka.TopicPartition
         asked = {place(topic, number): spec for number in self._slices}
-        admin = open_admin(SINK, self._options.connection)
+        admin = open_admin(SINK, self._options.connection, on_error=self._complaints)
         level = self._kafka.IsolationLevel.READ_UNCOMMITTED
         try:
             answers = admin.list_offsets(
@@ -161,11 +166,13 @@ class _Reading:
                 for asked_for, answer in answers.items()
             }
         except (self._kafka.KafkaException, TimeoutError) as error:
-            raise unreachable(SINK, self._options.brokers, (error.args or ("",))[0]) from None
+            admin.poll(0)
+            told = (error.args or ("",))[0]
+            raise self._complaints.explain(SINK, self._options.brokers, told) from None
 
     def _held(self, number: int) -> HeadraceError:
-        if self._complaint is not None:
-            return unreachable(SINK, self._options.brokers, error_text(self._complaint))
+        if self._complaints.last is not None:
+            return self._complaints.explain(SINK, self._options.brokers, self._complaints.last)
         return SINK.error(
             "bookkeeping_held",
             f"A transaction in partition {number} of {self._options.bookkeeping} is open since "
@@ -174,6 +181,3 @@ class _Reading:
             "(headrace.sink.kafka.bookkeeping.topic).",
             retriable=True,
         )
-
-    def _note(self, error: Any) -> None:
-        self._complaint = error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.errors import HeadraceError
-from headrace.kafka.client import unreachable
+from headrace.kafka.client import not_allowed, unreachable
 from headrace.kafka.librdkafka import KafkaFailure
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 
@@ -58,13 +58,11 @@ def in_our_words(failure: KafkaFailure, options: KafkaOptions) -> HeadraceError:
             retriable=True,
         )
     if code in _NOT_ALLOWED:
-        return HeadraceError(
-            "kafka.not_allowed",
-            f"Kafka at {options.brokers} refuses the kafka sink{of_topic}: {text}",
-            f"Check the login and certificates of {SINK.settings}.*, and the user's rights: to "
-            "write the topics, to use transactional ids "
-            f"headrace-{options.name}-*, to read and write {options.bookkeeping}.",
+        rights = (
+            f": to write the topics, to use transactional ids headrace-{options.name}-*, to read "
+            f"and write {options.bookkeeping}"
         )
+        return not_allowed(SINK, options.brokers, text + of_topic, rights=rights)
     if code in _AWAY:
         return unreachable(SINK, options.brokers, text)
     return HeadraceError(

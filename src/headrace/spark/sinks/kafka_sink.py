@@ -61,6 +61,10 @@ class KafkaSink:
         )
         sweep_parts(self._folder.parts, turn.batch)
 
+    def begin(self) -> None:
+        """The query starts again: its source process fences what the last one had."""
+        self._writer.close()
+
     def new_rows(self, _progress: Mapping[str, Any]) -> int:
         """Events that went to Kafka since the last call."""
         before, self._written = self._written, self._direct() + self._of_tasks

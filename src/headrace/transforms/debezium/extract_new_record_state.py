@@ -9,15 +9,25 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.config.kinds import BOOLEAN, TEXT
+from headrace.config.properties.compatibility import CompatibilityConfig
 from headrace.config.property import Group, Property
+from headrace.connect.evaluation import gathering
+from headrace.connect.evaluation.columns import column_of
+from headrace.connect.evaluation.json_objects import in_table, members
 from headrace.connect.evaluation.values import connect_values, nulls, tombstones, values
-from headrace.connect.records import Constant, Node, Records, Shape, Struct
-from headrace.connect.schema import Schema, Type
+from headrace.connect.records import Column, Constant, Node, Records, Shape, Struct
+from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.connect.trees import as_struct, fields, with_defaults, with_fields
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.example import Example
 from headrace.transforms.routing import Routes
+from headrace.transforms.schemaless_events import (
+    SchemalessEvents,
+    constant_cells,
+    rows_with_fields,
+    texts_in,
+)
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 from headrace.transforms.unwrapping.added_fields import (
     added_fields,
@@ -33,7 +43,7 @@ _DELETED = "__deleted"
 _OPTIONAL_TEXT = Schema(Type.STRING, optional=True)
 
 
-class ExtractNewRecordStateOptions(UnwrappingOptions):
+class ExtractNewRecordStateOptions(UnwrappingOptions, CompatibilityConfig):
     """Options of ExtractNewRecordState."""
 
     route_by_field = Property(
@@ -85,6 +95,12 @@ class ExtractNewRecordState:
         self._deletes = PerShape(self._delete)
         self._tombstones = PerShape(self._tombstone)
         self._routes = Routes()
+        self._as_released = options.headrace_compatibility == "debezium-3.6"
+        self._schemaless_shapes = PerShape(
+            lambda shape: self._schemaless_shape(shape, column_of(SCHEMALESS))
+        )
+        self._without_value = PerShape(lambda shape: self._schemaless_shape(shape, None))
+        self._header_columns = tuple(column_of(SCHEMALESS) for _ in self._headers)
         self._dropped: PerShape[dict[tuple[str, ...], Shape]] = PerShape(lambda _shape: {})
 
     @property
@@ -111,20 +127,83 @@ class ExtractNewRecordState:
             records = records.with_rows(~absent)
             if not len(records):
                 return
+        value = records.shape.value
+        if value is not None and value.schema.type is Type.ANY and not self._as_released:
+            yield from self._schemaless(records, value)
+            return
         envelope = envelope_of(records.shape)
         if envelope is None:
             yield records
             return
-        members = fields(envelope)
-        has_after = ~nulls(records, members.get("after"))
+        parts = fields(envelope)
+        has_after = ~nulls(records, parts.get("after"))
         if has_after.any():
             yield from self._rows(records.with_rows(has_after), "after", self._upserts)
         if has_after.all() or self._mode is DeleteMode.DROP:
             return
         # A record without any row is a truncation.
-        deleted = ~has_after & ~nulls(records, members.get("before"))
+        deleted = ~has_after & ~nulls(records, parts.get("before"))
         if deleted.any():
             yield from self._rows(records.with_rows(deleted), "before", self._deletes)
+
+    def _schemaless(self, records: Records, value: Node) -> Iterator[Records]:
+        """What becomes of events without schemas; other records pass as they are."""
+        events, is_event = SchemalessEvents.of(records, value)
+        if not is_event.all():
+            yield records.with_rows(~is_event)
+        has_after = gathering.has_values(events.after)
+        if has_after.any():
+            kept = events.with_rows(has_after)
+            yield from self._schemaless_rows(kept, kept.after, "false")
+        gone = events.with_rows(~has_after & gathering.has_values(events.before))
+        if not len(gone.records) or self._mode is DeleteMode.DROP:
+            return
+        if self._mode.rewrites:
+            yield from self._schemaless_rows(gone, gone.before, "true")
+            return
+        records = self._schemaless_headers(gone)
+        records = records.with_shape(self._without_value(records.shape))
+        yield from self._schemaless_routed(records, gone.before)
+
+    def _schemaless_rows(
+        self, events: SchemalessEvents, rows: np.ndarray, deleted: str
+    ) -> Iterator[Records]:
+        """Events with their rows as values, routed."""
+        records = self._schemaless_headers(events)
+        topic, count = records.shape.topic, len(records)
+        names = [entry.name for entry in self._fields]
+        added = [events.field(entry.struct, entry.field) for entry in self._fields]
+        memory: tuple[object, ...] = ()
+        if self._mode.rewrites:
+            flag, memory = constant_cells(f'"{deleted}"', count)
+            names, added = [_DELETED, *names], [flag, *added]
+        made, held = rows_with_fields(topic, rows, names, added)
+        shape = self._schemaless_shapes(records.shape)
+        assert isinstance(shape.value, Column)
+        column = in_table(records, made, (*memory, *held))
+        records = records.with_column(shape.value.identity, column).with_shape(shape)
+        yield from self._schemaless_routed(records, rows)
+
+    def _schemaless_routed(self, records: Records, rows: np.ndarray) -> Iterator[Records]:
+        if not self._options.route_by_field:
+            yield records
+            return
+        (routes,) = members(rows, [self._options.route_by_field])
+        topics = pa.array(texts_in(routes), pa.large_string())
+        yield from self._routes.split(records, topics)
+
+    def _schemaless_headers(self, events: SchemalessEvents) -> Records:
+        """The records with the columns of the headers that are added."""
+        records = events.records
+        for entry, column in zip(self._headers, self._header_columns, strict=True):
+            cells = in_table(records, events.field(entry.struct, entry.field), ())
+            records = records.with_column(column.identity, cells)
+        return records
+
+    def _schemaless_shape(self, shape: Shape, value: Node | None) -> Shape:
+        added = zip(self._headers, self._header_columns, strict=True)
+        headers = with_headers(shape, [(entry.name, column) for entry, column in added])
+        return replace(shape, value=value, headers=headers, null_has_schema=False)
 
     def _rows(
         self, records: Records, image: str, shapes: Callable[[Shape], Shape]

@@ -24,6 +24,7 @@ from headrace.transforms.documents.options import (
 from headrace.transforms.documents.patches import described
 from headrace.transforms.documents.released import not_converted
 from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
+from headrace.transforms.documents.schemaless import SchemalessDocuments
 from headrace.transforms.documents.struct_form import TEXT, Leaves, StructForm
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.flatten import flattened
@@ -82,6 +83,9 @@ class ExtractNewDocumentState:
         )
         self._fields = added_fields(options.add_fields, options.add_fields_prefix)
         self._headers = added_fields(options.add_headers, options.add_headers_prefix)
+        self._schemaless = SchemalessDocuments(
+            (entry.struct, entry.field) for entry in (*self._fields, *self._headers)
+        )
         self._made: PerStructure[_Made] = PerStructure()
 
     def expected(self, records: Records) -> Iterable[Records]:
@@ -90,6 +94,13 @@ class ExtractNewDocumentState:
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""
+        if not self._form.as_released and SchemalessDocuments.are_in(records.shape):
+            events, others = self._schemaless.opened(records)
+            if others is not None:
+                yield others
+            if events is not None:
+                yield from self.apply(events)
+            return
         identifier = _identifier(records.shape)
         if identifier is None:
             yield records

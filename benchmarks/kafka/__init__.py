@@ -1,0 +1,1 @@
+"""The `kafka` sink beside a worker of Kafka Connect."""

@@ -1,0 +1,126 @@
+"""Transforms of DataFrames: which of a connector's properties count, and how the input is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from headrace.config.finding import PropertyFinding
+from headrace.config.kinds import TEXT
+from headrace.config.properties.converters import ConverterConfig
+from headrace.config.properties.modes import ConverterName
+from headrace.config.properties.transforms import FailedRecordsConfig, TransformsConfig
+from headrace.config.property import Group, PassThrough, Property
+from headrace.config.source import Properties, read_mapping
+
+INPUT = "headrace.input."
+_ROLES = ("key", "value", "header")
+_FAMILIES = ("transforms", "predicates", "errors", *(f"{role}.converter" for role in _ROLES))
+_READ = (ConverterName.JSON, ConverterName.AVRO, ConverterName.STRING, ConverterName.BYTES)
+
+
+class FrameConfig(ConverterConfig, TransformsConfig, FailedRecordsConfig):
+    """Transforms, what becomes of records that they cannot take, and how the output is written."""
+
+    name = Property(
+        "name", TEXT, "", Group.CONVERTERS, "A name that dead letters say in their headers."
+    )
+    headrace_input_topic = Property(
+        "headrace.input.topic",
+        TEXT,
+        "",
+        Group.CONVERTERS,
+        "The topic of records of which the DataFrame says none.",
+    )
+    headrace_input = PassThrough(
+        "headrace.input.*",
+        TEXT,
+        Group.CONVERTERS,
+        "How the input is read where that is not as the output is written: the names of converters "
+        "and their options behind this prefix.",
+        case_matters=False,
+    )
+
+
+class InputConfig(ConverterConfig):
+    """Which converters wrote the input."""
+
+    def check(self) -> Iterator[PropertyFinding]:
+        yield from super().check()
+        for role in _ROLES:
+            readable = (*_READ, ConverterName.SIMPLE) if role == "header" else _READ
+            if self.converter(role) not in readable:
+                name = f"{role}.converter"
+                yield PropertyFinding(
+                    "config.not_supported",
+                    name,
+                    f"{name} = {self.converter(role).value} is written, and not read",
+                    f"Set {INPUT}{name} to what wrote the input: "
+                    + ", ".join(each.value for each in readable)
+                    + ".",
+                )
+
+
+@dataclass(frozen=True)
+class FrameSettings:
+    """What the properties of a DataFrame's transforms say."""
+
+    output: FrameConfig
+    input: InputConfig
+    prefixes: Mapping[str, str]
+    """By role, what the names of the input's options begin with."""
+
+
+def examine_frame(
+    properties: Mapping[str, object],
+) -> tuple[FrameSettings, list[PropertyFinding]]:
+    """What properties say, and what is wrong with them. Those of a connector, which do not concern
+    transforms, are left out where `connector.class` is among them."""
+    given = properties if isinstance(properties, Properties) else read_mapping(properties)
+    of_connector = "connector.class" in given
+    own = {name: text for name, text in given.items() if not of_connector or _concerns(name)}
+    own.pop("connector.class", None)
+    output, problems = FrameConfig.examine(own)
+    inherited, prefixes = _input_texts(own)
+    read, of_input = InputConfig.examine(inherited)
+    written = {problem.property for problem in problems}
+    for problem in of_input:
+        role = problem.property.partition(".")[0]
+        prefix = prefixes.get(role, "").removesuffix(f"{role}.converter")
+        if prefix:
+            text = problem.message.replace(problem.property, prefix + problem.property)
+            problems.append(problem._replace(property=prefix + problem.property, message=text))
+        elif problem.property not in written:
+            problems.append(problem)
+    return FrameSettings(output, read, prefixes), problems
+
+
+def _concerns(name: str) -> bool:
+    """Whether a property of a connector is about transforms or converters."""
+    return (
+        name.startswith(INPUT)
+        or any(name == family or name.startswith(f"{family}.") for family in _FAMILIES)
+        or name in ("name", "headrace.compatibility")
+    )
+
+
+def _input_texts(properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The input's converters and options, by their plain names, and the prefixes of roles.
+
+    A role that `headrace.input.` names a converter for has its options there and nowhere else;
+    other roles are read as they are written, but for what stands there.
+    """
+    texts: dict[str, str] = {}
+    prefixes: dict[str, str] = {}
+    for role in _ROLES:
+        name = f"{role}.converter"
+        here = {n: t for n, t in properties.items() if _is_option(n, INPUT + name)}
+        prefixes[role] = INPUT + name if here else name
+        if INPUT + name not in here:
+            texts |= {n: t for n, t in properties.items() if _is_option(n, name)}
+        texts |= {n.removeprefix(INPUT): t for n, t in here.items()}
+    return texts, prefixes
+
+
+def _is_option(name: str, of: str) -> bool:
+    return name == of or name.startswith(f"{of}.")

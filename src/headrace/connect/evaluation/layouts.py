@@ -1,0 +1,77 @@
+"""Where the parts of a record lie in an image: a cell for each leaf of its schemas, in order.
+
+A struct that may be null, and the root of a part, has a cell before those of its members that says
+whether it is there. Arrays and maps are one cell each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.evaluation.columns import cell_of, form_of
+from headrace.connect.images import BINARY, NULL
+from headrace.connect.records import Cell, Image, Node, Struct
+from headrace.connect.schema import Schema, Type
+
+PRESENT = (BINARY, b"\1")
+"""The cell of a struct that is there."""
+_FLAG = Schema(Type.BOOLEAN, optional=True)
+
+
+def has_presence(schema: Schema, *, is_root: bool) -> bool:
+    """Whether values of `schema` have a cell that says whether they are there."""
+    return schema.type is Type.STRUCT and (schema.optional or is_root)
+
+
+@dataclass
+class Layout:
+    """The cells of an image as schemas are walked; `columns` is how many there are so far.
+
+    `fills_nulls`: a null is read as its schema's default.
+    """
+
+    columns: int = 0
+    fills_nulls: bool = False
+
+    def cell(self, schema: Schema, encoding: Encoding | None = None) -> Cell:
+        """The next cell, in the form that values of `schema` have."""
+        null = schema.default if self.fills_nulls else None
+        if encoding is None:
+            encoding, parameter, decode = form_of(schema)
+        else:
+            parameter, decode = 0, bool
+        self.columns += 1
+        return Cell(schema, Image.NEW, self.columns - 1, encoding, parameter, decode, null)
+
+    def node(self, schema: Schema, *, is_root: bool = False) -> Node:
+        """The node of a schema; its cells follow one another as `cells_of` gives them."""
+        if schema.type is not Type.STRUCT:
+            return self.cell(schema)
+        presence = None
+        if has_presence(schema, is_root=is_root):
+            presence = self.cell(_FLAG, Encoding.BINARY_BOOLEAN)
+        members = tuple(self.node(each.schema) for each in schema.fields)
+        return Struct(schema, members, presence=presence)
+
+
+def column_count(schema: Schema, *, is_root: bool = True) -> int:
+    """How many cells a value of `schema` has."""
+    if schema.type is not Type.STRUCT:
+        return 1
+    inner = sum(column_count(each.schema, is_root=False) for each in schema.fields)
+    return inner + has_presence(schema, is_root=is_root)
+
+
+def cells_of(schema: Schema, value: object, *, is_root: bool = True) -> list[tuple[int, bytes]]:
+    """The cells of a Connect value: a kind and its bytes each."""
+    if schema.type is not Type.STRUCT:
+        return [cell_of(schema, value)]
+    cells: list[tuple[int, bytes]] = []
+    if has_presence(schema, is_root=is_root):
+        cells.append((NULL, b"") if value is None else PRESENT)
+    for each in schema.fields:
+        inner = value.get(each.name) if isinstance(value, Mapping) else None
+        cells += cells_of(each.schema, inner, is_root=False)
+    return cells

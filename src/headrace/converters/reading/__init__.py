@@ -1,0 +1,1 @@
+"""What converters wrote, read back: keys, values and headers become Records."""

@@ -1,0 +1,332 @@
+"""Avro schemas as Connect schemas, as Confluent's AvroData makes them, and values of them in plain
+Python, which is exact for all of them and slow."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from headrace.connect.json_values import decimal_of
+from headrace.connect.schema import DECIMAL, Field, Schema, Type
+from headrace.converters.avro.schemas import ENUM
+from headrace.converters.reading.fields import NO_UNION, UnionShape
+from headrace.errors import HeadraceError
+
+_NAMESPACE = "io.confluent.connect.avro"
+_DEFAULT_NAME, _MAP_ENTRY = f"{_NAMESPACE}.ConnectDefault", f"{_NAMESPACE}.MapEntry"
+_PRECISION, _DEFAULT_PRECISION = "connect.decimal.precision", 64
+_PRIMITIVES = {
+    "int": Type.INT32, "long": Type.INT64, "float": Type.FLOAT32, "double": Type.FLOAT64,
+    "boolean": Type.BOOLEAN, "string": Type.STRING, "bytes": Type.BYTES,
+}  # fmt: skip
+_SMALL = {"int8": Type.INT8, "int16": Type.INT16}
+_LOGICAL = {
+    ("int", "date"): "org.apache.kafka.connect.data.Date",
+    ("int", "time-millis"): "org.apache.kafka.connect.data.Time",
+    ("long", "timestamp-millis"): "org.apache.kafka.connect.data.Timestamp",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AvroType:
+    """A type of an Avro schema, and the Connect schema of its values.
+
+    `kind` is Avro's word, `pairs` for an array that holds a map. `null` is the branch of null in
+    the union around it, or NO_UNION. `inner` are the types of a record's fields, or of items, or
+    of keys and values.
+    """
+
+    kind: str
+    schema: Schema
+    null: int = NO_UNION
+    inner: tuple[AvroType, ...] = ()
+    symbols: tuple[str, ...] = ()
+    size: int = 0
+
+    @property
+    def unions(self) -> UnionShape:
+        """Its unions, and those of a record's fields."""
+        members = tuple(each.unions for each in self.inner) if self.kind == "record" else ()
+        return UnionShape(self.null, members)
+
+
+def load_avro(text: str) -> AvroType:
+    """The type of an Avro schema.
+
+    Raises HeadraceError("reading.avro_schema") for unions of several types, types that contain
+    themselves, and what is no schema.
+    """
+    try:
+        return _Loader().type(json.loads(text), "")
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise _refused("a schema that is none of Avro") from None
+
+
+def _refused(what: str) -> HeadraceError:
+    return HeadraceError(
+        "reading.avro_schema",
+        f"the records have {what}",
+        "Leave these topics out, or read them with another tool.",
+    )
+
+
+@dataclass
+class _Loader:
+    named: dict[str, AvroType | None] = field(default_factory=dict)
+
+    def type(self, described: object, space: str, default: object = None) -> AvroType:
+        """The type that JSON describes inside of the namespace `space`; `default` is a field's."""
+        if isinstance(described, list):
+            return self.union(described, space, default)
+        if isinstance(described, str):
+            if described in _PRIMITIVES:
+                return self.type({"type": described}, space, default)
+            return self.reference(described, space)
+        if not isinstance(described, Mapping):
+            raise TypeError
+        kind = described["type"]
+        if not isinstance(kind, str) or (kind not in _PRIMITIVES and kind not in _MADE_OF_PARTS):
+            return self.type(kind, space, default)
+        if kind in ("record", "enum", "fixed"):
+            return self.of_name(kind, described, space, default)
+        made = self.unnamed(kind, described, space)
+        return replace(made, schema=_with_metadata(made.schema, described, None, default))
+
+    def union(self, branches: list[object], space: str, default: object) -> AvroType:
+        if len(branches) != 2 or "null" not in branches:
+            raise _refused("a schema with a union of several types")
+        null = branches.index("null")
+        inner = self.type(branches[1 - null], space, default)
+        return replace(inner, schema=inner.schema.as_optional(), null=null)
+
+    def reference(self, name: str, space: str) -> AvroType:
+        full = name if "." in name or not space else f"{space}.{name}"
+        known = self.named.get(full, self.named.get(name))
+        if known is None:
+            raise _refused(f"a schema in which {name} is not known, or contains itself")
+        return known
+
+    def of_name(
+        self, kind: str, described: Mapping[str, object], space: str, default: object
+    ) -> AvroType:
+        name = str(described["name"])
+        if "." not in name:
+            space = str(described.get("namespace", space))
+            name = f"{space}.{name}" if space else name
+        else:
+            space = name.rpartition(".")[0]
+        self.named[name] = None
+        shown = None if name == _DEFAULT_NAME else name
+        if kind == "record":
+            entries = described["fields"]
+            assert isinstance(entries, list)
+            inner = tuple(self.type(e["type"], space, e.get("default")) for e in entries)
+            members = tuple(
+                Field(entry["name"], each.schema)
+                for entry, each in zip(entries, inner, strict=True)
+            )
+            made = AvroType(kind, Schema(Type.STRUCT, fields=members), inner=inner)
+        elif kind == "enum":
+            symbols = tuple(map(str, described["symbols"]))  # type: ignore[call-overload]
+            parameters = ((ENUM, name), *((f"{ENUM}.{each}", each) for each in symbols))
+            made = AvroType(kind, Schema(Type.STRING, parameters=parameters), symbols=symbols)
+        else:
+            size = int(described["size"])  # type: ignore[call-overload]
+            made = AvroType(kind, _bytes_schema(described), size=size)
+        made = replace(made, schema=_with_metadata(made.schema, described, shown, default))
+        self.named[name] = made
+        return made
+
+    def unnamed(self, kind: str, described: Mapping[str, object], space: str) -> AvroType:
+        if kind == "array":
+            items = self.type(described["items"], space)
+            if items.kind == "record" and _is_map_entry(items, described["items"]):
+                key, value = items.inner
+                schema = Schema(Type.MAP, keys=key.schema, values=value.schema)
+                return AvroType("pairs", schema, inner=(key, value))
+            return AvroType(kind, Schema(Type.ARRAY, values=items.schema), inner=(items,))
+        if kind == "map":
+            values = self.type(described["values"], space)
+            schema = Schema(Type.MAP, keys=Schema(Type.STRING), values=values.schema)
+            return AvroType(kind, schema, inner=(values,))
+        if kind == "bytes":
+            return AvroType(kind, _bytes_schema(described))
+        small = _SMALL.get(str(described.get("connect.type")))
+        name = _LOGICAL.get((kind, str(described.get("logicalType"))))
+        version = 1 if name else None
+        return AvroType(kind, Schema(small or _PRIMITIVES[kind], name=name, version=version))
+
+
+_MADE_OF_PARTS = ("record", "enum", "fixed", "array", "map")
+
+
+def _is_map_entry(items: AvroType, described: object) -> bool:
+    is_marked = isinstance(described, Mapping) and described.get("connect.internal.type")
+    names = [each.name for each in items.schema.fields]
+    return names == ["key", "value"] and (
+        is_marked == "MapEntry" or items.schema.name == _MAP_ENTRY
+    )
+
+
+def _bytes_schema(described: Mapping[str, object]) -> Schema:
+    if str(described.get("logicalType", "")).lower() != "decimal":
+        return Schema(Type.BYTES)
+    parameters = [("scale", str(described.get("scale", 0)))]
+    precision = described.get("precision", _DEFAULT_PRECISION)
+    if precision != _DEFAULT_PRECISION:
+        parameters.append((_PRECISION, str(precision)))
+    return Schema(Type.BYTES, name=DECIMAL, version=1, parameters=tuple(parameters))
+
+
+def _with_metadata(
+    schema: Schema, described: Mapping[str, object], name: str | None, default: object
+) -> Schema:
+    """The schema with what Connect keeps beside Avro's own words."""
+    parameters = dict(schema.parameters)
+    given = described.get("connect.parameters", {})
+    if isinstance(given, Mapping):
+        parameters |= {str(key): str(text) for key, text in given.items()}
+    version = described.get("connect.version", schema.version)
+    doc = described.get("connect.doc", schema.doc)
+    shown = described.get("connect.name", name or schema.name)
+    made = replace(
+        schema,
+        name=None if shown is None else str(shown),
+        version=version if isinstance(version, int) else None,
+        doc=None if doc is None else str(doc),
+        parameters=tuple(parameters.items()),
+    )
+    value = described.get("connect.default", default)
+    return made if value is None else made.with_default(_default(made, value))
+
+
+def _default(schema: Schema, value: object) -> object:
+    """A default of Avro's JSON as a Connect value."""
+    match schema.type:
+        case Type.BYTES if isinstance(value, str):
+            raw = value.encode("latin-1")
+            if schema.name != DECIMAL:
+                return raw
+            return decimal_of(int.from_bytes(raw, "big", signed=True), _scale(schema))
+        case Type.FLOAT32 | Type.FLOAT64 if isinstance(value, int | float | str):
+            return float(value)
+        case Type.ARRAY if isinstance(value, list) and schema.values is not None:
+            return [_default(schema.values, each) for each in value]
+        case Type.MAP if schema.keys is not None and schema.values is not None:
+            pairs = value.items() if isinstance(value, Mapping) else value
+            return {
+                _default(schema.keys, key): _default(schema.values, item)
+                for key, item in pairs  # type: ignore[attr-defined]
+            }
+        case Type.STRUCT if isinstance(value, Mapping):
+            return {f.name: _default(f.schema, value.get(f.name)) for f in schema.fields}
+    return value
+
+
+def _scale(schema: Schema) -> int:
+    return int(dict(schema.parameters).get("scale", "0"))
+
+
+def read_value(kind: AvroType, raw: bytes) -> object:
+    """The Connect value that `raw` is, all of it.
+
+    Raises HeadraceError("reading.not_understood").
+    """
+    try:
+        value, end = _read(kind, raw, 0)
+    except (IndexError, ValueError, struct.error, RecursionError):
+        end, value = -1, None
+    if end != len(raw):
+        raise HeadraceError(
+            "reading.not_understood",
+            "is no Avro of the schema that it names",
+            "Write values as Confluent's AvroConverter does.",
+        )
+    return value
+
+
+def _long(raw: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = raw[place]
+        value |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), place
+        if shift > 63:
+            raise ValueError
+
+
+def _block(raw: bytes, place: int) -> tuple[bytes, int]:
+    length, place = _long(raw, place)
+    if not 0 <= length <= len(raw) - place:
+        raise ValueError
+    return raw[place : place + length], place + length
+
+
+def _read(kind: AvroType, raw: bytes, place: int) -> tuple[object, int]:
+    if kind.null != NO_UNION:
+        branch, place = _long(raw, place)
+        if branch not in (0, 1):
+            raise ValueError
+        if branch == kind.null:
+            return None, place
+    match kind.kind:
+        case "int" | "long":
+            return _long(raw, place)
+        case "float":
+            return struct.unpack_from("<f", raw, place)[0], place + 4
+        case "double":
+            return struct.unpack_from("<d", raw, place)[0], place + 8
+        case "boolean":
+            return bool(raw[place]), place + 1
+        case "string":
+            text, place = _block(raw, place)
+            return text.decode(), place
+        case "enum":
+            index, place = _long(raw, place)
+            return kind.symbols[index], place
+        case "bytes" | "fixed":
+            if kind.kind == "bytes":
+                held, place = _block(raw, place)
+            else:
+                held, place = raw[place : place + kind.size], place + kind.size
+            if kind.schema.name != DECIMAL:
+                return held, place
+            number = int.from_bytes(held, "big", signed=True)
+            return decimal_of(number, _scale(kind.schema)), place
+        case "record":
+            members: dict[str, object] = {}
+            for each, inner in zip(kind.schema.fields, kind.inner, strict=True):
+                members[each.name], place = _read(inner, raw, place)
+            return members, place
+    return _read_items(kind, raw, place)
+
+
+_KEY = AvroType("string", Schema(Type.STRING))
+
+
+def _read_items(kind: AvroType, raw: bytes, place: int) -> tuple[object, int]:
+    """An array, a map, or a map as an array of pairs."""
+    items: list[object] = []
+    pairs: dict[object, object] = {}
+    while True:
+        count, place = _long(raw, place)
+        if count == 0:
+            break
+        if count < 0:
+            count = -count
+            _, place = _long(raw, place)
+        if count > len(raw):
+            raise ValueError
+        for _ in range(count):
+            if kind.kind == "array":
+                item, place = _read(kind.inner[0], raw, place)
+                items.append(item)
+                continue
+            of_key = _KEY if kind.kind == "map" else kind.inner[0]
+            key, place = _read(of_key, raw, place)
+            pairs[key], place = _read(kind.inner[-1], raw, place)
+    return items if kind.kind == "array" else pairs, place

@@ -1,0 +1,88 @@
+"""The parts of records in bytes: what a reader of a role makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.schema import Schema, Type
+from headrace.converters.reading.envelope_kernel import NO_VALUE
+from headrace.converters.reading.fields import NO_UNIONS, UnionShape
+from headrace.converters.reading.texts import Texts
+from headrace.errors import HeadraceError
+
+__all__ = ["NO_VALUE", "Opened", "PartForm", "Reader", "without_forbidden_nulls"]
+
+
+@dataclass(frozen=True, eq=False)
+class PartForm:
+    """How values of one schema stand in bytes.
+
+    `form` is the kernel's; `load` gives the Connect value where the kernel gives up, and raises
+    HeadraceError for what is none. `fills_nulls`: a null is read as the schema's default.
+    """
+
+    schema: Schema
+    form: int
+    load: Callable[[bytes], object]
+    unions: UnionShape = NO_UNIONS
+    fills_nulls: bool = False
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether the values have a schema."""
+        return self.schema.type is not Type.ANY
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """Where the values of records are, which forms they have, and what is wrong with some.
+
+    `numbers` is int64, one per record: of a form of the reader, or NO_VALUE.
+    """
+
+    texts: Texts
+    numbers: np.ndarray
+    errors: Mapping[int, HeadraceError]
+
+
+class Reader(Protocol):
+    """Reads keys, values or headers. It serves one process, and remembers schemas."""
+
+    def open(self, array: pa.Array | None, topics: np.ndarray) -> Opened:
+        """The values of a column; `topics` is int64, equal for equal topics.
+
+        Raises HeadraceError where nothing can be read, as when a registry does not answer.
+        """
+        ...
+
+    def form(self, number: int) -> PartForm:
+        """A form that `open` named, the same object each time."""
+        ...
+
+
+def without_forbidden_nulls(schema: Schema, value: object, *, fills_nulls: bool) -> object:
+    """`value`. Raises HeadraceError("connect.value_not_understood") where it has a null that its
+    schema does not allow."""
+    _check_nulls(schema, value, "", fills_nulls=fills_nulls)
+    return value
+
+
+def _check_nulls(schema: Schema, value: object, path: str, *, fills_nulls: bool) -> None:
+    if value is None:
+        if schema.optional or (fills_nulls and schema.default is not None):
+            return
+        what = f"the field {path}" if path else f"a value of type {schema.type.value}"
+        raise HeadraceError(
+            "connect.value_not_understood",
+            f"{what} is null, and its schema does not allow that",
+            "Correct the records, or let their schema be optional.",
+        )
+    if schema.type is Type.STRUCT and isinstance(value, Mapping):
+        for each in schema.fields:
+            inner = f"{path}.{each.name}" if path else each.name
+            _check_nulls(each.schema, value.get(each.name), inner, fills_nulls=fills_nulls)

@@ -1,0 +1,400 @@
+"""Rows of a DataFrame, as Kafka has them, become Records: grouped by topic and schemas, an image
+each."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.evaluation.columns import column_of
+from headrace.connect.evaluation.layouts import Layout, cells_of, column_count
+from headrace.connect.images import BINARY, NULL, image_of
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import (
+    NO_PARTITION,
+    Cells,
+    Column,
+    Header,
+    Node,
+    Records,
+    Shape,
+)
+from headrace.connect.rows import ROW, RowTable, no_transactions
+from headrace.connect.schema import Schema, Type
+from headrace.converters.reading import images_kernel as kernel
+from headrace.converters.reading.fields import FieldTable, field_table
+from headrace.converters.reading.json_kernel import NUMBER_BYTES
+from headrace.converters.reading.part import NO_VALUE, Opened, PartForm, Reader
+from headrace.errors import HeadraceError
+
+_MOST_GROUPS = 4096
+"""Remembered, the last ones used."""
+_DECIMAL_TEXT = 48
+"""Bytes of a decimal's text beyond those of its base64, at most."""
+_CELL_BYTES = 16
+_BOOLEANS = np.frombuffer(b"\0\1" + bytes(PADDING), np.uint8).copy()
+_TIME = Schema(Type.INT64, optional=True)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadBatch:
+    """The records of a batch, and what is wrong with those that could not be read, by row, and by
+    the part that is wrong: key, value or header. `place` and the index of a record's row in its row
+    table are the row's index in the batch."""
+
+    records: list[Records]
+    errors: Mapping[int, tuple[str, HeadraceError]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """What records of one topic and the same forms have in common."""
+
+    shape: Shape
+    forms: tuple[PartForm, ...]
+    tables: tuple[FieldTable, ...]
+    columns: np.ndarray
+
+    @staticmethod
+    def of(
+        topic: str,
+        key: PartForm | None,
+        value: PartForm | None,
+        headers: tuple[tuple[str, PartForm], ...],
+        timestamp: Column | None,
+    ) -> _Group:
+        layout = Layout()
+        forms: list[PartForm] = []
+        tables: list[FieldTable] = []
+
+        def node(form: PartForm) -> Node:
+            forms.append(form)
+            layout.fills_nulls = form.fills_nulls
+            first = layout.columns
+            tables.append(
+                field_table(form.schema, first, form.unions, fills_nulls=form.fills_nulls)
+            )
+            return layout.node(form.schema, is_root=True)
+
+        shape = Shape(
+            topic,
+            None if key is None else node(key),
+            None if value is None else node(value),
+            tuple(Header(name, node(form)) for name, form in headers),
+            null_has_schema=True,
+            timestamp=timestamp,
+        )
+        columns = [table.columns for table in tables] or [np.zeros((0, 2), np.int64)]
+        return _Group(shape, tuple(forms), tuple(tables), np.concatenate(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class _Headers:
+    """The headers of a batch, one behind the other: where each record's begin, their names, and
+    their values. `kinds` is int64, one per record: equal where names and forms are."""
+
+    ends: np.ndarray
+    names: list[str]
+    opened: Opened
+    kinds: np.ndarray
+
+
+class RecordReader:
+    """Reads batches with a reader for each role. It serves one process: it keeps shapes, for which
+    converters keep their programs."""
+
+    def __init__(self, key: Reader, value: Reader, header: Reader) -> None:
+        self._readers = {"key": key, "value": value, "header": header}
+        self._groups: OrderedDict[tuple[object, ...], _Group] = OrderedDict()
+        self._timestamp = column_of(_TIME)
+
+    def read(self, batch: pa.RecordBatch, topic: str) -> ReadBatch:
+        """The records of a batch with the columns `key` and `value`, and any of `topic`,
+        `partition`, `timestamp` and `headers`; `topic` is that of records which have none.
+
+        Raises HeadraceError where a registry does not answer.
+        """
+        count = batch.num_rows
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        topics, of_topic = _topics(columns.get("topic"), count, topic)
+        key = self._readers["key"].open(columns.get("key"), of_topic)
+        value = self._readers["value"].open(columns.get("value"), of_topic)
+        headers = self._open_headers(columns.get("headers"), of_topic)
+        errors: dict[int, tuple[str, HeadraceError]] = {}
+        if headers is not None:
+            for index, error in headers.opened.errors.items():
+                row = int(np.searchsorted(headers.ends, index, side="right")) - 1
+                errors.setdefault(row, ("header", error))
+        errors |= {row: ("value", error) for row, error in value.errors.items()}
+        errors |= {row: ("key", error) for row, error in key.errors.items()}
+        kinds = np.zeros(count, np.int64) if headers is None else headers.kinds
+        rows = np.zeros(count, ROW)
+        rows["operation"], rows["ordinal"] = ord("r"), np.arange(count)
+        memory: list[object] = [*key.texts.memory, *value.texts.memory]
+        found = []
+        for members in _grouped(of_topic, key.numbers, value.numbers, kinds, without=list(errors)):
+            first = int(members[0])
+            group = self._group(
+                topics[int(of_topic[first])],
+                self._form("key", key, first),
+                self._form("value", value, first),
+                self._header_forms(headers, first),
+                with_time="timestamp" in columns,
+            )
+            parts = [each for each in (key, value) if int(each.numbers[first]) != NO_VALUE]
+            spans = [part.texts.spans[members] for part in parts]
+            spans += _header_spans(headers, members)
+            held, sound = self._images(group, members, spans, rows, errors)
+            memory += held
+            found.append((group, sound))
+        if headers is not None:
+            memory += headers.opened.texts.memory
+        table = RowTable(rows, no_transactions(), tuple(memory))
+        return ReadBatch(self._records(found, table, columns), errors)
+
+    def _form(self, role: str, opened: Opened, index: int) -> PartForm | None:
+        number = int(opened.numbers[index])
+        return None if number == NO_VALUE else self._readers[role].form(number)
+
+    def _records(
+        self,
+        found: list[tuple[_Group, np.ndarray]],
+        table: RowTable,
+        columns: Mapping[str, pa.Array],
+    ) -> list[Records]:
+        times: dict[object, Cells] = {}
+        if "timestamp" in columns:
+            times[self._timestamp.identity] = _times(columns["timestamp"])
+        partition = None
+        if "partition" in columns:
+            filled = pc.fill_null(columns["partition"].cast(pa.int32()), NO_PARTITION)
+            partition = np.asarray(filled)
+        return [
+            Records(
+                group.shape,
+                table,
+                members,
+                members,
+                times,  # type: ignore[arg-type]
+                None if partition is None else partition[members],
+            )
+            for group, members in found
+            if len(members)
+        ]
+
+    def _open_headers(self, array: pa.Array | None, topics: np.ndarray) -> _Headers | None:
+        """None where no record has one."""
+        if array is None:
+            return None
+        lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
+        if not lengths.any():
+            return None
+        entries = array.flatten()
+        names = entries.field("key").dictionary_encode()
+        texts = [str(name) for name in names.dictionary.to_pylist()]
+        of_name = np.asarray(names.indices).astype(np.int64)
+        opened = self._readers["header"].open(entries.field("value"), np.repeat(topics, lengths))
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        marks = np.ascontiguousarray(np.stack([of_name, opened.numbers], axis=1)).tobytes()
+        seen: dict[bytes, int] = {}
+        kinds = [
+            seen.setdefault(marks[16 * begin : 16 * end], len(seen))
+            for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+        ]
+        named = [texts[number] for number in of_name.tolist()]
+        return _Headers(ends, named, opened, np.array(kinds, np.int64))
+
+    def _header_forms(self, headers: _Headers | None, row: int) -> tuple[tuple[str, PartForm], ...]:
+        if headers is None:
+            return ()
+        reader = self._readers["header"]
+        forms = []
+        for entry in range(int(headers.ends[row]), int(headers.ends[row + 1])):
+            number = int(headers.opened.numbers[entry])
+            form = _NOTHING if number == NO_VALUE else reader.form(number)
+            forms.append((headers.names[entry], form))
+        return tuple(forms)
+
+    def _group(
+        self,
+        topic: str,
+        key: PartForm | None,
+        value: PartForm | None,
+        headers: tuple[tuple[str, PartForm], ...],
+        *,
+        with_time: bool,
+    ) -> _Group:
+        mark = (topic, key, value, headers, with_time)
+        group = self._groups.get(mark)
+        if group is None:
+            timestamp = self._timestamp if with_time else None
+            group = self._groups[mark] = _Group.of(topic, key, value, headers, timestamp)
+            if len(self._groups) > _MOST_GROUPS:
+                self._groups.popitem(last=False)
+        self._groups.move_to_end(mark)
+        return group
+
+    def _images(
+        self,
+        group: _Group,
+        members: np.ndarray,
+        spans: list[np.ndarray],
+        rows: np.ndarray,
+        errors: dict[int, tuple[str, HeadraceError]],
+    ) -> tuple[list[object], np.ndarray]:
+        """Give the rows of `members` their images; memory of these, and the rows that have one."""
+        memory, addresses, sizes = _read(group, spans, len(members))
+        rows["new"][members], rows["size"][members] = addresses, sizes
+        held: list[object] = [memory]
+        failed = np.flatnonzero(addresses == 0).tolist()
+        wrong = []
+        for index in failed:
+            row = int(members[index])
+            try:
+                image = _slow_image(group, spans, index)
+            except _PartError as error:
+                errors[row] = (_role(group, error.part), error.error)
+                wrong.append(index)
+                continue
+            bytes_of_row = np.frombuffer(image + bytes(PADDING), np.uint8)
+            held.append(bytes_of_row)
+            rows["new"][row], rows["size"][row] = address_of(bytes_of_row), len(image)
+        return held, np.delete(members, wrong)
+
+
+_NOTHING = PartForm(Schema(Type.STRING, optional=True), kernel.TEXT_BYTES, bytes.decode)
+"""Of a header without a value."""
+
+
+def _topics(array: pa.Array | None, count: int, topic: str) -> tuple[list[str], np.ndarray]:
+    """The topics, and the number of each record's."""
+    if array is None:
+        return [topic], np.zeros(count, np.int64)
+    encoded = pc.fill_null(array.cast(pa.large_string()), topic).dictionary_encode()
+    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64)
+
+
+def _grouped(*marks: np.ndarray, without: list[int]) -> list[np.ndarray]:
+    """The rows with equal marks, in order."""
+    count = len(marks[0])
+    left = np.ones(count, np.bool_)
+    left[without] = False
+    rows = np.flatnonzero(left)
+    codes = np.zeros(len(rows), np.int64)
+    for mark in marks:
+        distinct, index = np.unique(mark[rows], return_inverse=True)
+        if len(distinct) > 1:
+            _, codes = np.unique(codes * len(distinct) + index, return_inverse=True)
+    if not len(rows):
+        return []
+    order = np.argsort(codes, kind="stable")
+    cuts = np.flatnonzero(np.diff(codes[order])) + 1
+    return np.split(rows[order], cuts)
+
+
+def _header_spans(headers: _Headers | None, members: np.ndarray) -> list[np.ndarray]:
+    """Where the values of the headers are, one array for each header."""
+    if headers is None:
+        return []
+    first = headers.ends[members]
+    count = int(headers.ends[members[0] + 1] - first[0])
+    return [headers.opened.texts.spans[first + number] for number in range(count)]
+
+
+def _times(array: pa.Array) -> Cells:
+    """Milliseconds since 1970, as cells of the timestamp's column."""
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("ms", array.type.tz), safe=False)
+    numbers = array.cast(pa.int64())
+    padding = np.zeros(PADDING // 8, np.int64)
+    held = np.concatenate([np.asarray(pc.fill_null(numbers, 0)), padding])
+    table = np.empty((len(array), 3), np.int64)
+    table[:, 0] = np.where(np.asarray(array.is_valid()), BINARY, NULL)
+    table[:, 1] = address_of(held) + 8 * np.arange(len(array))
+    table[:, 2] = 8
+    return Cells(table, (held,))
+
+
+def _read(
+    group: _Group, spans: list[np.ndarray], count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The kernel over the parts of `count` records: memory with images, their addresses (0: left to
+    Python) and sizes."""
+    spans = [np.ascontiguousarray(each) for each in spans]
+    parts = np.array(
+        [
+            (form.form, table.address, address_of(span))
+            for form, table, span in zip(group.forms, group.tables, spans, strict=True)
+        ],
+        np.int64,
+    ).reshape(-1, 3)
+    lengths = sum((np.maximum(each[:, 1], 0) for each in spans), np.zeros(count, np.int64))
+    columns = len(group.columns)
+    room = count * (2 + columns * (_CELL_BYTES + _DECIMAL_TEXT)) + int(lengths.sum())
+    out = np.empty(room + PADDING, np.uint8)
+    cells = np.empty((columns + 1, 3), np.int64)
+    numbers = np.empty(NUMBER_BYTES * (columns + 1), np.uint8)
+    spare = np.empty(int(lengths.max(initial=0)) + PADDING, np.uint8)
+    addresses = np.zeros(count, np.int64)
+    state = np.array(
+        [
+            address_of(parts), len(parts), count, address_of(group.columns), columns,
+            address_of(cells), address_of(numbers), address_of(spare), address_of(_BOOLEANS),
+            address_of(out), address_of(addresses),
+        ],
+        np.int64,
+    )  # fmt: skip
+    end = kernel.read_images(address_of(state))
+    sizes = np.zeros(count, np.int64)
+    read = np.flatnonzero(addresses)
+    sizes[read] = np.diff(np.append(addresses[read], end))
+    return out, addresses, sizes
+
+
+@dataclass
+class _PartError(Exception):
+    """What is wrong with a part, by its number."""
+
+    part: int
+    error: HeadraceError
+
+
+def _slow_image(group: _Group, spans: list[np.ndarray], index: int) -> bytes:
+    """The image of one record, in Python. Raises _PartError."""
+    cells: list[tuple[int, bytes]] = []
+    for number, (form, span) in enumerate(zip(group.forms, spans, strict=True)):
+        address, length = span[index].tolist()
+        if length < 0:
+            cells += [(NULL, b"")] * column_count(form.schema)
+            continue
+        try:
+            cells += cells_of(form.schema, form.load(ctypes.string_at(address, length)))
+        except HeadraceError as error:
+            raise _PartError(number, error) from None
+        except (TypeError, ValueError, AssertionError, OverflowError):
+            raise _PartError(number, _unfit()) from None
+    return image_of(cells)
+
+
+def _unfit() -> HeadraceError:
+    return HeadraceError(
+        "reading.not_understood",
+        "does not fit its schema",
+        "Correct the records, or name the converter that wrote them.",
+    )
+
+
+def _role(group: _Group, part: int) -> str:
+    """Which role the part of this number has."""
+    roles = [
+        role
+        for role, node in (("key", group.shape.key), ("value", group.shape.value))
+        if node is not None
+    ]
+    return roles[part] if part < len(roles) else "header"

@@ -1,0 +1,76 @@
+"""Columns of Arrow as places in memory, which kernels read."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.kernels.memory import PADDING, address_of
+
+NO_SPAN = -1
+"""The length of what is null."""
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Texts or bytes, one per record.
+
+    `spans` is int64, contiguous: (address, length) each, the length NO_SPAN where there is none.
+    `memory` is what the addresses point into, with PADDING readable bytes behind each.
+    """
+
+    spans: np.ndarray
+    memory: tuple[object, ...]
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def raw(self, index: int) -> bytes:
+        """The bytes of one that is there."""
+        address, length = self.spans[index].tolist()
+        return ctypes.string_at(address, length)
+
+    @property
+    def present(self) -> np.ndarray:
+        """Which are there (bool)."""
+        return np.asarray(self.spans[:, 1] >= 0)
+
+
+def texts_of(array: pa.Array | None, count: int) -> Texts:
+    """A column of texts or bytes; None: nothing for each of `count` records."""
+    spans = np.full((count, 2), NO_SPAN, np.int64)
+    if array is None or not count:
+        return Texts(spans, ())
+    held = array.cast(pa.large_binary())
+    _, offsets, values = held.buffers()
+    ends = np.frombuffer(offsets, np.int64)[held.offset : held.offset + count + 1]
+    begin, end = int(ends[0]), int(ends[-1])
+    memory = np.empty(end - begin + PADDING, np.uint8)
+    memory[end - begin :] = 0
+    if values is not None:
+        memory[: end - begin] = np.frombuffer(values, np.uint8)[begin:end]
+    present = np.asarray(held.is_valid())
+    spans[:, 0] = ends[:-1] - begin + address_of(memory)
+    spans[present, 1] = np.diff(ends)[present]
+    return Texts(spans, (memory,))
+
+
+def is_utf8(array: pa.Array | None, count: int) -> np.ndarray:
+    """Which texts are UTF-8 (bool, one per record); true where there is none."""
+    sound = np.ones(count, np.bool_)
+    if array is None or not (
+        pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
+    ):
+        return sound
+    try:
+        array.cast(pa.large_binary()).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        for index, raw in enumerate(array.to_pylist()):
+            try:
+                bytes(raw or b"").decode()
+            except UnicodeDecodeError:
+                sound[index] = False
+    return sound

@@ -1,0 +1,1 @@
+"""Transforms of DataFrames whose rows are records of Kafka."""

@@ -1,0 +1,144 @@
+"""`headrace.transforms.apply`: checks in the driver, and the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import types
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from headrace.config.configuration import error_of
+from headrace.config.properties.frames import FrameSettings, examine_frame
+from headrace.config.source import Properties, read_mapping
+from headrace.converters.configured import converters_of
+from headrace.converters.reading.configured import record_reader
+from headrace.errors import HeadraceError
+from headrace.transforms.reading import examine_chain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_HEADERS = types.ArrayType(
+    types.StructType(
+        [
+            types.StructField("key", types.StringType()),
+            types.StructField("value", types.BinaryType()),
+        ]
+    )
+)
+_OPTIONAL: Mapping[str, tuple[types.DataType, ...]] = {
+    "topic": (types.StringType(),),
+    "partition": (types.IntegerType(),),
+    "timestamp": (types.TimestampType(), types.TimestampNTZType(), types.LongType()),
+}
+"""Columns that records may have, and their types."""
+_TEXTS = (types.StringType(), types.BinaryType())
+
+
+def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
+    """See `headrace.transforms.apply`."""
+    if not hasattr(df, "_jdf"):
+        raise HeadraceError(
+            "frames.spark_connect",
+            "headrace.transforms.apply does not work with Spark Connect",
+            "Use a session of Spark's own (SparkSession.builder.master(...)).",
+        )
+    given = read_mapping(properties)
+    settings = _checked(given)
+    _check_columns(df)
+    schema = _output_schema(df, settings)
+    zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
+    task = partial(_run, dict(given), to_arrow_schema(schema, timezone=zone))
+    return _map_in_arrow(df, task, schema)
+
+
+def _checked(given: Properties) -> FrameSettings:
+    """What the properties say. Raises HeadraceError that names all that is wrong with them."""
+    settings, problems = examine_frame(given)
+    examined = examine_chain(settings.output)
+    problems = [*given.problems, *problems, *examined.problems]
+    if problems:
+        raise error_of(problems)
+    # What only making them shows: stores that cannot be read, options of CloudEvents.
+    record_reader(settings.input, dict(settings.prefixes))
+    converters_of(settings.output)
+    return settings
+
+
+def _check_columns(df: DataFrame) -> None:
+    fields = {field.name: field.dataType for field in df.schema.fields}
+    problems = [
+        f"{name} is a {fields[name].simpleString()}" if name in fields else f"{name} is missing"
+        for name in ("key", "value")
+        if fields.get(name) not in _TEXTS
+    ]
+    problems += [
+        f"{name} is a {fields[name].simpleString()}"
+        for name, kinds in _OPTIONAL.items()
+        if name in fields and fields[name] not in kinds
+    ]
+    if "headers" in fields and not _are_headers(fields["headers"]):
+        problems.append(f"headers is a {fields['headers'].simpleString()}")
+    if problems:
+        raise HeadraceError(
+            "frames.columns",
+            "the DataFrame has not the columns of Kafka's records: " + "; ".join(problems),
+            "Give it key and value (string or binary), and where there are some topic (string), "
+            "partition (int), timestamp, and headers (array<struct<key:string,value:binary>>).",
+        )
+
+
+def _are_headers(kind: types.DataType) -> bool:
+    return kind.simpleString() == _HEADERS.simpleString()
+
+
+def _output_schema(df: DataFrame, settings: FrameSettings) -> types.StructType:
+    """The columns of records, and behind them those of `df` that are none of these."""
+    fields = {field.name: field for field in df.schema.fields}
+
+    def of_role(role: str) -> types.DataType:
+        is_text = fields[role].dataType == types.StringType() and settings.output.is_text(role)
+        return types.StringType() if is_text else types.BinaryType()
+
+    timestamp = fields["timestamp"].dataType if "timestamp" in fields else types.TimestampType()
+    if timestamp == types.LongType():
+        timestamp = types.TimestampType()
+    of_records = [
+        types.StructField("topic", types.StringType(), nullable=False),
+        types.StructField("partition", types.IntegerType()),
+        types.StructField("key", of_role("key")),
+        types.StructField("value", of_role("value")),
+        types.StructField("headers", _HEADERS),
+        types.StructField("timestamp", timestamp),
+    ]
+    names = {field.name for field in of_records}
+    return types.StructType([*of_records, *(f for f in df.schema.fields if f.name not in names)])
+
+
+def _run(
+    properties: Mapping[str, str], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    # Kernels are loaded in tasks, not where the query is put together.
+    from headrace.spark.frames.task import run_frame
+
+    return run_frame(properties, schema, batches)
+
+
+def _map_in_arrow(df: DataFrame, task: Any, schema: types.StructType) -> DataFrame:
+    """`df.mapInArrow(task, schema)`, which asks for pandas and does not use it."""
+    from pyspark.sql.classic.dataframe import DataFrame as Classic
+    from pyspark.sql.udf import UserDefinedFunction
+    from pyspark.util import PythonEvalType
+
+    function = UserDefinedFunction(
+        task,
+        returnType=schema,
+        name="headrace_transforms",
+        evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
+    )
+    column = function(*[df[f"`{name}`"] for name in df.columns])
+    mapped = df._jdf.mapInArrow(column._jc, False, None)
+    return Classic(mapped, df.sparkSession)

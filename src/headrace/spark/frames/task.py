@@ -1,0 +1,208 @@
+"""What a task does with batches of a DataFrame: read records, transform them, write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.config.properties.frames import FrameSettings, examine_frame
+from headrace.connect.evaluation.values import values
+from headrace.connect.records import Records
+from headrace.connect.rows import Sequences
+from headrace.converters.configured import slice_converter
+from headrace.converters.headers import HEADER
+from headrace.converters.reading.configured import record_reader
+from headrace.converters.reading.records import ReadBatch, RecordReader
+from headrace.converters.rows import Failed, SliceConverter
+from headrace.errors import HeadraceError
+from headrace.transforms.chain import Chain, Step
+from headrace.transforms.failures import (
+    STAGES,
+    TRANSFORMATION,
+    FailurePolicy,
+    context_texts,
+)
+from headrace.transforms.reading import chain_of
+
+OF_KAFKA = ("topic", "partition", "key", "value", "headers", "timestamp")
+"""The columns that records are made of, in the order of the output."""
+_SEQUENCES = Sequences(0)
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """A row that no record was made of, and why."""
+
+    row: int
+    topic: str
+    stage: str
+    kind: str
+    error: HeadraceError
+
+
+class FrameTask:
+    """The transforms of a DataFrame in one process: it keeps shapes and programs."""
+
+    def __init__(self, settings: FrameSettings) -> None:
+        config = settings.output
+        self._settings = settings
+        self._reader: RecordReader = record_reader(settings.input, dict(settings.prefixes))
+        self._converter: SliceConverter = slice_converter(config)
+        self._chain: Chain = chain_of(config)
+        self._policy = FailurePolicy.named(config, config.name)
+
+    def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """What becomes of a batch, as batches of `schema`, its dead letters behind.
+
+        Raises HeadraceError for a record that is not tolerated.
+        """
+        topic = self._settings.output.headrace_input_topic
+        read = self._reader.read(batch, topic)
+        failures: dict[int, _Failed] = {}
+        for row, (role, error) in read.errors.items():
+            shown = _topic_of(batch, row) or topic
+            what = f"the {role} of a record of {shown or 'no topic'} {error.message}"
+            named = HeadraceError(error.code, what, error.remedy)
+            self._note(failures, _Failed(row, shown, STAGES[role], self._name(role), named))
+        made = self._transformed(read, failures)
+        times = _times(made, batch)
+        failed = self._unrendered(failures) if self._policy.tolerates else None
+        for rendered, rows in self._converter.batches(made, _SEQUENCES, failed):
+            yield _output(rendered, rows, times, batch, schema)
+        if failures and self._policy.dead_letters:
+            yield self._letters(sorted(failures.values(), key=lambda f: f.row), batch, schema)
+
+    def _name(self, role: str, *, is_read: bool = True) -> str:
+        config = self._settings.input if is_read else self._settings.output
+        return str(config.converter(role).value)
+
+    def _note(self, failures: dict[int, _Failed], failed: _Failed) -> None:
+        if not self._policy.tolerates:
+            raise failed.error
+        self._policy.tell(failed.topic, failed.error)
+        failures[failed.row] = failed
+
+    def _transformed(self, read: ReadBatch, failures: dict[int, _Failed]) -> list[Records]:
+        if not self._policy.tolerates:
+            return self._chain(read.records)
+
+        def failed(records: Records, step: Step, error: HeadraceError) -> None:
+            row, topic = int(records.rows[0]), records.shape.topic
+            self._note(failures, _Failed(row, topic, TRANSFORMATION, step.kind, error))
+
+        return self._chain(read.records, failed)
+
+    def _unrendered(self, failures: dict[int, _Failed]) -> Failed:
+        def failed(records: Records, role: str, error: HeadraceError) -> None:
+            row, topic = int(records.rows[0]), records.shape.topic
+            kind = self._name(role, is_read=False)
+            self._note(failures, _Failed(row, topic, STAGES[role], kind, error))
+
+        return failed
+
+    def _letters(
+        self, failures: list[_Failed], batch: pa.RecordBatch, schema: pa.Schema
+    ) -> pa.RecordBatch:
+        """Rows as they were, with the dead letters' topic, and why in headers."""
+        rows = batch.take(pa.array([failed.row for failed in failures]))
+        columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+        columns["topic"] = pa.array([self._policy.dead_letters] * len(failures), pa.string())
+        columns["partition"] = pa.nulls(len(failures), pa.int32())
+        if self._policy.tells:
+            given = columns.get("headers")
+            before = [None] * len(failures) if given is None else given.to_pylist()
+            columns["headers"] = pa.array(
+                [
+                    [*(each or []), *self._context(failed)]
+                    for each, failed in zip(before, failures, strict=True)
+                ],
+                pa.list_(HEADER),
+            )
+        return pa.RecordBatch.from_arrays(
+            [
+                _cast(columns[each.name], each.type)
+                if each.name in columns
+                else pa.nulls(len(failures), each.type)
+                for each in schema
+            ],
+            schema=schema,
+        )
+
+    def _context(self, failed: _Failed) -> list[dict[str, object]]:
+        told = context_texts(
+            self._policy.connector, failed.topic, failed.stage, failed.kind, failed.error
+        )
+        convert = self._converter.converters.header.constant
+        return [
+            {"key": name, "value": convert(failed.topic, node.schema, node.value)}
+            for name, node in told.items()
+        ]
+
+
+def _topic_of(batch: pa.RecordBatch, row: int) -> str:
+    if "topic" not in batch.schema.names:
+        return ""
+    return batch.column("topic")[row].as_py() or ""
+
+
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array if array.type == kind else array.cast(kind)
+
+
+def _times(made: list[Records], batch: pa.RecordBatch) -> pa.Array | None:
+    """The records' own times by row, in milliseconds; None: as they were."""
+    if not any(records.shape.timestamp is not None for records in made):
+        return None
+    times = np.zeros(batch.num_rows, np.int64)
+    is_null = np.ones(batch.num_rows, np.bool_)
+    for records in made:
+        if records.shape.timestamp is not None:
+            array = values(records, records.shape.timestamp)
+            times[records.rows] = np.asarray(pc.fill_null(array, 0))
+            is_null[records.rows] = np.asarray(array.is_null())
+    return pa.array(times, mask=is_null)
+
+
+def _output(
+    rendered: pa.RecordBatch,
+    rows: np.ndarray,
+    times: pa.Array | None,
+    batch: pa.RecordBatch,
+    schema: pa.Schema,
+) -> pa.RecordBatch:
+    """A batch of records with the columns of the output."""
+    index = pa.array(rows)
+    columns = []
+    for each in schema:
+        if each.name == "timestamp":
+            chosen = pa.nulls(len(rows), each.type) if times is None else times.take(index)
+            if times is not None:
+                chosen = chosen.cast(pa.timestamp("ms", each.type.tz)).cast(each.type)
+            columns.append(chosen)
+        elif each.name in OF_KAFKA:
+            columns.append(_cast(rendered.column(each.name), each.type))
+        else:
+            columns.append(_cast(batch.column(each.name).take(index), each.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+_tasks: dict[tuple[tuple[str, str], ...], FrameTask] = {}
+"""Of this process, by their properties."""
+
+
+def run_frame(
+    properties: Mapping[str, str], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """What the transforms that `properties` name make of batches, as batches of `schema`."""
+    identity = tuple(sorted(properties.items()))
+    task = _tasks.get(identity)
+    if task is None:
+        settings, _ = examine_frame(properties)
+        task = _tasks[identity] = FrameTask(settings)
+    for batch in batches:
+        if batch.num_rows:
+            yield from task.batch(batch, schema)

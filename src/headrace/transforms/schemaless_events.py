@@ -1,0 +1,127 @@
+"""Change events without schemas, as JSON has them: their parts found in their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.connect.evaluation import gathering
+from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.evaluation.json_objects import (
+    cells_at,
+    is_json,
+    loaded,
+    members,
+    with_members,
+)
+from headrace.connect.evaluation.values import connect_values
+from headrace.connect.images import TEXT
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import Cell, Column, Node, Records
+from headrace.connect.schema import SCHEMALESS
+from headrace.errors import HeadraceError
+
+_PARTS = ("before", "after", "source", "op")
+_MATERIALISED = column_of(SCHEMALESS)
+
+
+@dataclass(frozen=True, eq=False)
+class SchemalessEvents:
+    """Records whose values are change events without schemas.
+
+    `texts` are the cells of the values, `before`, `after`, `source` and `op` those of these
+    members, an array (kind, address, length) per record each.
+    """
+
+    records: Records
+    texts: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    source: np.ndarray
+    op: np.ndarray
+
+    @staticmethod
+    def of(records: Records, node: Node) -> tuple[SchemalessEvents, np.ndarray]:
+        """The events of records whose value is `node`, without a schema and not null, and which
+        records are events (bool, one per record): objects with `op`, and a struct `source`."""
+        if not is_json(node):
+            records = with_values(records, _MATERIALISED, connect_values(records, node))
+            node = _MATERIALISED
+        assert isinstance(node, Cell | Column)
+        texts = cells_at(records, node)
+        before, after, source, op = members(texts, _PARTS)
+        is_event = gathering.has_values(op) & _begins_with(source, "{")
+        events = SchemalessEvents(records, texts, before, after, source, op)
+        return events.with_rows(is_event), is_event
+
+    def with_rows(self, mask: np.ndarray) -> SchemalessEvents:
+        """The events for which `mask` is true."""
+        return SchemalessEvents(
+            self.records.with_rows(mask),
+            self.texts[mask],
+            self.before[mask],
+            self.after[mask],
+            self.source[mask],
+            self.op[mask],
+        )
+
+    def field(self, struct: str, name: str) -> np.ndarray:
+        """The cells of a field of a struct of the events, of their own where it is empty; null
+        where there is none."""
+        if not struct:
+            return members(self.texts, [name])[0]
+        inside = members(self.texts, [struct])[0]
+        return members(inside, [name])[0]
+
+
+def _begins_with(cells: np.ndarray, character: str) -> np.ndarray:
+    held = gathering.has_values(cells)
+    first = np.zeros(len(cells), np.bool_)
+    raw = gathering.as_binary(cells, held).to_pylist()
+    first[:] = [each is not None and each[:1] == character.encode() for each in raw]
+    return first
+
+
+def rows_with_fields(
+    topic: str, rows: np.ndarray, names: Sequence[str], added: Sequence[np.ndarray]
+) -> tuple[np.ndarray, tuple[object, ...]]:
+    """The cells of rows with more fields, and their memory.
+
+    Raises HeadraceError("transforms.field_name_twice") where a row has a field of that name, and
+    ("transforms.row_is_no_struct") for rows that are no objects.
+    """
+    if not _begins_with(rows, "{").all():
+        raise HeadraceError(
+            "transforms.row_is_no_struct",
+            f"rows of {topic} are no objects",
+            "Documents have a transform of their own.",
+        )
+    if not names:
+        return rows, ()
+    before = list(dict.fromkeys(names))
+    if len(before) < len(names) or any(
+        gathering.has_values(each).any() for each in members(rows, before)
+    ):
+        raise HeadraceError(
+            "transforms.field_name_twice",
+            f"a record of {topic} would have two fields of one name",
+            "Give the added field another name (add.fields=field:name) or a prefix.",
+        )
+    made, memory = with_members(rows, names, added)
+    return made, (memory,)
+
+
+def constant_cells(text: str, count: int) -> tuple[np.ndarray, tuple[object, ...]]:
+    """The same text of JSON for each of `count` records, and its memory."""
+    raw = text.encode()
+    memory = np.frombuffer(raw + bytes(PADDING), np.uint8).copy()
+    cells = np.empty((count, 3), np.int64)
+    cells[:] = (TEXT, address_of(memory), len(raw))
+    return cells, (memory,)
+
+
+def texts_in(cells: np.ndarray) -> list[str | None]:
+    """The texts of cells that hold JSON strings; others as they are shown, null as None."""
+    return [None if each is None else str(each) for each in loaded(cells)]

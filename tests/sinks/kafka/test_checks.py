@@ -1,0 +1,103 @@
+"""`headrace check` looks at Kafka, and logins and certificates work or are told of."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.findings import Findings
+from headrace.sinks.kafka.bookkeeping import Bookkeeping
+from headrace.sinks.kafka.checks import check
+from headrace.sinks.kafka.options import KafkaOptions
+from headrace.sinks.kafka.ranges import send_range
+from tests.servers.kafka import KafkaServer, SecuredKafka
+from tests.sinks.kafka.records import fresh_name, numbered, options_for, read_topic, values
+
+
+def levels(findings: Findings) -> dict[str, str]:
+    return {finding.code: finding.level for finding in findings}
+
+
+GOOD = {"kafka.reachable": "ok", "kafka.transactions": "ok", "kafka.bookkeeping": "ok"}
+
+
+def test_a_broker_that_is_ready_is_told_so_and_nothing_is_made(kafka: KafkaServer) -> None:
+    options = options_for(kafka, fresh_name())
+    assert levels(check(options)) == GOOD
+    assert options.bookkeeping not in kafka.topics()
+    Bookkeeping(options).make_room(2)
+    (told,) = (finding for finding in check(options) if finding.code == "kafka.bookkeeping")
+    assert "2 partitions" in told.message
+
+
+def test_a_bookkeeping_topic_that_would_forget_is_an_error(kafka: KafkaServer) -> None:
+    options = options_for(kafka, fresh_name())
+    kafka.create_topic(options.bookkeeping)
+    assert levels(check(options))["kafka.bookkeeping_not_compacted"] == "error"
+
+
+def test_at_least_once_is_warned_of(kafka: KafkaServer) -> None:
+    options = options_for(kafka, fresh_name(), delivery="at-least-once")
+    assert levels(check(options)) == {"kafka.reachable": "ok", "kafka.delivery": "warning"}
+
+
+def test_a_broker_that_is_not_there_is_an_error() -> None:
+    options = KafkaOptions.of({"kafka.bootstrap.servers": "127.0.0.1:1"}, name="q")
+    assert levels(check(options)) == {"kafka.kafka_unreachable": "error"}
+
+
+def test_a_setting_that_librdkafka_does_not_know_is_an_error_without_its_secrets() -> None:
+    given = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.no.such.password": "hidden"}
+    (finding,) = check(KafkaOptions.of(given, name="q"))
+    assert finding.code == "kafka.kafka_setting"
+    assert "no.such.password" in finding.message
+    assert "hidden" not in finding.message
+
+
+@pytest.fixture(scope="module")
+def secured(kafka_server: KafkaServer) -> Iterator[SecuredKafka]:
+    """`kafka_server` is asked for because it skips where there is none."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    server = SecuredKafka()
+    server.start()
+    yield server
+    server.close()
+
+
+def test_debeziums_login_and_certificate_in_pem_reach_a_secured_broker(
+    secured: SecuredKafka,
+) -> None:
+    given = {
+        "kafka.producer.bootstrap.servers": secured.address,
+        "kafka.producer.security.protocol": "SASL_SSL",
+        "kafka.producer.sasl.mechanism": "PLAIN",
+        "kafka.producer.sasl.jaas.config": f"{secured.login};",
+        "kafka.producer.ssl.truststore.type": "PEM",
+        "kafka.producer.ssl.truststore.location": str(secured.ca),
+    }
+    options, topic = KafkaOptions.of(given, name=fresh_name()), fresh_name()
+    assert levels(check(options)) == GOOD
+    assert send_range(options, "c", 0, "", lambda: [numbered(topic, 0, 9)]) == 10
+    assert values(read_topic(secured, topic)) == list(range(10))
+
+
+@pytest.mark.parametrize("wrong", ["sasl_password", "ssl_ca_location"])
+def test_a_login_or_certificate_that_is_refused_ends_the_run_with_one_error(
+    secured: SecuredKafka, wrong: str
+) -> None:
+    changed = {
+        "sasl_password": {"kafka_sasl_password": "wrong"},
+        "ssl_ca_location": {"kafka_ssl_ca_location": ""},
+    }[wrong]
+    options = options_for(secured, fresh_name(), **changed)
+    if wrong == "ssl_ca_location":
+        settings = {n: t for n, t in options.settings.items() if n != "ssl.ca.location"}
+        options = KafkaOptions(options.name, options.bookkeeping, settings)
+    assert levels(check(options)) == {"kafka.not_allowed": "error"}
+    with pytest.raises(HeadraceError) as raised:
+        send_range(options, "c", 0, "", lambda: [numbered("t", 0, 1)])
+    assert (raised.value.code, raised.value.retriable) == ("kafka.not_allowed", False)
