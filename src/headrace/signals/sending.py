@@ -68,7 +68,7 @@ def _nobody(expression: str, present: Sequence[str]) -> HeadraceError:
     return HeadraceError(
         "signals.no_collection",
         f"{expression} is not there: no table or collection has that name",
-        "Check data-collections: schema.table (database.collection in MongoDB), or a regular "
+        "Check data-collections: schema.table or database.collection, or a regular "
         "expression that matches the whole name.",
     )
 
