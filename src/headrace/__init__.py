@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import HeadraceError, HeadraceWarning
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
 
     from headrace.spark.metrics import Metrics
     from headrace.spark.query.status import Status
@@ -21,11 +22,13 @@ __all__ = [
     "HeadraceWarning",
     "__version__",
     "error",
+    "fold",
     "metrics",
     "options",
     "register",
     "signal",
     "status",
+    "table",
 ]
 
 __version__ = "0.1.0"
@@ -105,3 +108,69 @@ def signal(
     from headrace.connectors.registry import parse_configuration, send_signal
 
     return send_signal(parse_configuration(properties), type, data, name=id)
+
+
+def table(
+    events: DataFrame,
+    name: str,
+    schema: str | StructType | Mapping[str, str],
+    *,
+    key: str | Sequence[str] = (),
+    documents: bool = False,
+) -> DataFrame:
+    """One table of a DataFrame of change events, batch or stream, as typed columns.
+
+    `events` has a column `value` (Debezium's JSON with or without schemas as string or binary, or
+    what the converters `variant` and `row` make), `key` likewise, and `topic`: events of this
+    stream, or as Spark reads them from Kafka. Taken are those whose topic is `name` or ends in
+    `.name` (`inventory.orders`); without a column `topic`, all.
+
+    `schema` says the columns of the rows: a DDL text or a StructType, or the properties of the
+    source, whose catalogue is asked. The comment of a declared column names the schema that its
+    values have in JSON where that is none of Debezium's defaults (`at TIMESTAMP_NTZ COMMENT
+    'io.debezium.time.Timestamp'`); see docs/guides/tables.md. `key` names the columns of the key
+    when `schema` is declared. `documents`: the events are of a database of documents, and the
+    declared columns are fields of the Extended JSON in `before` and `after`; the schema `VARIANT`
+    or `STRING` takes whole documents.
+
+    Columns: key (struct; the text of the key when its columns are not known), op (string; null in
+    tombstones), before and after (structs of the columns, or documents), source (struct as the
+    source tells it; map<string, string> when the schema is declared), ts_ms (bigint, milliseconds
+    since 1970-01-01 UTC), and sequence, partition, offset and timestamp where the events have them.
+
+    A value that is none of its column's type fails the query. Raises HeadraceError:
+    `spark.no_such_table`, `spark.no_such_column`, `spark.events_not_understood`, and what the
+    connector raises.
+    """
+    from headrace.spark.tables.table import table as typed_table
+
+    return typed_table(events, name, schema, key=key, documents=documents)
+
+
+def fold(
+    changes: DataFrame,
+    *,
+    key: str | Sequence[str] = (),
+    order: str | Column | Sequence[str | Column] = (),
+    unavailable: str = "__debezium_unavailable_value",
+) -> DataFrame:
+    """The last change of each key, one row each, as a MERGE wants it; for a batch, also the one
+    that `foreachBatch` gives.
+
+    `changes` has the columns op, before and after as `table` makes them, and key, unless `key`
+    names the key's columns in the rows. They are ordered by `order` (columns or their names), by
+    default by `sequence`, else by Kafka's `offset`; a key's places must differ.
+
+    Columns: those of the key that the rows lack, those of the rows, `__deleted` (boolean: the row
+    is gone; its other columns but the key's are null), and `__kept` (array<string>: columns that no
+    change of the key told, because the database does not log unchanged large values; they show
+    `unavailable`, and the target keeps its own values). A change of a key is a delete of the old
+    one and a create of the new one; tombstones are deletes. An update without `after` says nothing
+    and is left out. A TRUNCATE fails the query.
+
+    Raises HeadraceError: `spark.fold_of_a_stream`, `spark.no_changes`, `spark.no_key`,
+    `spark.no_such_column`, `spark.no_order`.
+    """
+    from headrace.spark.tables.fold import fold as folded
+
+    return folded(changes, key=key, order=order, unavailable=unavailable)

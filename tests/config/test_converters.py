@@ -49,7 +49,7 @@ def test_a_converter_is_found_by_its_class_and_by_its_short_name(name: str, made
     assert isinstance(converter_of(config, "key"), JsonConverter)
 
 
-@pytest.mark.parametrize("name", ["protobuf", "variant", "row"])
+@pytest.mark.parametrize("name", ["protobuf"])
 def test_a_converter_that_is_not_there_is_refused_by_its_name(name: str) -> None:
     with pytest.raises(
         HeadraceError, match=rf"value\.converter = {name} is not supported"
@@ -61,6 +61,19 @@ def test_a_converter_that_is_not_there_is_refused_by_its_name(name: str) -> None
 def test_cloudevents_are_values() -> None:
     with pytest.raises(HeadraceError, match=r"key\.converter = cloudevents is for values only"):
         parsed(key_converter="cloudevents")
+
+
+@pytest.mark.parametrize("name", ["variant", "row"])
+def test_columns_of_spark_are_keys_and_values(name: str) -> None:
+    with pytest.raises(HeadraceError, match=rf"header\.converter = {name} is for keys and values"):
+        parsed(header_converter=name)
+    assert parsed(value_converter="variant", key_converter="variant").makes_columns("key")
+
+
+def test_what_becomes_of_unknown_fields_is_fail_or_drop() -> None:
+    config = parsed(value_converter="row", value_converter_fields_unknown="guess")
+    with pytest.raises(HeadraceError, match=r"value\.converter\.fields\.unknown = 'guess'"):
+        open_connector(config, cores=1, inline=False, orphaned=lambda: False)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +94,7 @@ def test_columns_are_texts_or_bytes_as_the_converters_make_them() -> None:
     avro = PostgresConfig.parse(NEEDED | REGISTRY | {"value.converter": "avro"})
     assert "key string, value binary" in columns(avro)
     assert "key binary, value string" in columns(parsed(key_converter="bytes"))
+    assert "key string, value variant" in columns(parsed(value_converter="variant"))
 
 
 @pytest.mark.parametrize(

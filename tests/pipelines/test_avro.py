@@ -10,8 +10,10 @@ from typing import Any
 
 import fastavro
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.types import BinaryType, StringType
 
+from headrace.errors import HeadraceError
 from headrace.kafka.registry import Registry
 from tests.pipelines.stream import Stream
 from tests.servers.postgresql import Database
@@ -41,6 +43,7 @@ KEPT = """
 SELECT id, state, price::text, raw, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
        tags, ratio::text FROM orders WHERE state <> 'draft' ORDER BY id
 """
+AWAY = "http://user:hidden-word@127.0.0.1:9"
 CHAIN = {
     "transforms": "paid,unwrap,route",
     "transforms.paid.type": "io.debezium.transforms.Filter",
@@ -146,6 +149,21 @@ def test_keys_and_values_of_avro_are_columns_of_bytes_that_sinks_of_spark_take(
     assert made.written().schema["value"].dataType == BinaryType()
     decoded = reader_of(registry_server)
     assert {decoded(row["value"])["op"] for row in rows} == {"r"}
+
+
+def test_without_a_registry_the_query_ends_with_a_clear_error(
+    database: Database, stream: Callable[[Mapping[str, str]], Stream]
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+    away = {"value.converter": "avro", "value.converter.schema.registry.url": AWAY}
+    with pytest.raises(StreamingQueryException) as raised:
+        stream(database.properties() | away).run()
+    error = HeadraceError.find_in(str(raised.value))
+    assert error is not None
+    assert (error.code, error.retriable) == ("registry.unreachable", True)
+    assert "http://********@127.0.0.1:9" in error.message
+    assert "schema.registry.url" in error.remedy
+    assert "hidden-word" not in str(raised.value)
 
 
 def test_bytes_as_they_are_make_columns_of_bytes(

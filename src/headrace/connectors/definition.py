@@ -22,6 +22,7 @@ from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from headrace.config.properties.common import ConnectorConfig
+    from headrace.connect.records import Shape
     from headrace.connectors.connector import Connector
     from headrace.offsets.offset import OffsetObject
     from headrace.signals.signal import Signal
@@ -188,6 +189,15 @@ class ConnectorDefinition(Protocol):
         """Whether the database is ready. It only reads, and never raises for what it finds."""
         return ()
 
+    def event_shapes(self, config: ConnectorConfig) -> Sequence[Shape]:  # noqa: ARG002
+        """What change events of the captured tables look like now, a shape for each table, before
+        any transform: asked of the database's catalogue where it has one. Raises HeadraceError."""
+        raise HeadraceError(
+            "connectors.no_event_shapes",
+            f"The connector {self.name} does not tell its tables' columns",
+            "Declare the columns: .schema(...) of the reader, or schema=... of headrace.table.",
+        )
+
     def insert_signal(
         self,
         config: ConnectorConfig,  # noqa: ARG002
@@ -222,6 +232,7 @@ class NamedDefinition(ConnectorDefinition):
     """A ConnectorConfig; the other parts are called with one."""
     open_function: str
     check_function = ""
+    shapes_function = ""
     signal_function = ""
     trial_function = ""
     demo_class = ""
@@ -255,6 +266,13 @@ class NamedDefinition(ConnectorDefinition):
             return super().check(config)
         results: Sequence[CheckResult] = resolve_name(self.check_function)(config)
         return results
+
+    def event_shapes(self, config: ConnectorConfig) -> Sequence[Shape]:
+        """See ConnectorDefinition."""
+        if not self.shapes_function:
+            return super().event_shapes(config)
+        shapes: Sequence[Shape] = resolve_name(self.shapes_function)(config)
+        return shapes
 
     def insert_signal(self, config: ConnectorConfig, collection: str, signal: Signal) -> None:
         """See ConnectorDefinition."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from headrace.config.finding import PropertyFinding
     from headrace.config.properties.common import ConnectorConfig
+    from headrace.connect.records import Shape
     from headrace.connectors.connector import Connector
 
 log = logging.getLogger(__name__)
@@ -165,6 +166,16 @@ def check(config: ConnectorConfig) -> Sequence[CheckResult]:
     definition = definition_of(config)
     require_driver(definition)
     return definition.check(config)
+
+
+def event_shapes(config: ConnectorConfig) -> Sequence[Shape]:
+    """What change events of the captured tables look like now, before any transform.
+
+    Raises HeadraceError.
+    """
+    definition = definition_of(config)
+    require_driver(definition)
+    return definition.event_shapes(config)
 
 
 def send_signal(

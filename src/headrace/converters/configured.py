@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pyarrow as pa
+
 from headrace.config.properties.converters import ConverterConfig
 from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName
 from headrace.converters.avro.converter import AvroConverter, AvroSettings, SubjectStrategy
@@ -15,6 +17,7 @@ from headrace.converters.json.values import JsonOptions
 from headrace.converters.plain.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.rows import SliceConverter
 from headrace.converters.shapes import Converters
+from headrace.converters.typed.converters import RowConverter, VariantConverter
 from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.errors import HeadraceError
 from headrace.kafka.registry import Registry, registry_settings
@@ -23,20 +26,25 @@ from headrace.kafka.schema_ids import SchemaIds
 _ROLES = ("key", "value", "header")
 
 
-def slice_converter(config: ConverterConfig, ids: SchemaIds | None = None) -> SliceConverter:
+def slice_converter(
+    config: ConverterConfig, ids: SchemaIds | None = None, columns: pa.Schema | None = None
+) -> SliceConverter:
     """The three converters of a configuration; see SliceConverter. `ids` are those of schemas that
-    the process has.
+    the process has; `columns` are those of the stream, which the converter `row` makes its structs
+    by.
 
     Raises HeadraceError `config.impossible_value` for an option of a converter that it cannot
     take, and `registry.setting`.
     """
-    of_roles = converters_of(config, ids)
+    of_roles = converters_of(config, ids, columns)
     return SliceConverter(of_roles.key, of_roles.value, of_roles.header)
 
 
-def converters_of(config: ConverterConfig, ids: SchemaIds | None = None) -> Converters:
+def converters_of(
+    config: ConverterConfig, ids: SchemaIds | None = None, columns: pa.Schema | None = None
+) -> Converters:
     """The same three, without memory for rows."""
-    return Converters(*(converter_of(config, role, ids) for role in _ROLES))
+    return Converters(*(converter_of(config, role, ids, columns) for role in _ROLES))
 
 
 def asks_registry(config: ConverterConfig) -> bool:
@@ -48,7 +56,12 @@ def asks_registry(config: ConverterConfig) -> bool:
     )
 
 
-def converter_of(config: ConverterConfig, role: str, ids: SchemaIds | None = None) -> Converter:
+def converter_of(
+    config: ConverterConfig,
+    role: str,
+    ids: SchemaIds | None = None,
+    columns: pa.Schema | None = None,
+) -> Converter:
     """The converter of a role: key, value or header."""
     options = config.converter_options(role)
     match config.converter(role):
@@ -62,7 +75,28 @@ def converter_of(config: ConverterConfig, role: str, ids: SchemaIds | None = Non
             return BytesConverter(_delegate(f"{role}.converter", options))
         case ConverterName.CLOUDEVENTS:
             return cloudevents_converter(config, options, ids)
+        case ConverterName.VARIANT:
+            return VariantConverter(role)
+        case ConverterName.ROW:
+            return _row_converter(role, options, columns)
     return JsonConverter(json_options(config, role))
+
+
+def _row_converter(
+    role: str, options: Mapping[str, str], columns: pa.Schema | None
+) -> RowConverter:
+    prefix, name = f"{role}.converter", "fields.unknown"
+    unknown = options.get(name, "fail").lower()
+    if unknown not in ("fail", "drop"):
+        raise _impossible(f"{prefix}.{name}", unknown, "fail or drop")
+    column = pa.struct([]) if columns is None else columns.field(role).type
+    if not pa.types.is_struct(column):
+        raise HeadraceError(
+            "converters.row_no_struct",
+            f"the stream's column {role} is {column}, and {prefix}=row makes a struct",
+            f"Declare {role} as a struct (.schema(...) of the reader), or declare nothing.",
+        )
+    return RowConverter(role, column, drops_fields=unknown == "drop")
 
 
 def cloudevents_converter(

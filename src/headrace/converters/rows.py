@@ -24,6 +24,8 @@ from headrace.converters.order import in_total_order, partitions_in_order
 from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.plain.kernel import run_plain
 from headrace.converters.shapes import CompiledShape, Converters
+from headrace.converters.typed.batches import batch_column
+from headrace.converters.typed.converters import ColumnConverter
 from headrace.errors import HeadraceError
 
 MOST_ROWS = 10_000
@@ -127,6 +129,7 @@ class SliceConverter:
         self._state[code.RUN_PLAIN] = address_of_kernel(run_plain)
         self._patches = Patches(self._state)
         self._headers = HeaderColumn()
+        self._makes_columns = any(isinstance(each, ColumnConverter) for each in (key, value))
 
     def convert(
         self,
@@ -287,7 +290,7 @@ class SliceConverter:
         key_ends = np.empty(MOST_ROWS + 1, np.int32)
         value_ends[0] = key_ends[0] = 0
         done, value_base, key_base = 0, 0, 0
-        most_rows = MOST_ROWS
+        most_rows = self._most_rows(part, start)
         while True:
             state[code.START] = start
             state[code.MOST_ROWS] = most_rows - done
@@ -320,7 +323,7 @@ class SliceConverter:
             else:
                 break
         selected, which = part.rows[start - done : start], part.shapes[start - done : start]
-        keys, values = self.converters.key.column, self.converters.value.column
+        keys, values = self.converters.key, self.converters.value
         try:
             headers = self._headers.column(
                 part.table, selected, which, part.compiled, state, self._patches
@@ -334,12 +337,24 @@ class SliceConverter:
         columns = [
             part.topics.take(pa.array(which)),
             _partitions(part.partitions, start - done, start),
-            _texts(keys, buffers.keys, key_ends, buffers.key_present, done),
-            _texts(values, buffers.values, value_ends, buffers.value_present, done),
+            _texts(keys.column, buffers.keys, key_ends, buffers.key_present, done)
+            if not isinstance(keys, ColumnConverter)
+            else batch_column(keys, part.records, selected, which, start - done),
+            _texts(values.column, buffers.values, value_ends, buffers.value_present, done)
+            if not isinstance(values, ColumnConverter)
+            else batch_column(values, part.records, selected, which, start - done),
             headers,
             _fixed(buffers.sequences, done, length),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema), start
+
+    def _most_rows(self, part: _Slice, start: int) -> int:
+        """How many records a batch may have at most: fewer where they are large and become a
+        column at once."""
+        if not self._makes_columns:
+            return MOST_ROWS
+        sizes = part.table.rows["size"][part.rows[start : start + MOST_ROWS]]
+        return 1 + int(np.searchsorted(np.cumsum(sizes[:-1]), MOST_BYTES))
 
     def _grown(self, buffers: _Buffers, part: _Slice, place: int) -> _Buffers:
         """Buffers for the record at a place of the order."""

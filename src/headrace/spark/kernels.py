@@ -28,6 +28,12 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.converters.plain.kernel": ("run_plain",),
     "headrace.converters.reading.envelope_kernel": ("open_envelopes", "schema_hash"),
     "headrace.converters.reading.images_kernel": ("read_images",),
+    "headrace.converters.typed.variant_kernel": (
+        "put_fixed",
+        "put_lists",
+        "put_objects",
+        "put_texts",
+    ),
     "headrace.documents.parsing.document_kernel": ("parse_texts",),
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),

@@ -27,9 +27,14 @@ if TYPE_CHECKING:
     from headrace.spark.source_process import SourceSession
 
 
-def columns(config: ConnectorConfig) -> str:
-    """The columns of a stream: its converters make keys and values texts or bytes."""
-    key, value = ("string" if config.is_text(role) else "binary" for role in ("key", "value"))
+def columns(config: ConnectorConfig) -> str | StructType:
+    """The columns of a stream: its converters make keys and values texts, bytes, VARIANT, or
+    structs. Asks the database with the converter `row`. Raises HeadraceError."""
+    if "struct" in (config.column_type("key"), config.column_type("value")):
+        from headrace.spark.tables.source_schema import stream_columns
+
+        return stream_columns(config)
+    key, value = config.column_type("key"), config.column_type("value")
     return (
         f"topic string not null, partition int, key {key}, value {value}, "
         "headers array<struct<key: string, value: binary>>, sequence string not null"
@@ -39,16 +44,16 @@ def columns(config: ConnectorConfig) -> str:
 class HeadraceDataSource(DataSource):
     """`spark.readStream.format("headrace").options(**headrace.options({...})).load()`.
 
-    The columns are the same for every connector and table, keys and values texts or bytes as the
-    converters make them; see README. Raises HeadraceError when
-    the options are wrong, before anything is opened.
+    The columns are the same for every connector and table, keys and values texts, bytes, VARIANT
+    or structs as the converters make them; see README. Raises HeadraceError when the options are
+    wrong, before anything is opened.
     """
 
     @classmethod
     def name(cls) -> str:
         return "headrace"
 
-    def schema(self) -> str:
+    def schema(self) -> str | StructType:
         with one_sentence():
             if not self.options:
                 raise HeadraceError(
@@ -68,8 +73,8 @@ class HeadraceDataSource(DataSource):
                 "what is there when it starts.",
             )
 
-    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
-        return self._reader(lambda: HeadraceReader(parse_options(dict(self.options))))
+    def streamReader(self, schema: StructType) -> HeadraceReader:
+        return self._reader(lambda: HeadraceReader(parse_options(dict(self.options)), schema))
 
     def _reader(self, make: Callable[[], HeadraceReader]) -> HeadraceReader:
         """What `make` gives. PySpark answers an error here with one of its own, so a reader comes
@@ -84,8 +89,9 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark's reader. It is pickled to tasks, so connections and threads live in the session of
     the source process (headrace.spark.source_process), opened on first use."""
 
-    def __init__(self, config: ConnectorConfig) -> None:
-        self.config = config
+    def __init__(self, config: ConnectorConfig, schema: StructType | None = None) -> None:
+        """`schema` is that of the stream's columns, where a converter needs it."""
+        self.config, self.schema = config, schema
 
     def initialOffset(self) -> dict[str, Any]:
         """A constant: Spark asks for it in every process and does not store it."""
@@ -125,7 +131,15 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from headrace.spark.task import read_slice
 
         assert isinstance(partition, SlicePartition)
-        return read_slice(partition.unpack(), self.config)
+        return read_slice(partition.unpack(), self.config, self._arrow_schema())
+
+    def _arrow_schema(self) -> pa.Schema | None:
+        """The columns as Arrow has them, for converters that make columns of Spark's types."""
+        if self.schema is None or not any(map(self.config.makes_columns, ("key", "value"))):
+            return None
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(self.schema, timezone="UTC")
 
     def commit(self, end: dict[str, Any]) -> None:
         with one_sentence():

@@ -29,19 +29,21 @@ schema_ids = SchemaIds()
 """Ids of schemas in registries: what slices brought along, and what this process asked for."""
 
 
-def converter(config: ConnectorConfig) -> SliceConverter:
-    """The converter of this process: it keeps compiled programs and output buffers."""
+def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> SliceConverter:
+    """The converter of this process: it keeps compiled programs and output buffers. `columns` are
+    those of the stream, where it makes some of them by their types."""
     identity = (
         *(config.converter(role) for role in _ROLES),
         *(json_options(config, role) for role in _ROLES),
         *(tuple(config.converter_options(role).items()) for role in _ROLES),
+        None if columns is None else columns.serialize().to_pybytes(),
     )
     if identity not in _converters:
         if not _converters:
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
-        _converters[identity] = slice_converter(config, schema_ids)
+        _converters[identity] = slice_converter(config, schema_ids, columns)
     return _converters[identity]
 
 
@@ -62,9 +64,11 @@ def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
     return _chains[properties]
 
 
-def read_slice(part: Slice, config: ConnectorConfig) -> Iterator[pa.RecordBatch]:
-    """The slice's batches, in total order."""
-    convert = converter(config).convert
+def read_slice(
+    part: Slice, config: ConnectorConfig, columns: pa.Schema | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The slice's batches, in total order; `columns` as in `converter`."""
+    convert = converter(config, columns).convert
     transforms, failures = chain(config)
     for records in part.read():
         failed = _failed(records, failures, config)

@@ -12,11 +12,9 @@ from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName, D
 from headrace.config.property import Group, PassThrough, Property, not_needed
 
 _ROLES = ("key", "value", "header")
-_REFUSED = {
-    ConverterName.PROTOBUF: "Use avro or json.",
-    ConverterName.VARIANT: "Use json, and parse_json of Spark.",
-    ConverterName.ROW: "Use json, and from_json of Spark.",
-}
+_REFUSED = {ConverterName.PROTOBUF: "Use avro or json."}
+_OF_COLUMNS = (ConverterName.VARIANT, ConverterName.ROW)
+"""Converters that make columns of Spark's types, neither texts nor bytes."""
 
 
 class ConverterConfig(Configuration):
@@ -175,6 +173,19 @@ class ConverterConfig(Configuration):
             return self.converter_options(role).get("serializer.type", "json").lower() == "json"
         return name in (ConverterName.JSON, ConverterName.STRING, ConverterName.SIMPLE)
 
+    def column_type(self, role: str) -> str:
+        """The type of the role's column in Spark: string, binary, variant, or struct."""
+        match self.converter(role):
+            case ConverterName.VARIANT:
+                return "variant"
+            case ConverterName.ROW:
+                return "struct"
+        return "string" if self.is_text(role) else "binary"
+
+    def makes_columns(self, role: str) -> bool:
+        """Whether the role's converter makes values of Spark's types: `variant` and `row`."""
+        return self.converter(role) in _OF_COLUMNS
+
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
         for role in _ROLES:
@@ -185,6 +196,13 @@ class ConverterConfig(Configuration):
                     name,
                     f"{name} = {converter.value} is not supported",
                     _REFUSED[converter],
+                )
+            elif role == "header" and converter in _OF_COLUMNS:
+                yield PropertyFinding(
+                    "config.not_supported",
+                    name,
+                    f"{name} = {converter.value} is for keys and values only",
+                    "Use json or avro.",
                 )
             elif role != "value" and converter is ConverterName.CLOUDEVENTS:
                 yield PropertyFinding(

@@ -202,3 +202,37 @@ def as_numbers(cells: np.ndarray, valid: np.ndarray, kind: np.dtype) -> pa.Array
         address_of(cells), address_of(present), len(cells), kind.itemsize, address_of(out)
     )
     return pa.array(out, mask=~valid) if sound else None
+
+
+_NO_DIGIT = 16
+_DIGITS = np.full(256, _NO_DIGIT, np.uint8)
+for _number, _digit in enumerate(b"0123456789abcdef"):
+    _DIGITS[_digit] = _number
+
+
+def from_hexadecimal(texts: pa.Array) -> pa.Array | None:
+    r"""The bytes that texts of the form `\x0fa2` (large_binary) stand for, as large_binary; None
+    when one has another form."""
+    ends = np.frombuffer(texts.buffers()[1], np.int64)[: len(texts) + 1]
+    characters = np.frombuffer(texts.buffers()[2], np.uint8)[: ends[-1]]
+    lengths = np.diff(ends)
+    begins = ends[:-1][lengths > 0]
+    sound = bool((lengths % 2 == 0).all()) and bool(
+        (np.asarray(texts.is_null()) | (lengths > 0)).all()
+    )
+    if not sound or (characters[begins] != ord("\\")).any():
+        return None
+    if (characters[begins + 1] != ord("x")).any():
+        return None
+    is_digit = np.ones(len(characters), np.bool_)
+    is_digit[begins] = is_digit[begins + 1] = False
+    digits = _DIGITS[characters[is_digit]]
+    if (digits == _NO_DIGIT).any():
+        return None
+    made = np.zeros(len(digits) // 2 + PADDING, np.uint8)
+    made[: len(digits) // 2] = digits[0::2] << 4 | digits[1::2]
+    sizes = np.where(lengths > 0, (lengths - 2) // 2, 0)
+    made_ends = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(sizes, out=made_ends[1:])
+    buffers = [texts.buffers()[0], pa.py_buffer(made_ends), pa.py_buffer(made)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), buffers)

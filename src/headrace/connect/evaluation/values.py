@@ -7,7 +7,7 @@ value. Arrays have the types of `headrace.connect.evaluation.arrow.arrow_type`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ from headrace.connect.records import (
     TransactionField,
 )
 from headrace.connect.rows import NULL, Flag
-from headrace.connect.schema import Schema, Type
+from headrace.connect.schema import DECIMAL, Schema, Type
 
 _NANOSECONDS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
 _LITTLE_ENDIAN: dict[Encoding, np.dtype[Any]] = {
@@ -64,19 +64,19 @@ def values(records: Records, node: Node) -> pa.Array:
     Raises HeadraceError("connect.value_not_in_arrow") for what Arrow cannot hold, and what the
     decoder of a cell raises.
     """
-    return _Evaluation(records, node).array(node)
+    return Evaluation(records, node).array(node)
 
 
 def connect_values(records: Records, node: Node) -> list[object]:
     """The node's Connect values in Python, one per record: exact for every type and slow."""
-    return _Evaluation(records, node).objects(node)
+    return Evaluation(records, node).objects(node)
 
 
 def nulls(records: Records, node: Node | None) -> np.ndarray:
     """Where the node is null (bool, one per record); everywhere when there is none."""
     if node is None:
         return np.ones(len(records), np.bool_)
-    return _Evaluation(records, node, only_presence=True).nulls(node)
+    return Evaluation(records, node, only_presence=True).nulls(node)
 
 
 def tombstones(records: Records) -> np.ndarray:
@@ -114,8 +114,12 @@ def _cells_in(node: Node, *, only_presence: bool) -> Iterator[Cell]:
                 yield from _cells_in(part.node, only_presence=only_presence)
 
 
-class _Evaluation:
-    """One node over some records: its cells are gathered once."""
+class Evaluation:
+    """One node over some records: its cells are gathered once.
+
+    What gives values another form than `arrow_type` derives from it: it says which type a schema
+    has (`type_of`), makes constants of it (`constants`), and arrays of cells (`cell_values`).
+    """
 
     def __init__(self, records: Records, node: Node, *, only_presence: bool = False) -> None:
         self.records = records
@@ -123,7 +127,16 @@ class _Evaluation:
         wanted = list(dict.fromkeys(_cells_in(node, only_presence=only_presence)))
         self._gathered = gathering.gather(records, wanted)
 
+    def type_of(self, schema: Schema) -> pa.DataType:
+        """The type of arrays of a schema's values."""
+        return arrow_type(schema)
+
+    def constants(self, schema: Schema, values: Sequence[object]) -> pa.Array:
+        """Connect values of a schema as an array of `type_of`."""
+        return arrow_array(schema, values)
+
     def array(self, node: Node) -> pa.Array:
+        """The node's values as an array of `type_of` its schema."""
         match node:
             case Cell() | Column():
                 return self._cells(node)
@@ -145,13 +158,13 @@ class _Evaluation:
                 now = time.time_ns() // _NANOSECONDS[node.unit]
                 return pa.array(np.full(self.count, now, np.int64)).cast(arrow_type(node.schema))
             case Constant():
-                one = arrow_array(node.schema, [node.value])
+                one = self.constants(node.schema, [node.value])
                 return one.take(pa.array(np.zeros(self.count, np.int8)))
             case Guarded():
                 return _nulled(self.array(node.node), self._guarded(node))
             case Struct():
                 members = [self.array(member) for member in node.members]
-                kind = arrow_type(node.schema)
+                kind = self.type_of(node.schema)
                 mask = pa.array(self._guarded(node))
                 if not members:
                     return pa.array([{}] * self.count, kind, mask=np.asarray(mask))
@@ -219,11 +232,16 @@ class _Evaluation:
 
     def _cells(self, node: Cell | Column) -> pa.Array:
         cells, valid = self._found(node)
-        array = _fast(node, cells, valid)
+        array = self.cell_values(node, cells, valid)
+        return self._with_stand_ins(node, array, cells, valid)
+
+    def cell_values(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array:
+        """The values of gathered cells, null where they are not `valid` (bool)."""
+        array = fast_values(node, cells, valid)
         if array is None:
             distinct, index = _distinct(node, cells, valid)
-            array = arrow_array(node.schema, distinct).take(index)
-        return self._with_stand_ins(node, array, cells, valid)
+            array = self.constants(node.schema, distinct).take(index)
+        return array
 
     def _with_stand_ins(
         self, node: Cell | Column, array: pa.Array, cells: np.ndarray, valid: np.ndarray
@@ -233,7 +251,7 @@ class _Evaluation:
             return array
         kinds = cells[:, gathering.KIND]
         for value, place in self._stand_ins(node, kinds, valid):
-            one = arrow_array(node.schema, [value])
+            one = self.constants(node.schema, [value])
             if isinstance(array.type, pa.StructType | pa.ListType | pa.LargeListType | pa.MapType):
                 index = np.where(place, self.count, np.arange(self.count))
                 array = pa.concat_arrays([array, one]).take(pa.array(index))
@@ -301,7 +319,7 @@ def has_image(records: Records, image: Image) -> np.ndarray:
     return np.asarray(rows[image.name.lower()][records.rows] != 0)
 
 
-def _fast(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
+def fast_values(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
     """The values of cells whose form Arrow reads; None when it does not read all of them."""
     encoding, schema = node.encoding, node.schema
     if encoding in _LITTLE_ENDIAN:
@@ -326,6 +344,11 @@ def _fast(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array
         if encoding is Encoding.TIMESTAMP_US:
             text = gathering.as_binary(cells, valid).cast(_TEXT)
             return pc.cast(pc.cast(text, pa.timestamp("us")), arrow_type(schema))
+        if encoding is Encoding.DECIMAL and schema.name == DECIMAL:
+            text = gathering.as_binary(cells, valid).cast(_TEXT)
+            return pc.cast(text, arrow_type(schema))
+        if encoding is Encoding.BYTES_HEX and schema.type is Type.BYTES:
+            return gathering.from_hexadecimal(gathering.as_binary(cells, valid))
     except pa.ArrowInvalid:
         return None
     return None

@@ -39,6 +39,7 @@ class MongoDefinition(NamedDefinition):
     configuration_class = "headrace.connectors.mongodb.config:MongoConfig"
     open_function = "headrace.connectors.mongodb.connector:open_connector"
     check_function = "headrace.connectors.mongodb.checks.deployment:check"
+    shapes_function = "headrace.connectors.mongodb.event_shapes:event_shapes"
     signal_function = "headrace.connectors.mongodb.signal_collection:insert_signal"
     demo_class = "headrace.connectors.mongodb.demo:ShopDemo"
 

@@ -7,6 +7,7 @@ from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions
+from headrace.connectors.record_options import event_settings
 from headrace.relational.capture import TableCapture
 from headrace.streaming.changes.key_columns import KeyRendering
 
@@ -34,3 +35,12 @@ class Capture(TableCapture):
     def takes_message(self, prefix: str) -> bool:
         """Whether logical messages with this prefix are captured."""
         return self._messages.accepts(prefix)
+
+
+def settings_of(config: PostgresConfig, capture: Capture) -> PostgresSettings:
+    """What all events of a run have in common."""
+    source = PostgresSource(config.database_dbname, config.xmin_fetch_interval_ms > 0)
+    converting = str(config.event_converting_failure_handling_mode)
+    return event_settings(
+        PostgresSettings, config, source, types=capture.types, converting=converting
+    )

@@ -15,7 +15,7 @@ from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.engine import Engine, open_engine
 from headrace.connectors.metrics import StreamingMetrics
-from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.capture import Capture, settings_of
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, END_LIMIT_MS, connect, translate
@@ -31,13 +31,11 @@ from headrace.connectors.postgresql.replication.slot import (
 )
 from headrace.connectors.postgresql.replication.slot_watch import watch_slot
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
-from headrace.connectors.postgresql.source import PostgresSettings, PostgresSource
 from headrace.connectors.postgresql.starting.beginning import Beginning
 from headrace.connectors.postgresql.starting.log_stream import Log
 from headrace.connectors.postgresql.starting.readiness import Readiness, check_system
 from headrace.connectors.postgresql.starting.run import PostgresRun
 from headrace.connectors.postgresql.starting.stored_position import StoredPosition
-from headrace.connectors.record_options import event_settings
 from headrace.connectors.source import Lost, OpenSnapshot, Source
 from headrace.connectors.waiting import Waiting
 from headrace.errors import HeadraceError
@@ -185,11 +183,7 @@ def open_connector(
 ) -> Engine[PostgresPosition]:
     """A connector for one slot; see ConnectorDefinition.open."""
     capture = Capture(config)
-    source = PostgresSource(config.database_dbname, config.xmin_fetch_interval_ms > 0)
-    converting = str(config.event_converting_failure_handling_mode)
-    settings = event_settings(
-        PostgresSettings, config, source, types=capture.types, converting=converting
-    )
+    settings = settings_of(config, capture)
 
     def database(plan: Plan, waiting: Waiting) -> PostgresDatabase:
         run = PostgresRun(config, settings, plan, waiting, inline, capture, Catalog(config))

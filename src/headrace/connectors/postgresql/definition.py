@@ -35,6 +35,7 @@ class PostgresDefinition(NamedDefinition):
     configuration_class = "headrace.connectors.postgresql.config:PostgresConfig"
     open_function = "headrace.connectors.postgresql.connector:open_connector"
     check_function = "headrace.connectors.postgresql.checks.database:check"
+    shapes_function = "headrace.connectors.postgresql.catalog.event_shapes:event_shapes"
     signal_function = "headrace.connectors.postgresql.signal_table:insert_signal"
     trial_function = "headrace.connectors.postgresql.trial:trial"
     demo_class = "headrace.connectors.postgresql.demo:ShopDemo"

@@ -1,0 +1,27 @@
+"""What events of the captured collections look like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pymongo.errors import PyMongoError
+
+from headrace.connect.records import Shape
+from headrace.connect.slices import Plan
+from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.reading.collections import captured_collections
+from headrace.connectors.mongodb.starting.run import Run
+from headrace.connectors.waiting import Waiting
+
+
+def event_shapes(config: MongoConfig) -> Sequence[Shape]:
+    """See ConnectorDefinition: of the collections that the server has now. Their fields are the
+    same whatever the documents, which are texts of Extended JSON."""
+    run = Run.of(config, Plan(1, "key"), Waiting(lambda: False), inline=False)
+    try:
+        with run.client() as client:
+            collections = captured_collections(client, run)
+    except PyMongoError as error:
+        raise run.translate(error, "Listing the collections") from None
+    facts = (run.facts(each.database, each.short_name) for each in collections)
+    return [each.shape(run.settings) for each in facts]

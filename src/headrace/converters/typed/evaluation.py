@@ -1,0 +1,96 @@
+"""What nodes hold over Records, as arrays of Spark's types (see `types`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.evaluation import gathering
+from headrace.connect.evaluation.values import Evaluation, fast_values
+from headrace.connect.kernels.memory import address_of
+from headrace.connect.records import Cell, Column, Constant, Guarded, Node, Records, Struct
+from headrace.connect.schema import Schema
+from headrace.converters.typed.types import INSTANT, TEXT, typed, typed_array, typed_constants
+from headrace.debezium import temporal
+from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL_NAME
+from headrace.documents.bson import DOCUMENT
+from headrace.documents.dialects import DIALECTS
+from headrace.documents.extended_json import column_to_extended_json
+
+_DOCUMENT_BYTES = 1 << 30  # of documents that become texts in one Arrow array
+_PLAIN_NUMBER = "^-?[0-9]+(\\.[0-9]*[1-9])?$"
+
+
+def typed_values(records: Records, node: Node) -> pa.Array:
+    """The node's values, one per record, as an array of `typed(node.schema)`.
+
+    Raises HeadraceError("converters.value_not_representable"), what
+    `headrace.connect.evaluation.values.values` raises, and what the decoder of a cell raises.
+    """
+    return _TypedEvaluation(records, node).array(node)
+
+
+class _TypedEvaluation(Evaluation):
+    """An evaluation whose arrays have Spark's types."""
+
+    def type_of(self, schema: Schema) -> pa.DataType:
+        return typed(schema)
+
+    def constants(self, schema: Schema, values: Sequence[object]) -> pa.Array:
+        return typed_constants(schema, values)
+
+    def array(self, node: Node) -> pa.Array:
+        match node:
+            case Cell() | Column() | Constant() | Guarded() | Struct():
+                return super().array(node)
+        # Texts of parts show Connect's values.
+        return typed_array(node.schema, Evaluation(self.records, node).array(node))
+
+    def cell_values(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array:
+        array = _direct(node, cells, valid)
+        if array is not None:
+            return array
+        array = fast_values(node, cells, valid)
+        if array is not None:
+            return typed_array(node.schema, array)
+        return super().cell_values(node, cells, valid)
+
+
+def _direct(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
+    """The values of cells whose bytes say them without a Connect value between; None when they do
+    not."""
+    name, encoding = node.schema.name, node.encoding
+    try:
+        if encoding is Encoding.TIMESTAMPTZ and name == temporal.ZONED_TIMESTAMP.name:
+            return pc.cast(pc.cast(gathering.as_binary(cells, valid), TEXT), INSTANT)
+        if encoding is Encoding.VARIABLE_DECIMAL and name == VARIABLE_SCALE_DECIMAL_NAME:
+            text = pc.cast(gathering.as_binary(cells, valid), TEXT)
+            is_plain = pc.all(pc.match_substring_regex(text, _PLAIN_NUMBER)).as_py()
+            return text if is_plain is not False else None
+    except pa.ArrowInvalid:
+        return None
+    if encoding in DIALECTS:
+        return _documents(node, cells, valid)
+    return None
+
+
+def _documents(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
+    """The Extended JSON of cells that hold documents; None when some hold something else."""
+    total = int(cells[valid, gathering.LENGTH].sum())
+    if total > _DOCUMENT_BYTES:
+        return None
+    raw = gathering.as_binary(cells, valid)
+    ends = np.frombuffer(raw.buffers()[1], np.int64)[: len(raw) + 1]
+    held = np.frombuffer(raw.buffers()[2], np.uint8)
+    if not valid.any() or (held[ends[:-1][valid]] != DOCUMENT).any():
+        return None
+    documents = np.array(cells)
+    base = address_of(held)
+    documents[:, gathering.ADDRESS] = base + ends[:-1] + 1
+    documents[:, gathering.LENGTH] -= 1
+    column = gathering.as_binary(documents, valid).cast(pa.binary())
+    return pc.cast(column_to_extended_json(column, DIALECTS[node.encoding]), TEXT)

@@ -1,0 +1,182 @@
+"""The last change of each key among change events, as a MERGE wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType
+
+from headrace.errors import HeadraceError
+
+DELETED = "__deleted"
+"""Whether the last change of a key deleted its row (boolean, not null)."""
+KEPT = "__kept"
+"""Names of the columns whose values no change tells: the row keeps those that it has."""
+PLACEHOLDER = "__debezium_unavailable_value"
+
+_ORDERS = ("sequence", "offset")
+"""Columns that order the changes of a key, by preference."""
+_TRUNCATED = (
+    "headrace.fold: a TRUNCATE is among the changes, which no key has; leave it out "
+    "(skipped.operations=t), or empty the target and fold what comes after it"
+)
+
+
+def fold(
+    changes: DataFrame,
+    *,
+    key: str | Sequence[str] = (),
+    order: str | Column | Sequence[str | Column] = (),
+    unavailable: str = PLACEHOLDER,
+) -> DataFrame:
+    """See `headrace.fold`."""
+    if changes.isStreaming:
+        raise HeadraceError(
+            "spark.fold_of_a_stream",
+            "fold takes the changes of a batch, and this DataFrame is a stream",
+            "Call it in foreachBatch, for the batch that the function is given.",
+        )
+    missing = [name for name in ("op", "before", "after") if name not in changes.columns]
+    if missing:
+        raise HeadraceError(
+            "spark.no_changes",
+            f"fold needs the column {missing[0]}; the columns are {', '.join(changes.columns)}",
+            "Make the columns with headrace.table, or with "
+            '.select("key", "value.*", "sequence") of a stream with value.converter=row.',
+        )
+    columns = _Columns(changes, [key] if isinstance(key, str) else list(key), unavailable)
+    place = F.struct(*(each.alias(f"p{at}") for at, each in enumerate(_order(changes, order))))
+    folded = (
+        columns.changes()
+        .withColumn("place", place)
+        .select("place", "operation", "row", "identity")
+        .groupBy("identity")
+        .agg(F.max_by(F.struct("operation", "row"), "place").alias("last"), *columns.told())
+    )
+    return folded.select(*columns.shown())
+
+
+class _Columns:
+    """The columns of a fold: what they are made of, and what they become."""
+
+    def __init__(self, changes: DataFrame, key: list[str], unavailable: str) -> None:
+        self._changes, self._placeholder = changes, unavailable
+        kind = changes.schema["after"].dataType
+        self._is_struct = isinstance(kind, StructType)
+        self._row = (
+            kind if isinstance(kind, StructType) else StructType([StructField("after", kind)])
+        )
+        held = changes.schema["key"].dataType if "key" in changes.columns else None
+        self._held = held.names if isinstance(held, StructType) else []
+        self._key = key or self._held
+        if not self._key:
+            raise HeadraceError(
+                "spark.no_key",
+                "the changes have no column key with fields, so fold cannot tell rows apart",
+                "Name the key's columns: fold(changes, key=...) or headrace.table(..., key=...).",
+            )
+        names = self._row.names if self._is_struct else []
+        unknown = [name for name in self._key if name not in (*names, *self._held)]
+        clashing = [name for name in names if name in (DELETED, KEPT)]
+        if unknown or clashing:
+            name = (unknown or clashing)[0]
+            what = "is no column of the rows" if unknown else "is a name that fold itself gives"
+            raise HeadraceError(
+                "spark.no_such_column",
+                f"the column {name} {what}; the columns are {', '.join(names)}",
+                "Name columns of the rows as key." if unknown else "Rename the column.",
+            )
+
+    def changes(self) -> DataFrame:
+        """The changes with their operation (null: a tombstone), row and key."""
+        operation = F.col("op")
+        checked = F.when(operation == "t", F.raise_error(F.lit(_TRUNCATED)).cast("string"))
+        row = (
+            F.col("after")
+            if self._is_struct
+            else F.when(F.col("after").isNotNull(), F.struct("after"))
+        )
+        parts = [self._key_part(name) for name in self._key]
+        is_known = F.coalesce(*(part.isNotNull() for part in parts[:1]))
+        for part in parts[1:]:
+            is_known |= part.isNotNull()
+        tells = operation.isNull() | operation.isin("d", "t") | F.col("after").isNotNull()
+        identity = F.struct(*(part.alias(n) for n, part in zip(self._key, parts, strict=True)))
+        return (
+            self._changes.where(tells)
+            .withColumn("operation", checked.otherwise(operation))
+            .withColumn("row", row)
+            .withColumn("identity", identity)
+            .where(is_known | (operation == "t"))
+        )
+
+    def _key_part(self, name: str) -> Column:
+        """A column of the key: of the key itself, or else of the row."""
+        places = [F.col("key").getField(name)] if name in self._held else []
+        if self._is_struct and name in self._row.names:
+            places += [F.col("after").getField(name), F.col("before").getField(name)]
+        return F.coalesce(*places)
+
+    def _may_lack(self) -> list[tuple[int, StructField]]:
+        """The columns that can show that the log does not carry a value."""
+        if not self._is_struct:
+            return []
+        kinds = (StringType, BinaryType)
+        fields = enumerate(self._row.fields)
+        return [
+            (at, f) for at, f in fields if isinstance(f.dataType, kinds) and f.name not in self._key
+        ]
+
+    def _is_lacking(self, value: Column, kind: DataType) -> Column:
+        placeholder = F.lit(self._placeholder)
+        if isinstance(kind, BinaryType):
+            placeholder = F.encode(placeholder, "UTF-8")
+        return value.eqNullSafe(placeholder)
+
+    def told(self) -> list[Column]:
+        """The last values of the columns that some changes do not tell, and their places."""
+        made: list[Column] = []
+        for at, field in self._may_lack():
+            value = F.col("row").getField(field.name)
+            tells = F.col("row").isNotNull() & ~self._is_lacking(value, field.dataType)
+            place = F.when(tells, F.col("place"))
+            made += [F.max_by(value, place).alias(f"value{at}"), F.max(place).alias(f"place{at}")]
+        return made
+
+    def shown(self) -> list[Column]:
+        """The columns of the result."""
+        row, operation = F.col("last.row"), F.col("last.operation")
+        lacking = {field.name: at for at, field in self._may_lack()}
+        of_row = self._row.names
+        shown = [F.col("identity").getField(n).alias(n) for n in self._key if n not in of_row]
+        kept: list[Column] = []
+        for field in self._row.fields:
+            value = row.getField(field.name)
+            if self._is_struct and field.name in self._key:
+                value = F.col("identity").getField(field.name)
+            elif field.name in lacking:
+                at = lacking[field.name]
+                lacks = self._is_lacking(value, field.dataType)
+                is_told = F.col(f"place{at}").isNotNull()
+                kept.append(F.when(lacks & ~is_told, F.lit(field.name)))
+                value = F.when(lacks & is_told, F.col(f"value{at}")).otherwise(value)
+            shown.append(value.alias(field.name))
+        deleted = F.coalesce(operation == "d", F.lit(True)).alias(DELETED)
+        names = F.array_compact(F.array(*kept)) if kept else F.array().cast("array<string>")
+        return [*shown, deleted, names.alias(KEPT)]
+
+
+def _order(changes: DataFrame, order: str | Column | Sequence[str | Column]) -> list[Column]:
+    given = [order] if isinstance(order, str | Column) else list(order)
+    if given:
+        return [F.col(each) if isinstance(each, str) else each for each in given]
+    for name in _ORDERS:
+        if name in changes.columns:
+            return [F.col(name)]
+    raise HeadraceError(
+        "spark.no_order",
+        f"nothing orders the changes: there is no column {' or '.join(_ORDERS)}",
+        'Name what does: fold(changes, order="source.ts_us").',
+    )

@@ -1,0 +1,235 @@
+"""Values in Debezium's JSON as columns of Spark's types, by expressions of Spark.
+
+A target is a Spark type; the comment of a struct's field names the schema that its values have in
+JSON (`io.debezium.time.Timestamp`), where it is not the one of Debezium's defaults:
+
+| type | schema of the values without a comment |
+|---|---|
+| decimal | Connect's Decimal: base64 of the unscaled number at the type's scale |
+| date | Date: days since 1970-01-01; or an ISO 8601 text |
+| timestamp_ntz | MicroTimestamp: microseconds since 1970-01-01; or an ISO 8601 text |
+| timestamp | ZonedTimestamp, an ISO 8601 text; or Connect's Timestamp, milliseconds |
+| binary | base64 |
+| variant | JSON, as text or as it is |
+| others | the same |
+
+A value that is none of its type is an error of the query, never null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
+
+from headrace.connect.schema import DECIMAL
+from headrace.converters.typed.types import MOST_DIGITS
+from headrace.debezium import temporal
+from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL_NAME
+
+PLAIN = "plain"
+"""As a comment: numbers and texts that say what they mean, such as a decimal as text or number."""
+_NUMBER = "^-?[0-9]+$"
+_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+_MILLIS = "org.apache.kafka.connect.data.Timestamp"
+_MICROSECONDS: dict[str | None, int] = {temporal.TIMESTAMP.name: 1000, _MILLIS: 1000}
+"""Microseconds of a unit of timestamps."""
+_TIMES: dict[str | None, int] = {
+    temporal.TIME.name: 1_000,
+    temporal.CONNECT_TIME.name: 1_000,
+    temporal.MICRO_TIME.name: 1,
+}
+"""Microseconds of a unit of times of day."""
+_SHORT_DIGITS = 18
+"""Digits of integers of 8 bytes, at most."""
+_PARTS = StructType().add("scale", IntegerType()).add("value", StringType())
+
+
+def comment_of(field: StructField) -> str | None:
+    """The name of a schema that a field's comment says."""
+    return (field.metadata or {}).get("comment")
+
+
+def wire_type(target: DataType, name: str | None = None) -> DataType:
+    """The type that `from_json` reads values of a target by; `name` is that of their schema."""
+    if isinstance(target, StructType):
+        fields = [StructField(f.name, wire_type(f.dataType, comment_of(f))) for f in target.fields]
+        return StructType(fields)
+    if isinstance(target, ArrayType):
+        return ArrayType(wire_type(target.elementType, name))
+    if isinstance(target, MapType):
+        return MapType(StringType(), wire_type(target.valueType, name))
+    if name == VARIABLE_SCALE_DECIMAL_NAME:
+        return _PARTS
+    if isinstance(target, _MADE) or name in _TIMES:
+        return StringType()
+    return target
+
+
+_MADE = (
+    BinaryType,
+    DateType,
+    DecimalType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
+
+
+def decoded(value: Column, target: DataType, name: str | None = None) -> Column:
+    """A column of `wire_type(target, name)` as one of `target`."""
+    if isinstance(target, StructType):
+        members = [
+            decoded(value.getField(f.name), f.dataType, comment_of(f)).alias(f.name)
+            for f in target.fields
+        ]
+        return F.when(value.isNotNull(), F.struct(*members))
+    if isinstance(target, ArrayType):
+        return F.transform(value, _each(target.elementType, name))
+    if isinstance(target, MapType):
+        inner = _each(target.valueType, name)
+        return F.transform_values(value, lambda _, item: inner(item))
+    if name == VARIABLE_SCALE_DECIMAL_NAME and isinstance(target, StringType):
+        return checked(value, _variable_text(value), target)
+    if name in _TIMES and isinstance(target, StringType):
+        return _clock(value, _TIMES[name])
+    if isinstance(target, VariantType):
+        return F.parse_json(value)
+    if isinstance(target, DecimalType):
+        made = _decimal(value, target, name)
+    elif isinstance(target, DateType):
+        days = F.date_add(F.lit("1970-01-01").cast("date"), value.try_cast("int"))
+        text = F.regexp_replace(value, "Z$", "").try_cast("date")
+        made = F.when(value.rlike(_NUMBER), days).otherwise(text)
+    elif isinstance(target, TimestampNTZType):
+        text = F.regexp_replace(value, "Z$", "").try_cast("timestamp_ntz")
+        moment = _after_epoch(_micros(value, name))
+        made = F.when(value.rlike(_NUMBER), moment).otherwise(text)
+    elif isinstance(target, TimestampType):
+        moment = F.timestamp_micros(_micros(value, name or _MILLIS))
+        made = F.when(value.rlike(_NUMBER), moment).otherwise(value.try_cast("timestamp"))
+    elif isinstance(target, BinaryType):
+        made = F.try_to_binary(value, F.lit("base64"))
+    else:
+        return value
+    return checked(value, made, target)
+
+
+def _each(target: DataType, name: str | None) -> Callable[[Column], Column]:
+    return lambda element: decoded(element, target, name)
+
+
+def checked(value: Column, made: Column, target: DataType) -> Column:
+    """`made`, or an error where it is null and `value` is not."""
+    message = F.concat(F.lit(f"headrace.table: no {target.simpleString()}: "), _shown(value))
+    return F.coalesce(made, F.when(value.isNotNull(), F.raise_error(message).cast(target)))
+
+
+def _shown(value: Column) -> Column:
+    return F.to_json(F.struct(value.alias("value")))
+
+
+def bound(value: Column, body: Callable[[Column], Column]) -> Column:
+    """`body` of a value that it names several times and that is computed once: an expression
+    would else hold it as many times, and grow with each step."""
+    return F.element_at(F.transform(F.array(value), body), F.lit(1))
+
+
+def _decimal(value: Column, target: DecimalType, name: str | None) -> Column:
+    """A number as a decimal; null where the type does not hold it exactly."""
+    if name == VARIABLE_SCALE_DECIMAL_NAME:
+        return bound(_variable_text(value), lambda text: _exact(text, target))
+    if name is not None and name != DECIMAL:
+        return bound(value, lambda text: _exact(text, target))
+    digits = F.hex(F.unbase64(value))
+    scale = target.scale
+    if target.precision > _SHORT_DIGITS:
+        text = bound(bound(digits, _unscaled), lambda number: _with_scale(number, F.lit(scale)))
+        return text.try_cast(target)
+    filler = F.when(digits >= "8", F.lpad(digits, 16, "F")).otherwise(F.lpad(digits, 16, "0"))
+    number = F.when(F.length(digits) <= 16, F.conv(filler, 16, -10))
+    whole = number.try_cast(DecimalType(target.precision, 0))
+    return (whole * F.lit(Decimal(1).scaleb(-scale))).try_cast(target) if scale else whole
+
+
+def _variable_text(value: Column) -> Column:
+    """The digits of a VariableScaleDecimal as text; null beyond 38 of them."""
+    number = bound(F.hex(F.unbase64(value.getField("value"))), _unscaled)
+    return bound(number, lambda digits: _with_scale(digits, value.getField("scale")))
+
+
+def _exact(text: Column, target: DecimalType) -> Column:
+    """A number's text as a decimal; null where the type would round it."""
+    fraction = F.regexp_extract(text, "\\.([0-9]*?)0*$", 1)
+    wide = DecimalType(MOST_DIGITS, MOST_DIGITS - target.precision + target.scale)
+    is_same = text.try_cast(target) == text.try_cast(wide)
+    fits = F.when(text.rlike("[eE]"), is_same).otherwise(F.length(fraction) <= target.scale)
+    return F.when(fits, text.try_cast(target))
+
+
+def _unscaled(digits: Column) -> Column:
+    """The text of an integer, given as hexadecimal digits of its two's complement; null beyond 16
+    bytes."""
+    negative = digits >= "8"
+    short = F.when(negative, F.lpad(digits, 16, "F")).otherwise(F.lpad(digits, 16, "0"))
+    whole = F.when(negative, F.lpad(digits, 32, "F")).otherwise(F.lpad(digits, 32, "0"))
+    high = F.conv(F.substring(whole, 1, 16), 16, -10).cast("decimal(19, 0)")
+    low = F.conv(F.substring(whole, 17, 16), 16, 10).cast("decimal(20, 0)")
+    # Each part is nearer to zero than the whole, so none has more digits.
+    base = F.lit(Decimal(1 << 64))
+    carry = F.when(negative, F.lit(Decimal(1))).otherwise(F.lit(Decimal(0)))
+    of_high = ((high + carry) * base).cast("decimal(38, 0)")
+    of_low = (low - carry * base).cast("decimal(38, 0)")
+    long = (of_high + of_low).cast("decimal(38, 0)").cast("string")
+    by_length = F.when(F.length(digits) <= 16, F.conv(short, 16, -10))
+    return by_length.when(F.length(digits) <= 32, long)
+
+
+def _with_scale(digits: Column, scale: Column) -> Column:
+    """The text of an integer with a point before the last `scale` digits."""
+    sign = F.when(digits.startswith("-"), F.lit("-")).otherwise(F.lit(""))
+    plain = F.regexp_replace(digits, "^-", "")
+
+    def with_point(padded: Column) -> Column:
+        whole = F.left(padded, F.length(padded) - scale)
+        return F.concat(sign, whole, F.lit("."), F.right(padded, scale))
+
+    zeros = F.repeat(F.lit("0"), F.greatest(scale + 1 - F.length(plain), F.lit(0)))
+    return F.when(scale == 0, digits).otherwise(bound(F.concat(zeros, plain), with_point))
+
+
+def _micros(value: Column, name: str | None) -> Column:
+    """Microseconds since 1970-01-01 of a number in the unit of a schema; null where it has a
+    fraction of one."""
+    number = value.try_cast("bigint")
+    if name == temporal.NANO_TIMESTAMP.name:
+        return F.call_function("div", F.when(number % 1000 == 0, number), F.lit(1000))
+    return number * _MICROSECONDS.get(name, 1)
+
+
+def _after_epoch(micros: Column) -> Column:
+    return F.timestamp_add("MICROSECOND", micros, F.expr(_EPOCH))
+
+
+def _clock(value: Column, unit: int) -> Column:
+    """A time of day as text, `HH:MM:SS.ffffff`; 24:00:00 is the end of the day."""
+    micros = value.cast("bigint") * unit
+    of_day = F.date_format(_after_epoch(micros), "HH:mm:ss.SSSSSS")
+    return F.when(micros == temporal.MICROS_PER_DAY, F.lit("24:00:00.000000")).otherwise(of_day)

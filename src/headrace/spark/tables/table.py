@@ -1,0 +1,250 @@
+"""One table of a stream of change events as typed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    VariantType,
+)
+
+from headrace.config.properties.common import ConnectorConfig
+from headrace.connect.records import Shape
+from headrace.connect.schema import Schema, Type
+from headrace.connectors.registry import event_shapes, parse_configuration
+from headrace.converters.typed.types import typed
+from headrace.errors import HeadraceError
+from headrace.spark.tables.documents import document
+from headrace.spark.tables.forms import decoded, wire_type
+
+PLACES = ("sequence", "partition", "offset", "timestamp")
+"""Columns of events that say where they are, and are kept."""
+_MOST_TEXT = str((1 << 31) - 1)
+_OPTIONS = {"mode": "FAILFAST", "maxStringLen": _MOST_TEXT}
+_JSON_NAME = "io.debezium.data.Json"
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The types of a table's events: its rows, its keys (None: left as text) and the source block.
+    `is_document`: `before` and `after` are texts of Extended JSON. `topic` is the table's, if
+    known."""
+
+    row: DataType
+    key: StructType | None
+    source: DataType
+    is_document: bool
+    topic: str | None = None
+
+
+def table(
+    events: DataFrame,
+    name: str,
+    schema: str | StructType | Mapping[str, str],
+    *,
+    key: str | Sequence[str] = (),
+    documents: bool = False,
+) -> DataFrame:
+    """See `headrace.table`."""
+    key = [key] if isinstance(key, str) else list(key)
+    if isinstance(schema, Mapping):
+        layout = _asked(parse_configuration(schema), name)
+    else:
+        layout = _declared(schema, key, documents=documents)
+    of_table = events
+    if "topic" in events.columns:
+        topic = layout.topic or name
+        matches = F.col("topic") == topic
+        if layout.topic is None:
+            matches |= F.endswith(F.col("topic"), F.lit(f".{name}"))
+        of_table = events.where(matches)
+    return _columns(of_table, layout)
+
+
+_PARSED, _PARSED_KEY, _VALUE, _KEY = "__parsed", "__parsed_key", "__value", "__key"
+"""Columns between, so that a text is parsed once, however many columns are made of it."""
+
+
+def _columns(events: DataFrame, layout: _Layout) -> DataFrame:
+    kind = events.schema["value"].dataType
+    is_wire = isinstance(kind, StringType | BinaryType)
+    if isinstance(kind, StructType):
+        events = events.withColumn(_VALUE, F.col("value"))
+    elif isinstance(kind, VariantType):
+        envelope = _envelope(layout, is_wire=False)
+        value = F.variant_get("value", "$", _ddl(envelope))
+        events = events.withColumn(_VALUE, value)
+    elif is_wire:
+        envelope = _envelope(layout, is_wire=True)
+        events = _unwrapped(events, "value", envelope, _PARSED, _VALUE)
+    else:
+        raise HeadraceError(
+            "spark.events_not_understood",
+            f"the column value is {kind.simpleString()}, which holds no change events",
+            "Pass events whose value is JSON (string or binary), VARIANT, or a struct of "
+            "value.converter=row.",
+        )
+    keys: list[Column] = []
+    if "key" in events.columns:
+        events, key = _key(events, layout)
+        keys = [key.alias("key")]
+    fields = _fields(F.col(_VALUE), layout, is_wire=is_wire)
+    others = [F.col(each) for each in PLACES if each in events.columns]
+    return events.select(*keys, *fields, *others)
+
+
+def _unwrapped(
+    events: DataFrame, name: str, kind: StructType, parsed: str, unwrapped: str
+) -> DataFrame:
+    """With the column `unwrapped`: JSON as a struct, with its schema beside it or without."""
+    text = F.col(name).cast("string")
+    if "payload" in kind.names:
+        return events.withColumn(unwrapped, F.from_json(text, kind, _OPTIONS))
+    both = StructType([*kind.fields, StructField("payload", kind)])
+    events = events.withColumn(parsed, F.from_json(text, both, _OPTIONS))
+    plain = F.struct(*(F.col(parsed).getField(f.name).alias(f.name) for f in kind.fields))
+    return events.withColumn(unwrapped, F.coalesce(F.col(parsed).getField("payload"), plain))
+
+
+def _envelope(layout: _Layout, *, is_wire: bool) -> StructType:
+    row: DataType = StringType() if layout.is_document else layout.row
+    if is_wire and not layout.is_document:
+        row = wire_type(layout.row)
+    return StructType(
+        [
+            StructField("op", StringType()),
+            StructField("before", row),
+            StructField("after", row),
+            StructField("source", wire_type(layout.source) if is_wire else layout.source),
+            StructField("ts_ms", LongType()),
+        ]
+    )
+
+
+def _fields(value: Column, layout: _Layout, *, is_wire: bool) -> list[Column]:
+    made: list[Column] = [value.getField("op").alias("op")]
+    for name in ("before", "after"):
+        image = value.getField(name)
+        if layout.is_document and not isinstance(layout.row, StringType):
+            image = document(image, layout.row)
+        elif is_wire:
+            image = decoded(image, layout.row)
+        made.append(image.alias(name))
+    source = value.getField("source")
+    made.append((decoded(source, layout.source) if is_wire else source).alias("source"))
+    made.append(value.getField("ts_ms").alias("ts_ms"))
+    return made
+
+
+def _ddl(kind: DataType) -> str:
+    """The type as a text, whatever the names of its fields."""
+    if isinstance(kind, StructType):
+        fields = (f"`{f.name.replace('`', '``')}`: {_ddl(f.dataType)}" for f in kind.fields)
+        return f"struct<{', '.join(fields)}>"
+    if isinstance(kind, ArrayType):
+        return f"array<{_ddl(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"map<{_ddl(kind.keyType)}, {_ddl(kind.valueType)}>"
+    return kind.simpleString()
+
+
+def _key(events: DataFrame, layout: _Layout) -> tuple[DataFrame, Column]:
+    """The events, perhaps with more columns, and their key."""
+    kind, column = events.schema["key"].dataType, F.col("key")
+    if isinstance(kind, StructType):
+        return events, column
+    if layout.key is None:
+        return events, column if isinstance(kind, VariantType) else column.cast("string")
+    if isinstance(kind, VariantType):
+        return events, F.variant_get(column, "$", _ddl(layout.key))
+    wire = wire_type(layout.key)
+    assert isinstance(wire, StructType)
+    events = _unwrapped(events, "key", wire, _PARSED_KEY, _KEY)
+    return events, F.when(column.isNotNull(), decoded(F.col(_KEY), layout.key))
+
+
+def _asked(config: ConnectorConfig, name: str) -> _Layout:
+    """The layout of a table as its database tells it."""
+    shapes = event_shapes(config)
+    chosen = [s for s in shapes if s.topic == name or s.topic.endswith(f".{name}")]
+    if len(chosen) != 1:
+        known = ", ".join(shape.topic for shape in shapes[:10]) or "none"
+        raise HeadraceError(
+            "spark.no_such_table",
+            f"{name} is {len(chosen)} of the captured tables; their topics: {known}",
+            "Name a table that the properties capture as in its topic, such as inventory.orders.",
+        )
+    return _layout_of(chosen[0])
+
+
+def _layout_of(shape: Shape) -> _Layout:
+    assert shape.value is not None
+    fields = {field.name: field.schema for field in shape.value.schema.fields}
+    after = fields["after"]
+    is_document = after.type is Type.STRING and after.name == _JSON_NAME
+    row = StringType() if is_document else _spark_type(after)
+    key = None if shape.key is None else _spark_type(shape.key.schema)
+    assert key is None or isinstance(key, StructType)
+    return _Layout(row, key, _spark_type(fields["source"]), is_document, shape.topic)
+
+
+def _spark_type(schema: Schema) -> DataType:
+    """The Spark type of a schema's values; fields say the name of their schema as comment."""
+    if schema.type is not Type.STRUCT or not schema.fields or schema.name in _MADE_OF_PARTS:
+        kind: DataType = from_arrow_type(typed(schema))
+        return kind
+    return StructType(
+        [
+            StructField(f.name, _spark_type(f.schema), metadata=_comment(f.schema))
+            for f in schema.fields
+        ]
+    )
+
+
+_MADE_OF_PARTS = ("io.debezium.data.VariableScaleDecimal",)
+
+
+def _comment(schema: Schema) -> dict[str, str]:
+    while schema.type in (Type.ARRAY, Type.MAP) and schema.values is not None:
+        schema = schema.values
+    return {} if schema.name is None else {"comment": schema.name}
+
+
+def _declared(schema: str | StructType, key: Sequence[str], *, documents: bool) -> _Layout:
+    whole = schema.strip().upper() if isinstance(schema, str) else ""
+    if whole in _WHOLE:
+        return _Layout(_WHOLE[whole], _document_key(key), _SOURCE, is_document=True)
+    row = schema if isinstance(schema, StructType) else StructType.fromDDL(schema)
+    assert isinstance(row, StructType)
+    if documents:
+        return _Layout(row, _document_key(key), _SOURCE, is_document=True)
+    missing = [name for name in key if name not in row.names]
+    if missing:
+        raise HeadraceError(
+            "spark.no_such_column",
+            f"the key column {missing[0]} is none of the schema's columns",
+            f"The columns are: {', '.join(row.names)}.",
+        )
+    keys = StructType([row[name] for name in key]) if key else None
+    return _Layout(row, keys, _SOURCE, is_document=False)
+
+
+_SOURCE = MapType(StringType(), StringType())
+_WHOLE: dict[str, DataType] = {"VARIANT": VariantType(), "STRING": StringType()}
+"""Schemas that take documents as a whole."""
+
+
+def _document_key(key: Sequence[str]) -> StructType:
+    return StructType([StructField(name, StringType()) for name in key or ("id",)])
