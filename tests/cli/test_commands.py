@@ -89,7 +89,7 @@ def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, ca
     )
     calls = []
 
-    def append(pipeline, output, state, checkpoint, arguments, verb, *, sync):
+    def append(pipeline, output, state, checkpoint, arguments, verb, messages, *, sync):
         calls.append((output, state, sync, pipeline.config.headrace_slice_order))
         return Summary(rows=3)
 
