@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -81,6 +81,26 @@ def statements(remedy: str) -> list[str]:
 def counted(count: int, noun: str) -> str:
     """`1 error`, `2 errors`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def sized(count: int | None) -> str:
+    """Bytes as `12.3 MB`, by powers of 1024; nothing for None."""
+    if count is None:
+        return ""
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(size) < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TB"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A line per row, its cells below each other; a terminal's width breaks none of them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
 
 
 def named(names: Sequence[str]) -> str:

@@ -43,8 +43,8 @@ def test_a_source_without_an_attribute_is_refused_by_its_name(attribute: str) ->
 def test_a_connector_without_checks_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = SimpleNamespace(connector_class="lines")
+    config = SimpleNamespace(connector_class="lines", headrace_sink_type=None)
     monkeypatch.setattr(check, "read_pipeline", lambda *_: SimpleNamespace(config=config))
     monkeypatch.setattr(check, "check", lambda _: ())
-    assert check.run(argparse.Namespace(file="lines.properties")) == 0
+    assert check.run(argparse.Namespace(file="lines.properties", json=False, fix_sql=False)) == 0
     assert capsys.readouterr().out == "The connector lines has no checks: nothing was looked at\n"

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.messages import plural
 from headrace.cli.pipeline import (
     Pipeline,
     add_file_argument,
@@ -26,6 +25,7 @@ from headrace.cli.pipeline import (
     trial,
 )
 from headrace.errors import HeadraceError
+from headrace.findings import counted
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -87,8 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
 def summary_line(summary: Summary, arguments: argparse.Namespace) -> str:
     """Events, seconds since the command began, and restarts."""
     seconds = time.monotonic() - arguments.began
-    restarts = f", {plural(summary.restarts, 'restart')}" if summary.restarts else ""
-    return f"{plural(summary.rows, 'event')} in {seconds:.1f} s{restarts}"
+    restarts = f", {counted(summary.restarts, 'restart')}" if summary.restarts else ""
+    return f"{counted(summary.rows, 'event')} in {seconds:.1f} s{restarts}"
 
 
 @contextmanager

@@ -163,11 +163,6 @@ class Messages:
             self._drawn = False
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 event`, `1,234 events`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def _joined(name: str, details: str) -> str:
     return f"{name}: {details}" if details else name
 

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headrace.cli.messages import Messages, plural
+from headrace.cli.messages import Messages
+from headrace.findings import counted
 from headrace.spark.metrics import Metrics, reported_metrics
 
 _RATE_WINDOW_S = 10.0
@@ -51,7 +52,7 @@ class Progress:
             self._messages.phase("streaming", self._streaming_details(metrics, now))
 
     def _streaming_details(self, metrics: Metrics | None, now: float) -> str:
-        parts = [plural(self._events, "event")]
+        parts = [counted(self._events, "event")]
         if not self._recent or now - self._recent[-1][0] > _IDLE_S:
             return f"{parts[0]}, waiting for changes"
         seconds = max(1.0, now - self._recent[0][0])
@@ -71,7 +72,7 @@ def snapshot_details(snapshot: Mapping[str, Any]) -> str:
     metrics; numbers of rows are those of the database's statistics."""
     total = int(snapshot["TotalTableCount"])
     done = total - int(snapshot["RemainingTableCount"])
-    parts = [f"{done} of {plural(total, 'table')}"]
+    parts = [f"{done} of {counted(total, 'table')}"]
     scanned = snapshot.get("RowsScanned") or {}
     rows = sum(scanned.values())
     expected = snapshot.get("EstimatedRows") or {}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli import main
+from headrace.cli.messages import Messages
 from headrace.cli.pipeline import read_pipeline
 from tests.cli.first_steps.configurations import SHOP, written
 
@@ -26,7 +27,7 @@ def test_the_workers_converters_are_those_of_a_connector_that_has_none(
 ) -> None:
     connector = {**SHOP, "value.converter.schemas.enable": "true"}
     files = [written(tmp_path / "w", WORKER), written(tmp_path / "c", connector)]
-    config = read_pipeline(files[::-1] if connector_first else files, {}).config
+    config = read_pipeline(files[::-1] if connector_first else files, {}, Messages()).config
     assert config.converter("key").value == "string"
     assert config.value_converter_schemas_enable is True
     (warning,) = capsys.readouterr().err.splitlines()
@@ -38,7 +39,7 @@ def test_a_slip_in_the_connectors_own_file_is_still_an_error(tmp_path: Path) -> 
     connector = {**SHOP, "tabel.include.list": "x"}
     files = [written(tmp_path / "w", WORKER), written(tmp_path / "c", connector)]
     with pytest.raises(Exception, match=r"did you mean table\.include\.list"):
-        read_pipeline(files, {})
+        read_pipeline(files, {}, Messages())
 
 
 @pytest.mark.parametrize(("given", "count"), [((WORKER, WORKER), 0), ((SHOP, SHOP), 2)])

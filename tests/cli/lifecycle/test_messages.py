@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from headrace.cli.messages import LogFormat, Messages, plural
+from headrace.cli.messages import LogFormat, Messages
 
 
 class Terminal(io.StringIO):
@@ -76,11 +76,3 @@ def test_lines_of_a_source_process_have_the_style_of_the_others() -> None:
     for line in ("WARNING headrace: trying again (1)", "INFO headrace: a signal", "at java.lang"):
         messages.foreign(line)
     assert stream.getvalue() == "warning: trying again (1)\na signal\nat java.lang\n"
-
-
-def test_numbers_have_their_plurals() -> None:
-    assert [plural(count, "event") for count in (0, 1, 1234)] == [
-        "0 events",
-        "1 event",
-        "1,234 events",
-    ]

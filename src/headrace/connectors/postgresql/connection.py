@@ -287,6 +287,16 @@ def translated(config: PostgresConfig, doing: str = "", limit: str = QUERY_LIMIT
         raise translate(error, config, doing, limit) from None
 
 
+@contextmanager
+def opened(
+    config: PostgresConfig, doing: str, at_most_ms: int | None = None
+) -> Iterator[psycopg.Connection]:
+    """A connection under CHECK_LIMIT for `doing` one thing; its errors are translated."""
+    connection = connect(config, limit=CHECK_LIMIT, at_most_ms=at_most_ms)
+    with connection, translated(config, doing, CHECK_LIMIT):
+        yield connection
+
+
 def is_plain(connection: PGconn) -> bool:
     """Whether nothing encrypts it. libpq does not tell of GSS encryption: it counts as used where
     it was not ruled out. With HEADRACE_LIBPQ_READER in the environment libpq reads in any case."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -14,22 +13,13 @@ from headrace.config.source import read_file
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.registry import find_definition, parse_configuration, require_driver
 from headrace.errors import HeadraceError
-from headrace.findings import counted
+from headrace.findings import aligned, counted, sized
 
 if TYPE_CHECKING:
     from headrace.connectors.postgresql.replication.slot_watch import ListedSlot
 
 _DROP = "drop"
-_HEADINGS = (
-    "slot",
-    "plug-in",
-    "database",
-    "read by",
-    "wal_status",
-    "lag",
-    "keeps",
-    "may grow by",
-)
+_HEADINGS = ["slot", "plug-in", "database", "read by", "wal_status", "lag", "keeps", "may grow by"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,21 +60,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(config: PostgresConfig, *, as_json: bool) -> None:
-    from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translated
+    from headrace.connectors.postgresql.connection import opened
     from headrace.connectors.postgresql.replication.slot_watch import read_slots
 
-    with (
-        connect(config, limit=CHECK_LIMIT) as connection,
-        translated(config, "Reading the slots", CHECK_LIMIT),
-    ):
+    with opened(config, "Reading the slots") as connection:
         slots = read_slots(connection)
     console = Console(soft_wrap=True, highlight=False)
     if as_json:
         console.print_json(json.dumps([asdict(slot) for slot in slots]))
         return
-    for line in _aligned([_HEADINGS, *(_cells(slot, config.slot_name) for slot in slots)]):
+    for line in aligned([_HEADINGS, *(_cells(slot, config.slot_name) for slot in slots)]):
         console.print(line)
-    _tell(console, config, [slot.name for slot in slots])
+    is_made = any(slot.name == config.slot_name for slot in slots)
+    own = "* is this configuration's (slot.name)"
+    own = own if is_made else f"this configuration's, {config.slot_name}, is not made"
+    console.print(f"{counted(len(slots), 'slot')}; {own}")
 
 
 def _cells(slot: ListedSlot, own: str) -> tuple[str, ...]:
@@ -96,38 +86,18 @@ def _cells(slot: ListedSlot, own: str) -> tuple[str, ...]:
         slot.database or "",
         "nobody" if slot.pid is None else f"{slot.application or '?'} (PID {slot.pid})",
         figures.wal_status or "",
-        _bytes(figures.lag_bytes),
-        _bytes(figures.retained_bytes),
-        "no limit" if is_unlimited else _bytes(figures.safe_wal_size),
+        sized(figures.lag_bytes),
+        sized(figures.retained_bytes),
+        "no limit" if is_unlimited else sized(figures.safe_wal_size),
     )
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A line per row, its cells below each other; a terminal's width breaks none of them."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
-
-
-def _tell(console: Console, config: PostgresConfig, names: Sequence[str]) -> None:
-    if config.slot_name in names:
-        console.print(f"{counted(len(names), 'slot')}; * is this configuration's (slot.name)")
-    else:
-        console.print(
-            f"{counted(len(names), 'slot')}; this configuration's, {config.slot_name}, is not made"
-        )
-
-
 def _drop(config: PostgresConfig, name: str) -> None:
-    from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translated
+    from headrace.connectors.postgresql.connection import opened
     from headrace.connectors.postgresql.replication.slot import drop_slot, slot_in_use
     from headrace.connectors.postgresql.replication.slot_watch import read_slots
 
-    with (
-        connect(config, limit=CHECK_LIMIT) as connection,
-        translated(config, f"Dropping the slot {name}", CHECK_LIMIT),
-    ):
+    with opened(config, f"Dropping the slot {name}") as connection:
         slots = {slot.name: slot for slot in read_slots(connection)}
         if name not in slots:
             raise HeadraceError(
@@ -139,17 +109,5 @@ def _drop(config: PostgresConfig, name: str) -> None:
         if slot.pid is not None:
             raise slot_in_use(f"The slot {name} is active for PID {slot.pid}, and stays")
         drop_slot(connection, name)
-    kept = _bytes(slot.metrics.retained_bytes) or "an unknown amount"
+    kept = sized(slot.metrics.retained_bytes) or "an unknown amount"
     Console(soft_wrap=True, highlight=False).print(f"slot {name} dropped; it kept {kept} of WAL")
-
-
-def _bytes(count: int | None) -> str:
-    """`12.3 MB`; powers of 1024, as PostgreSQL's settings are."""
-    if count is None:
-        return ""
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(size) < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TB"

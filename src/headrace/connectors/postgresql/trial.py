@@ -6,15 +6,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psycopg
-
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import (
-    CHECK_LIMIT,
-    END_LIMIT_MS,
-    connect,
-    translated,
-)
+from headrace.connectors.postgresql.connection import END_LIMIT_MS, opened
 from headrace.connectors.postgresql.replication.publication import find_publication
 from headrace.connectors.postgresql.replication.slot import drop_when_free, find_slot
 from headrace.errors import HeadraceError
@@ -32,7 +25,7 @@ def trial(config: PostgresConfig) -> Iterator[None]:
         yield
         return
     name, publication = config.slot_name, config.publication_name
-    with _opened(config) as connection:
+    with opened(config, "Looking at the slot", END_LIMIT_MS) as connection:
         has_slot = find_slot(connection, name) is not None
         has_publication = find_publication(connection, publication) is not None
     if has_slot:
@@ -43,7 +36,7 @@ def trial(config: PostgresConfig) -> Iterator[None]:
         yield
     finally:
         try:
-            with _opened(config) as connection:
+            with opened(config, "Looking at the slot", END_LIMIT_MS) as connection:
                 if not has_slot and not drop_when_free(connection, name):
                     log.warning("the slot %s is in use and stays: it keeps WAL", name)
                 if not has_publication and find_publication(connection, publication):
@@ -56,12 +49,3 @@ def trial(config: PostgresConfig) -> Iterator[None]:
                     name,
                     error,
                 )
-
-
-@contextmanager
-def _opened(config: PostgresConfig) -> Iterator[psycopg.Connection]:
-    with (
-        connect(config, limit=CHECK_LIMIT, at_most_ms=END_LIMIT_MS) as connection,
-        translated(config, "Looking at the slot", CHECK_LIMIT),
-    ):
-        yield connection

@@ -1,8 +1,10 @@
-"""Decimal numbers: Connect's Decimal, doubles or text, as `decimal.handling.mode` says."""
+"""Decimal numbers and amounts of money: Connect's Decimal, doubles or text, as
+`decimal.handling.mode` says."""
 
 from __future__ import annotations
 
-from decimal import Decimal
+import re
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import partial
 
 from headrace.connect.encoding import Encoding
@@ -55,3 +57,58 @@ def _text(scale: int | None) -> Declaration:
         parameter=-1 if scale is None else scale,
         unavailable=text_of,
     )
+
+
+def money(mode: str, digits: int, remedy: str) -> Declaration:
+    """Amounts as people write them, with `digits` behind the point; `remedy` is for texts that are
+    none."""
+    zero = Decimal((0, (0,), -digits))
+    if mode == "double":
+        decode = partial(money_double, remedy=remedy)
+        return Declaration(Schema(Type.FLOAT64), Encoding.PYTHON, decode, 0.0)
+    if mode == "string":
+        return Declaration(
+            Schema(Type.STRING),
+            Encoding.PYTHON,
+            partial(money_string, remedy=remedy),
+            decimals.plain_text(zero),
+            unavailable=text_of,
+        )
+    return Declaration(
+        decimals.decimal_schema(digits, None),
+        Encoding.PYTHON,
+        partial(money_decimal, digits=digits, remedy=remedy),
+        zero,
+    )
+
+
+# Symbols before or behind the number, a sign or parentheses, groups of digits, a fraction.
+_MONEY = re.compile(
+    r"(?P<open>\()?(?P<minus>-)?[^\d.,()-]*(?P<second>-)?"
+    r"(?P<whole>[0-9]{1,21}|[0-9]{1,3}(?:,[0-9]{2,3})+)(?:\.(?P<fraction>[0-9]{1,10}))?"
+    r"[^\d.,()-]*\)?"
+)
+
+
+def _money(text: bytes, remedy: str | None) -> Decimal:
+    amount = _MONEY.fullmatch(texts.string(text))
+    if amount is None:
+        texts.refuse("money", remedy)
+    number = Decimal(f"{amount['whole'].replace(',', '')}.{amount['fraction'] or ''}")
+    return -number if amount["open"] or amount["minus"] or amount["second"] else number
+
+
+def money_decimal(text: bytes, *, digits: int, remedy: str | None = None) -> Decimal:
+    """An amount rounded half up to `digits` fraction digits."""
+    with localcontext(prec=2000):
+        return _money(text, remedy).quantize(Decimal((0, (1,), -digits)), ROUND_HALF_UP)
+
+
+def money_double(text: bytes, *, remedy: str | None = None) -> float:
+    """An amount as the nearest double."""
+    return float(_money(text, remedy))
+
+
+def money_string(text: bytes, *, remedy: str | None = None) -> str:
+    """An amount as plain text, with the fraction digits that it came with."""
+    return decimals.plain_text(_money(text, remedy))

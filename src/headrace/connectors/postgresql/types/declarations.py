@@ -8,10 +8,11 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.postgresql.types import geometry, numeric, values
+from headrace.connectors.postgresql.types import numeric, values
 from headrace.connectors.postgresql.types.hstore import hstore
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions
 from headrace.relational.types import binary, bits, durations, scalars, temporal, vectors
+from headrace.relational.types import geometric_texts as geometry
 from headrace.relational.types import geometry as postgis
 from headrace.relational.types.declaration import (
     Declaration,

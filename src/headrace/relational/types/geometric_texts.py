@@ -1,4 +1,4 @@
-"""point, box, lseg, path, polygon, circle and line.
+"""Texts of Debezium's plane shapes: point, box, lseg, path, polygon, circle and line.
 
 The shapes other than point are those of Debezium 3.7; earlier versions leave their columns out.
 """
