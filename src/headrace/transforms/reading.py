@@ -18,6 +18,7 @@ from headrace.transforms.transform import Declaration, Predicate
 
 T = TypeVar("T")
 _COMPATIBILITY = "headrace.compatibility"
+_METHODS = {"transforms": "apply", "predicates": "matches"}
 """An option that transforms have from their connector unless it is given."""
 
 
@@ -123,7 +124,17 @@ class _Reading:
                 error.code, f"{prefix}type", f"{prefix}type: {error.message}", error.remedy
             )
             return None
-        return self._configured(declaration, self._current(declaration, options, prefix), prefix)
+        made = self._configured(declaration, self._current(declaration, options, prefix), prefix)
+        if made is None or callable(getattr(made, _METHODS[family], None)):
+            return made
+        what = family.removesuffix("s")
+        self.problem(
+            "transforms.wrong_kind",
+            f"{prefix}type",
+            f"{prefix}type: {kind} is no {what}",
+            f"A {what} has a method `{_METHODS[family]}`; a function is a transform.",
+        )
+        return None
 
     def _current(
         self, declaration: Declaration[Any], options: dict[str, str], prefix: str

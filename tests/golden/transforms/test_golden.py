@@ -41,6 +41,11 @@ RECORDED = {name: list(cases(name)) for name in recordings()}
 IMPLEMENTED = [case for recorded in RECORDED.values() for case in recorded if is_implemented(case)]
 
 
+def test_every_recorded_class_is_implemented() -> None:
+    recorded = sum(map(len, RECORDED.values()))
+    assert recorded == len(IMPLEMENTED) > 0
+
+
 def first_difference(ours: Any, theirs: Any, path: str = "") -> str | None:
     """Where two values of JSON differ first, and how; None when they are the same."""
     if isinstance(ours, dict) and isinstance(theirs, dict):

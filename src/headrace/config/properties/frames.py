@@ -41,6 +41,18 @@ class FrameConfig(ConverterConfig, TransformsConfig, FailedRecordsConfig):
         case_matters=False,
     )
 
+    def check(self) -> Iterator[PropertyFinding]:
+        yield from super().check()
+        for role in ("key", "value"):
+            if self.converter(role) in (ConverterName.VARIANT, ConverterName.ROW):
+                name = f"{role}.converter"
+                yield PropertyFinding(
+                    "config.not_supported",
+                    name,
+                    f"{name} = {self.converter(role).value} is for the source of a connector",
+                    "Write JSON, and read columns from it with headrace.table.",
+                )
+
 
 class InputConfig(ConverterConfig):
     """Which converters wrote the input."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from headrace.config.configuration import Configuration
+from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, integer, one_of
 from headrace.config.properties.compatibility import CompatibilityConfig
 from headrace.config.property import Family, Group, Property, not_needed
+from headrace.findings import named
 
 
 class TransformsConfig(CompatibilityConfig):
@@ -42,6 +46,19 @@ class TransformsConfig(CompatibilityConfig):
         pattern=r"predicates\.([^.]+)\.(.+)",
         alias_of=("predicates",),
     )
+
+    def check(self) -> Iterator[PropertyFinding]:
+        yield from super().check()
+        for name in ("transforms", "predicates"):
+            aliases = getattr(self, name) or ()
+            twice = sorted({alias for alias in aliases if aliases.count(alias) > 1})
+            if twice:
+                yield PropertyFinding(
+                    "config.invalid",
+                    name,
+                    f"{name} has {named(twice)} more than once",
+                    f"Give each step of {name} an alias of its own.",
+                )
 
 
 class FailedRecordsConfig(Configuration):

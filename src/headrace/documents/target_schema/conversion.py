@@ -81,8 +81,8 @@ def conflict(kind: int, schema: Schema, path: str) -> HeadraceError:
         "documents.value_not_of_schema",
         f"the field {path} holds a value of type {Kind(kind).name.lower()} that {shown} cannot "
         "hold exactly",
-        "Declare the field as STRING or VARIANT, which hold any value, or set "
-        "target.schema.conflict=null; errors.tolerance=all makes such records dead letters.",
+        "Declare the field as STRING or VARIANT, which hold any value, or convert with the policy "
+        "`null`.",
     )
 
 

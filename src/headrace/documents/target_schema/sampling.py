@@ -173,7 +173,7 @@ def _schema(seen: _Seen, conflict: SampleConflict, path: str) -> Schema:
             values = _schema(seen.elements or _NULL, conflict, path)
             return Schema(Type.ARRAY, optional=True, values=values)
         case _Form.DECIMAL:
-            return decimal(max(MOST_DIGITS, sum(seen.digits)), seen.digits[1])
+            return decimal(MOST_DIGITS, seen.digits[1])
         case _Form.LARGE:
             return _named("BIGINT")
         case _Form.NULL | _Form.STRUCT:

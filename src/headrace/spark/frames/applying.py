@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import types
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -128,7 +130,20 @@ def _run(
 
 
 def _map_in_arrow(df: DataFrame, task: Any, schema: types.StructType) -> DataFrame:
-    """`df.mapInArrow(task, schema)`, which asks for pandas and does not use it."""
+    """`df.mapInArrow(task, schema)`, which asks for pandas and does not use it. Raises
+    HeadraceError("frames.spark_version") where this PySpark has not what it does inside."""
+    try:
+        return _map_without_pandas(df, task, schema)
+    except (AttributeError, ImportError, TypeError, Py4JError) as error:
+        raise HeadraceError(
+            "frames.spark_version",
+            f"Transforms of DataFrames do not work with PySpark {pyspark.__version__} "
+            f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})",
+            "Use PySpark 4.2 or 4.3.",
+        ) from error
+
+
+def _map_without_pandas(df: DataFrame, task: Any, schema: types.StructType) -> DataFrame:
     from pyspark.sql.classic.dataframe import DataFrame as Classic
     from pyspark.sql.udf import UserDefinedFunction
     from pyspark.util import PythonEvalType
@@ -139,6 +154,6 @@ def _map_in_arrow(df: DataFrame, task: Any, schema: types.StructType) -> DataFra
         name="headrace_transforms",
         evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
     )
-    column = function(*[df[f"`{name}`"] for name in df.columns])
+    column = function(*[df[f"`{name.replace('`', '``')}`"] for name in df.columns])
     mapped = df._jdf.mapInArrow(column._jc, False, None)
     return Classic(mapped, df.sparkSession)
