@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 
+from headrace.connect.evaluation.values import values
 from headrace.connect.json_records import read_records, write_records
+from headrace.connect.records import Records
 from headrace.connect.rows import Sequences
 from headrace.connectors.registry import parse_configuration
 from headrace.converters.json.converter import JsonConverter
@@ -89,6 +92,24 @@ def test_dead_letters_need_not_tell_why() -> None:
 def test_without_tolerance_the_first_failure_ends_the_query() -> None:
     with pytest.raises(HeadraceError, match="it holds what fails"):
         run(FailurePolicy(dead_letters="dead"), "abf")
+
+
+def test_any_exception_of_ones_own_transform_is_told_with_its_alias_and_tolerated() -> None:
+    own = {"type": "tests.transforms.test_failures:divided"}
+    chain = chain_of(transforms_config(properties("a", a=own)))
+    entries = [record("t", text) for text in "10"]
+    made = write_records(LETTERS.run(chain, read_records(entries)))
+    assert {place: each["topic"] for place, each in made.items()} == {0: "t", 1: "dead"}
+    with pytest.raises(HeadraceError, match=r"transforms\.a: ZeroDivisionError"):
+        chain(read_records(entries))
+
+
+def divided(records: Records, _options: Mapping[str, str]) -> Iterable[Records]:
+    """Raises for a value of 0."""
+    assert records.shape.value is not None
+    for text in values(records, records.shape.value).to_pylist():
+        _ = 1 / int(text)
+    return [records]
 
 
 def test_the_properties_of_a_connector_choose_the_policy() -> None:

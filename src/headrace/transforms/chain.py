@@ -139,6 +139,12 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
     except HeadraceError as error:
         message = f"transforms.{step.alias}: {error.message}"
         raise HeadraceError(error.code, message, error.remedy, retriable=error.retriable) from error
+    except Exception as error:
+        raise HeadraceError(
+            "transforms.raised",
+            f"transforms.{step.alias}: {type(error).__name__}: {error}",
+            "Mend the transform; errors.tolerance=all leaves such records out.",
+        ) from error
 
 
 def _tolerated(

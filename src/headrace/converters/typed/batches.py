@@ -37,10 +37,9 @@ def batch_column(
             made.append(converter.column_of(records))
         except HeadraceError as error:
             culprits = _one_by_one(converter, records)
-            if not culprits:
+            if all(each.code != error.code for each in culprits.values()):
                 raise
-            if any(each.code == error.code for each in culprits.values()):
-                errors |= {first + place: each for place, each in culprits.items()}
+            errors |= {first + place: each for place, each in culprits.items()}
         order.append(places)
     if errors:
         raise Unrenderable(dict(sorted(errors.items())), {})
