@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from headrace.testing.embedded import PostgresServer
 from tests.chaos.databases.postgresql import ChaosPostgres
+from tests.chaos.forms import Envelopes
 from tests.chaos.killer import EARLY, KINDS, Kill, Killer
 from tests.chaos.run import Run, newest_of, wait_for
 from tests.chaos.transfers import Transfers, check
@@ -136,7 +137,7 @@ def survive(run: KafkaRun, kills: list[Kill], seed: int) -> None:
     assert run.begun is not None
     first, consistent = database.place(run.begun), database.consistent(run.offset())
     count = run.fetch()
-    seen = check(database, run.output, first, consistent)
+    seen = check(database, run.output, first, consistent, Envelopes())
     print(seen, f"{count} records, {len(run.sessions)} starts")
     plan = json.loads((run.state / "kafka" / "plan.json").read_text())
     assert plan["turn"]["width"] == 3, "no range was cut into slices"

@@ -36,7 +36,8 @@ def told(events: list[Any]) -> list[tuple[Any, ...]]:
 
 
 def check_attributes(events: list[Any], kind: str) -> None:
-    assert len({event["id"] for event in events}) == len(events)
+    # Debezium makes the ids of MongoDB's events of fields that they do not have.
+    assert len({event["id"] for event in events}) == (1 if kind == "mongodb" else len(events))
     for event in events:
         assert event["specversion"] == "1.0"
         assert event["source"] == f"/debezium/{kind}/headrace"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -66,7 +67,7 @@ class CompiledShape:
         self.renders: Mapping[int, Render] = {
             at: render for p in programs + of_headers for at, render in p.cells.items()
         }
-        self._shape = shape
+        self._shape = weakref.ref(shape)  # those who keep programs keep them as long as shapes
         self._texts = [
             np.frombuffer(h.text + bytes(PADDING), np.uint8).copy() if h.text is not None else None
             for h in self.headers
@@ -131,7 +132,10 @@ class CompiledShape:
     def place_of(self, instruction: int) -> tuple[str, str]:
         """The role (key, value or header) of what an instruction shows, and the path of its field,
         empty where there is none."""
-        parts = [("key", self._shape.key, self.key), ("value", self._shape.value, self.value)]
+        shape = self._shape()
+        if shape is None:
+            return "value", ""
+        parts = [("key", shape.key, self.key), ("value", shape.value, self.value)]
         for role, tree, program in parts:
             if program is not None and instruction in program.cells:
                 shown = program.nodes.get(instruction)

@@ -124,7 +124,7 @@ class RelationFacts:
             for column in self.columns
         )
         texts += sum(column.type.text_size for column in self.columns)
-        return 40_000 + 3_000 * len(self.columns) + 20 * texts
+        return 40_000 + 3_300 * len(self.columns) + 20 * texts
 
     def as_incremental(self) -> RelationFacts:
         """The facts of the table's rows as incremental chunks read them."""

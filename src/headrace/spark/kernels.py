@@ -20,6 +20,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.connect.evaluation.comparing": ("_same_cells",),
     "headrace.connect.evaluation.gathering": ("_gather", "_copy_bytes", "_copy_fixed"),
     "headrace.connect.evaluation.json_objects": ("find_members", "add_members"),
+    "headrace.connect.evaluation.units": ("_count_units", "_shorten"),
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
     "headrace.streaming.changes.key_hashes": ("_hash_rows",),
     "headrace.converters.kernel": ("emit", "emit_headers"),

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,7 +122,9 @@ def build_session(
         conf = SparkConf(_jvm=gateway.jvm)
         for setting, value in merged.items():
             conf.set(setting, value)
-        SparkContext(conf=conf, gateway=gateway)
+        # In the main thread PySpark would take SIGINT from the command line.
+        with ThreadPoolExecutor(1) as starter:
+            starter.submit(SparkContext, conf=conf, gateway=gateway).result()
     go_on()
     return builder.getOrCreate()
 

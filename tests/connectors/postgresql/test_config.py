@@ -171,7 +171,6 @@ def test_every_planned_property_accepts_its_default_written_out() -> None:
         ("table.whitelist", "table.include.list"),
         ("database.server.name", "topic.prefix"),
         ("database.pasword", "database.password"),
-        ("database.tcpkeepalive", "database.tcpKeepAlive"),
         ("slot_name", "slot.name"),
         ("headrace.rangemax.bytes", "headrace.range.max.bytes"),
         ("column.mask.with.chars", "column.mask.with.LENGTH.chars"),
@@ -228,7 +227,7 @@ def test_settings_of_the_process_are_ignored_and_said_in_one_line() -> None:
         "offset.storage.file.filename": "x",
         "offset.flush.interval.ms": "0",
         "schema.history.internal.kafka.topic": "x",
-        "producer.override.acks": "all",
+        "consumer.override.group.id": "g",
     }
     config = parse({**settings, "max.batch.size": "10"})
     first, second = summarized(config.warnings)

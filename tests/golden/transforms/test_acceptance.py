@@ -23,6 +23,7 @@ TABLES = ("postgresql", "oracle", "db2")
 YOUNGER = {f"{DEBEZIUM}ToLogicalTopicRouter"}
 """Classes that Debezium 3.6.3 has not: there is nothing to record."""
 OWN = {
+    f"{DEBEZIUM}ExtractNewRecordState": {"headrace.compatibility"},
     f"{DOCUMENTS}ExtractNewDocumentState": {"unset.handling", "headrace.compatibility"},
     f"{DEBEZIUM}Filter": {"language=python", "language=spark.sql"},
     f"{DEBEZIUM}ContentBasedRouter": {"language=python", "language=spark.sql"},

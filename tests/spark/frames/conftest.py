@@ -3,11 +3,13 @@ had."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from headrace.spark.jvm.gateway import DriverJvm
 from headrace.spark.jvm.java import find_java
 from headrace.spark.session import build_session
 from tests.servers.maven import NotFetched, fetch_jars
@@ -34,16 +36,20 @@ def kafka_settings() -> dict[str, str]:
     return {"spark.jars": ",".join(jars)}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.driver.memory": "1g",
     }
-    session = build_session("frames", master="local[2,2]", settings=settings | kafka_settings())
+    # A JVM of its own: another one has other jars.
+    jvm = DriverJvm(lambda line: print(line, file=sys.stderr))
+    settings |= kafka_settings()
+    session = build_session("frames", master="local[2,2]", settings=settings, jvm=jvm)
     yield session
     session.stop()
+    jvm.close()
 
 
 @pytest.fixture

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from headrace.spark.jvm.gateway import DriverJvm
 from headrace.spark.jvm.java import find_java
 from headrace.spark.session import build_session
 from tests.servers.maven import NotFetched, fetch_jars
@@ -36,16 +38,20 @@ def delta_settings() -> dict[str, str]:
     return DELTA_SETTINGS | {"spark.jars": ",".join(jars)}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.driver.memory": "1g",
     }
-    session = build_session("tables", master="local[2,2]", settings=settings | delta_settings())
+    # A JVM of its own: another one has other jars.
+    jvm = DriverJvm(lambda line: print(line, file=sys.stderr))
+    settings |= delta_settings()
+    session = build_session("tables", master="local[2,2]", settings=settings, jvm=jvm)
     yield session
     session.stop()
+    jvm.close()
 
 
 @pytest.fixture

@@ -176,12 +176,14 @@ def test_a_signal_is_written_as_debezium_reads_it(mongo_database: MongoDatabase)
     name = f"{mongo_database.name}.signals"
     config = parse_configuration(mongo_database.properties(signal_data_collection=name))
     mongo_database.collections.create_collection("signals")
-    identity = send_signal(config, "execute-snapshot", {"data-collections": ["shop.orders"]})
+    mongo_database.collections.create_collection("orders")
+    orders = f"{mongo_database.name}.orders"
+    identity = send_signal(config, "execute-snapshot", {"data-collections": [orders]})
     (document,) = mongo_database.collections["signals"].find()
     assert list(document) == ["_id", "type", "data"]
     assert document["_id"] == identity
     assert document["type"] == "execute-snapshot"
-    assert document["data"]["data-collections"] == ["shop.orders"]
+    assert document["data"]["data-collections"] == [orders]
 
 
 def test_a_signal_makes_no_collection(mongo_database: MongoDatabase) -> None:
