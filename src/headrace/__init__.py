@@ -164,7 +164,7 @@ def fold(
     Columns: those of the key that the rows lack, those of the rows, `__deleted` (boolean: the row
     is gone; its other columns but the key's are null), and `__kept` (array<string>: columns that no
     change of the key told, because the database does not log unchanged large values; they show
-    `unavailable`, and the target keeps its own values). A change of a key is a delete of the old
+    `unavailable`, and the target keeps its own values; texts and bytes only). A change of a key is a delete of the old
     one and a create of the new one; tombstones are deletes. An update without `after` says nothing
     and is left out. A TRUNCATE fails the query.
 
