@@ -164,9 +164,9 @@ def fold(
     Columns: those of the key that the rows lack, those of the rows, `__deleted` (boolean: the row
     is gone; its other columns but the key's are null), and `__kept` (array<string>: columns that no
     change of the key told, because the database does not log unchanged large values; they show
-    `unavailable`, and the target keeps its own values; texts and bytes only). A change of a key is a delete of the old
-    one and a create of the new one; tombstones are deletes. An update without `after` says nothing
-    and is left out. A TRUNCATE fails the query.
+    `unavailable`, and the target keeps its own values; texts and bytes only). A change of a key is
+    a delete of the old one and a create of the new one; tombstones are deletes. An update without
+    `after` says nothing and is left out. A TRUNCATE fails the query.
 
     Raises HeadraceError: `spark.fold_of_a_stream`, `spark.no_changes`, `spark.no_key`,
     `spark.no_such_column`, `spark.no_order`.
