@@ -7,6 +7,7 @@ changes. From the first phase on every line that stays has its time, because the
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import sys
@@ -161,6 +162,17 @@ class Messages:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
             self._drawn = False
+
+
+class LogOfMessages(logging.Handler):
+    """What this process logs, in the style of the other messages."""
+
+    def __init__(self, messages: Messages) -> None:
+        super().__init__(logging.INFO)
+        self._messages = messages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._messages.foreign(f"{record.levelname} headrace: {record.getMessage()}")
 
 
 def _joined(name: str, details: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.messages import LogFormat, Messages
+from headrace.cli.messages import LogFormat, LogOfMessages, Messages
 from headrace.cli.stopping import STOP
 from headrace.config.finding import summarized
 from headrace.config.kinds import AVAILABLE_NOW
@@ -371,5 +371,10 @@ def add_message_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def open_messages(arguments: argparse.Namespace, *, live: bool = True) -> Messages:
-    """The messages that the arguments ask for."""
-    return Messages(quiet=arguments.quiet, log_format=arguments.log_format, live=live)
+    """The messages that the arguments ask for; this process's log goes there, too."""
+    messages = Messages(quiet=arguments.quiet, log_format=arguments.log_format, live=live)
+    log = logging.getLogger("headrace")
+    for handler in [one for one in log.handlers if isinstance(one, LogOfMessages)]:
+        log.removeHandler(handler)
+    log.addHandler(LogOfMessages(messages))
+    return messages

@@ -131,6 +131,7 @@ def _stream_to(
     if sink == "console":
         from headrace.sinks.console.sink import ConsoleSink
 
+        messages.end()  # the sink has a live line of its own
         with ConsoleSink() as console:
 
             def start_console() -> StreamingQuery:

@@ -95,9 +95,9 @@ class TerminalRun:
         return [" ".join(one.cmdline()) for one in psutil.process_iter() if self._is_marked(one)]
 
     def left_files(self) -> list[str]:
-        """Temporary files that stayed, but for the folder of sockets, which is the user's."""
-        sockets = self._folder / f"headrace-{os.geteuid()}"
-        kept = {sockets, sockets / "lock"}
+        """Temporary files that stayed, but for the user's folder of sockets and states."""
+        own = self._folder / f"headrace-{os.geteuid()}"
+        kept = {own, own / "lock", own / "status"}
         left = (path for path in self._folder.rglob("*") if path not in kept)
         return sorted(str(path.relative_to(self._folder)) for path in left)
 
