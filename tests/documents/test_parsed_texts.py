@@ -225,13 +225,6 @@ def test_a_broken_text_is_refused_by_both(text: str) -> None:
         assert caught.value.code == "documents.text_not_understood"
 
 
-@pytest.mark.parametrize("text", [b'"\xff"', b'{"$symbol": "\xc3", "x": 1}'])
-def test_plain_python_refuses_a_text_that_is_no_utf_8(text: bytes) -> None:
-    with pytest.raises(HeadraceError) as caught:
-        bson_of(text)
-    assert caught.value.code == "documents.text_not_understood"
-
-
 def test_a_text_that_plain_python_reads_is_in_its_place_among_others() -> None:
     texts = ['{"a": 1}', '{"a": 1,"a": 2}', '"x"', '{"$uuid": "' + "0" * 32 + '"}', "[]"]
     assert parse(*texts) == [bson_of(text) for text in texts]

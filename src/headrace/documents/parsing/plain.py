@@ -29,13 +29,13 @@ _SPECIAL_DECIMALS = {"nan": 0x7C << 120, "infinity": 0x78 << 120, "inf": 0x78 <<
 _DECIMAL_BIAS, _MOST_EXPONENT, _MOST_DIGITS = 6176, 6111, 34
 
 
-def bson_of(text: str | bytes) -> bytes:
-    """The value that a text of Extended JSON (bytes are UTF-8) is: its type byte and its bytes.
+def bson_of(text: str) -> bytes:
+    """The value that a text of Extended JSON is: its type byte and its bytes.
 
     Raises HeadraceError `documents.text_not_understood`.
     """
     try:
-        kind, value = encoded(json.loads(text if isinstance(text, str) else text.decode()))
+        kind, value = encoded(json.loads(text))
     except _REFUSALS as error:
         raise HeadraceError(
             "documents.text_not_understood",

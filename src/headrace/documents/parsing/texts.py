@@ -85,7 +85,7 @@ def _put_plain(texts: np.ndarray, left: np.ndarray, values: np.ndarray) -> np.nd
     """Puts the values of the texts at the numbers `left` into `values`; returns their memory."""
     made = []
     for address, length in texts[left, _ADDRESS:].tolist():
-        made.append(bson_of(ctypes.string_at(address, length)))
+        made.append(bson_of(ctypes.string_at(address, length).decode(errors="replace")))
     memory = np.frombuffer(b"".join(made) + bytes(PADDING), np.uint8)
     lengths = np.array([len(raw) for raw in made], np.int64)
     values[left, _ADDRESS] = address_of(memory) + np.cumsum(lengths) - lengths
