@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from headrace.sinks.console.sink import Shown
     from headrace.spark.supervisor import Summary
 
-_CATCH_UP_S = 20.0
-_FIRST_EVENTS_S = 120.0
+_CATCH_UP_S = 60.0
+_FIRST_EVENTS_S = 300.0
 _TAKE = 100_000
 
 
