@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 from types import ModuleType
 
-from headrace.cli.messages import LogFormat, Messages
+from headrace.cli.messages import LogFormat, LogOfMessages, Messages
 from headrace.cli.stopping import STOP
 from headrace.errors import HeadraceError
 from headrace.sinks.closed import CLOSED
@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(chosen)
     except KeyboardInterrupt:
         return STOP.status
+    finally:
+        LogOfMessages.close_all()
 
 
 def _run(chosen: argparse.Namespace) -> int:

@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TextIO
 
+LOG = "headrace"
+"""The name of the log of all modules."""
 _REDRAW_S = 0.25
 _PROGRESS_S = 30.0
 """Seconds between two lines of one phase where there is no live line."""
@@ -172,7 +174,22 @@ class LogOfMessages(logging.Handler):
         self._messages = messages
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._messages.foreign(f"{record.levelname} headrace: {record.getMessage()}")
+        try:
+            self._messages.foreign(f"{record.levelname} headrace: {record.getMessage()}")
+        except (OSError, ValueError):  # a log that cannot be written must not end what it tells of
+            self.handleError(record)
+
+    def open(self) -> None:
+        """From here on this process logs here, and to no other messages."""
+        self.close_all()
+        logging.getLogger(LOG).addHandler(self)
+
+    @staticmethod
+    def close_all() -> None:
+        """The verb has ended: nothing is logged as messages any more."""
+        log = logging.getLogger(LOG)
+        for handler in [one for one in log.handlers if isinstance(one, LogOfMessages)]:
+            log.removeHandler(handler)
 
 
 def _joined(name: str, details: str) -> str:

@@ -373,8 +373,5 @@ def add_message_arguments(parser: argparse.ArgumentParser) -> None:
 def open_messages(arguments: argparse.Namespace, *, live: bool = True) -> Messages:
     """The messages that the arguments ask for; this process's log goes there, too."""
     messages = Messages(quiet=arguments.quiet, log_format=arguments.log_format, live=live)
-    log = logging.getLogger("headrace")
-    for handler in [one for one in log.handlers if isinstance(one, LogOfMessages)]:
-        log.removeHandler(handler)
-    log.addHandler(LogOfMessages(messages))
+    LogOfMessages(messages).open()
     return messages

@@ -1,0 +1,37 @@
+"""What a verb says on standard error."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+
+import headrace.cli
+from headrace.cli.messages import LOG, LogOfMessages, Messages
+
+
+def test_what_is_logged_behind_a_verb_goes_to_its_messages_no_more(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    LogOfMessages(Messages(io.StringIO())).open()
+    assert headrace.cli.main(["run", "no-such-file.properties"]) == 1
+    capsys.readouterr()
+    logging.getLogger(LOG).warning("behind the verb")
+    assert "behind the verb" in caplog.text
+    assert not [one for one in logging.getLogger(LOG).handlers if isinstance(one, LogOfMessages)]
+
+
+def test_a_message_that_cannot_be_written_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    stream = io.StringIO()
+    LogOfMessages(Messages(stream)).open()
+    try:
+        logging.getLogger(LOG).warning("the slot is gone")
+        assert stream.getvalue() == "warning: the slot is gone\n"
+        stream.close()
+        logging.getLogger(LOG).warning("the slot is gone")
+    finally:
+        LogOfMessages.close_all()
