@@ -88,7 +88,8 @@ class Configuration:
         for found in config.check():
             problem = found
             if prefix:
-                message = f"{prefix.removesuffix('.')}: {found.message}"
+                named = found.message.startswith(found.property)
+                message = prefix + ("" if named else f"{found.property}: ") + found.message
                 problem = found._replace(property=prefix + found.property, message=message)
             if problem.property not in concerned:
                 reading.problems.append(problem)
