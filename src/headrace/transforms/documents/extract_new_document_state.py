@@ -34,6 +34,7 @@ from headrace.transforms.transform import Declaration, Ordering
 from headrace.transforms.unwrapping.added_fields import (
     AddedField,
     added_fields,
+    added_headers,
     headers_of,
     headers_of_tombstone,
     with_headers,
@@ -82,8 +83,8 @@ class ExtractNewDocumentState:
         self._shows_unset = (
             options.unset_handling is UnsetHandling.NULL and not self._form.as_released
         )
-        self._fields = added_fields(options.add_fields, options.add_fields_prefix)
-        self._headers = added_fields(options.add_headers, options.add_headers_prefix)
+        self._fields = added_fields(options)
+        self._headers = added_headers(options)
         self._schemaless = SchemalessDocuments(
             (entry.struct, entry.field) for entry in (*self._fields, *self._headers)
         )
