@@ -6,7 +6,8 @@ import argparse
 import contextlib
 import fcntl
 import logging
-import threading
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -222,11 +223,15 @@ def open_session(
         session = Session(spark, jvm)
         if compiling is not None:
             # Every process would compile the same kernels by itself.
-            while compiling.is_alive():
-                compiling.join(0.1)
+            while compiling.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    compiling.wait(0.1)
                 STOP.check()
         STOP.check()
     except BaseException:
+        if compiling is not None:
+            compiling.kill()
+            compiling.wait()
         jvm.terminate()
         jvm.close()
         raise
@@ -236,16 +241,19 @@ def open_session(
     return session
 
 
-def compile_kernels(messages: Messages) -> threading.Thread | None:
-    """Compiles the kernels in the background, and says so, where none are compiled yet."""
-    from headrace.spark.kernels import kernels_are_compiled, load_kernels
+def compile_kernels(messages: Messages) -> subprocess.Popen[bytes] | None:
+    """Compiles the kernels in the background, and says so, where none are compiled yet.
+
+    The compiler has a process of its own, and so no part in a terminal's Ctrl-C: a thread that
+    compiles cannot be ended, and a process that ends under it crashes.
+    """
+    from headrace.spark.kernels import COMPILE, kernels_are_compiled
 
     if kernels_are_compiled():
         return None
     messages.phase("compiling kernels, once per installation: about a minute")
-    thread = threading.Thread(target=load_kernels, name="headrace kernels", daemon=True)
-    thread.start()
-    return thread
+    command = [sys.executable, "-c", COMPILE]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
 def supervise(
