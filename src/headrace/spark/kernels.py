@@ -38,6 +38,12 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.documents.parsing.document_kernel": ("parse_texts",),
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
+    "headrace.documents.target_schema.kernel": (
+        "convert",
+        "find_elements",
+        "find_fields",
+        "open_values",
+    ),
     "headrace.kafka.message_kernel": ("produce_rows",),
     "headrace.relational.row_lookup": ("_mark_lacking",),
     "headrace.sinks.file.lines": ("_write_lines",),
