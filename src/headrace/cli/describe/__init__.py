@@ -1,4 +1,4 @@
-"""List a connector's properties, or the transforms: defaults, meanings, what is supported."""
+"""List a connector's properties, the transforms, or the errors: defaults, meanings, remedies."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from headrace.connectors.registry import definitions, find_definition
 from headrace.errors import HeadraceError
 
 _TRANSFORMS = "transforms"
+_ERRORS = "errors"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "connector",
         nargs="?",
         default=names[0],
-        help=f"one of: {', '.join([*names, _TRANSFORMS])} (default: %(default)s); or a property",
+        help="one of: "
+        + ", ".join([*names, _TRANSFORMS, _ERRORS])
+        + " (default: %(default)s); or a property",
     )
     parser.add_argument(
         "properties", nargs="*", metavar="PROPERTY", help="describe these properties only"
@@ -44,11 +47,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.connector == _TRANSFORMS:
         from headrace.transforms.reference import reference
 
-        page = reference()
-        if arguments.markdown:
-            print(page, end="")
-        else:
-            Console(soft_wrap=True).print(Markdown(page))
+        _print_page(reference(), arguments)
+        return 0
+    if arguments.connector == _ERRORS:
+        from headrace.cli.describe.errors import reference as errors_reference
+
+        _print_page(errors_reference(), arguments)
         return 0
     if _names_a_property(arguments.connector):
         _describe_anywhere([arguments.connector, *arguments.properties])
@@ -62,6 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [row for name in arguments.properties for row in _rows_of(declarations, name)]
     _print_rows([row for row in rows if _has(row, arguments.grep)])
     return 0
+
+
+def _print_page(page: str, arguments: argparse.Namespace) -> None:
+    if arguments.markdown:
+        print(page, end="")
+    else:
+        Console(soft_wrap=True).print(Markdown(page))
 
 
 def _names_a_property(text: str) -> bool:
