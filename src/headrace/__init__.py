@@ -117,6 +117,7 @@ def table(
     *,
     key: str | Sequence[str] = (),
     documents: bool = False,
+    conflict: str = "fail",
 ) -> DataFrame:
     """One table of a DataFrame of change events, batch or stream, as typed columns.
 
@@ -131,7 +132,10 @@ def table(
     'io.debezium.time.Timestamp'`); see docs/guides/tables.md. `key` names the columns of the key
     when `schema` is declared. `documents`: the events are of a database of documents, and the
     declared columns are fields of the Extended JSON in `before` and `after`; the schema `VARIANT`
-    or `STRING` takes whole documents.
+    or `STRING` takes whole documents. A type holds a value of a document exactly, or there is a
+    conflict: `conflict` is `fail` (an error), `null`, or `rest`, which makes the value null and
+    keeps it in a column `__rest` of the row (VARIANT, by its path), as it does fields that are not
+    declared.
 
     Columns: key (struct; the text of the key when its columns are not known), op (string; null in
     tombstones), before and after (structs of the columns, or documents), source (struct as the
@@ -139,12 +143,12 @@ def table(
     since 1970-01-01 UTC), and sequence, partition, offset and timestamp where the events have them.
 
     A value that is none of its column's type fails the query. Raises HeadraceError:
-    `spark.no_such_table`, `spark.no_such_column`, `spark.events_not_understood`, and what the
-    connector raises.
+    `spark.no_such_table`, `spark.no_such_column`, `spark.no_such_policy`,
+    `spark.events_not_understood`, `documents.schema_not_understood`, and what the connector raises.
     """
     from headrace.spark.tables.table import table as typed_table
 
-    return typed_table(events, name, schema, key=key, documents=documents)
+    return typed_table(events, name, schema, key=key, documents=documents, conflict=conflict)
 
 
 def fold(

@@ -13,8 +13,7 @@ from typing import TextIO
 from headrace.config.source import read_file
 from headrace.errors import HeadraceError
 from headrace.transforms.chain import Chain
-from headrace.transforms.json_form import run_chain, transforms_config
-from headrace.transforms.reading import chain_of
+from headrace.transforms.json_form import read_chain, run_chain
 
 _AT_ONCE = 10_000  # records
 
@@ -31,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes a line per record: the record behind the chain, null, or its error."""
-    chain = chain_of(transforms_config(read_file(arguments.file)))
+    chain = read_chain(read_file(arguments.file))
     with _opened(arguments.records) as lines:
         _run(chain, lines)
     return 0

@@ -146,15 +146,10 @@ def open_connector(
     """The connector of a parsed configuration. It connects on first use.
 
     `cores` bounds the slices of a range, `inline` makes slices carry their bytes, `orphaned`
-    tells that the process it works for is gone. Raises HeadraceError("connectors.no_driver"), and
-    what the converters' options are refused with.
+    tells that the process it works for is gone. Raises HeadraceError("connectors.no_driver").
     """
-    from headrace.converters.configured import converter_of
-
     definition = definition_of(config)
     require_driver(definition)
-    for role in ("key", "value", "header"):
-        converter_of(config, role)
     return definition.open(config, cores=cores, inline=inline, orphaned=orphaned)
 
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from headrace.config.regex import compile_java_regex, compile_java_replacement
 from headrace.connect.records import Records, Shape
-from headrace.errors import HeadraceError
-from headrace.transforms.transform import PerShape
+from headrace.transforms.transform import PerShape, WrongOption
 
 MOST_ROUTES = 10_000
 """Topics of one shape that are kept in mind."""
@@ -27,15 +26,16 @@ class Renaming:
     def __init__(self, regex: str, replacement: str, option: str) -> None:
         """`option` is that of the replacement.
 
-        Raises HeadraceError("transforms.bad_replacement") for a group that the expression lacks.
+        Raises WrongOption("transforms.bad_replacement") for a group that the expression lacks.
         """
         self._pattern = compile_java_regex(regex, case_matters=True)
         try:
             self._replaced = compile_java_replacement(replacement, self._pattern)
         except ValueError as error:
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.bad_replacement",
-                f"{option} = {replacement!r}: {error}",
+                option,
+                f" = {replacement!r}: {error}",
                 "Name groups that the expression has.",
             ) from None
 

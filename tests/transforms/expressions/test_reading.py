@@ -76,7 +76,9 @@ def test_a_condition_that_is_not_understood_is_reported_with_its_transform() -> 
     }
     with pytest.raises(HeadraceError) as raised:
         apply_json(properties, [])
-    assert "transforms.f: \"value.op = 'u'\" is not understood at column 10" in str(raised.value)
+    assert "transforms.f.condition: \"value.op = 'u'\" is not understood at column 10" in str(
+        raised.value
+    )
 
 
 def kept(language: str, condition: str, **members: object) -> str:

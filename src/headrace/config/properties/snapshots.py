@@ -64,7 +64,7 @@ class SnapshotConfig(Configuration):
         "initial",
         Group.SNAPSHOT,
         "When existing rows are read, and whether streaming follows.",
-        planned=("custom",),
+        refused_values=("custom",),
         aliases={"never": "no_data", "schema_only": "no_data", "exported": "initial"},
     )
     snapshot_mode_custom_name = Property(
@@ -171,7 +171,7 @@ class SnapshotConfig(Configuration):
         "select_all",
         Group.SNAPSHOT,
         "How rows are queried.",
-        planned=("custom",),
+        refused_values=("custom",),
     )
     incremental_snapshot_chunk_size = Property(
         "incremental.snapshot.chunk.size",

@@ -239,7 +239,7 @@ class Evaluation:
         """The values of gathered cells, null where they are not `valid` (bool)."""
         array = fast_values(node, cells, valid)
         if array is None:
-            distinct, index = _distinct(node, cells, valid)
+            distinct, index = distinct_values(node, cells, valid)
             array = self.constants(node.schema, distinct).take(index)
         return array
 
@@ -273,7 +273,7 @@ class Evaluation:
                 yield node.null, null
 
     def _decoded(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> list[object]:
-        distinct, index = _distinct(node, cells, valid)
+        distinct, index = distinct_values(node, cells, valid)
         decoded = [None if at is None else distinct[at] for at in index.to_pylist()]
         for value, place in self._stand_ins(node, cells[:, gathering.KIND], valid):
             for at in np.flatnonzero(place).tolist():
@@ -363,7 +363,7 @@ def _texts(binary: pa.Array) -> pa.Array:
         return pa.array([None if b is None else b.decode(errors="replace") for b in raw], _TEXT)
 
 
-def _distinct(
+def distinct_values(
     node: Cell | Column, cells: np.ndarray, valid: np.ndarray
 ) -> tuple[list[object], pa.Array]:
     """The distinct values, decoded, and the index of each record's value (or null)."""

@@ -31,6 +31,7 @@ from headrace.transforms.schemaless_events import (
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 from headrace.transforms.unwrapping.added_fields import (
     added_fields,
+    added_headers,
     headers_of,
     headers_of_tombstone,
     with_added_fields,
@@ -89,8 +90,8 @@ class ExtractNewRecordState:
     def __init__(self, options: ExtractNewRecordStateOptions) -> None:
         self._options = options
         self._mode = options.delete_tombstone_handling_mode
-        self._fields = added_fields(options.add_fields, options.add_fields_prefix)
-        self._headers = added_fields(options.add_headers, options.add_headers_prefix)
+        self._fields = added_fields(options)
+        self._headers = added_headers(options)
         self._upserts = PerShape(self._upsert)
         self._deletes = PerShape(self._delete)
         self._tombstones = PerShape(self._tombstone)

@@ -17,12 +17,13 @@ from headrace.connect.trees import fields
 from headrace.documents.bson import Kind
 from headrace.documents.dialects import Dialect
 from headrace.documents.extended_json import value_to_extended_json
+from headrace.documents.types import TEXT
 from headrace.documents.values import elements_of
 from headrace.transforms.documents.cells import bson_cells, present
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.outbox_options import EventRouterOptions, other_names
 from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
-from headrace.transforms.documents.struct_form import TEXT, Leaves, StructForm
+from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.example import Example
 from headrace.transforms.outbox.placements import Place
 from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_name

@@ -13,6 +13,7 @@ from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.documents.bson import Kind
 from headrace.documents.splitting import Structure
+from headrace.documents.types import TEXT
 from headrace.errors import HeadraceError
 from headrace.transforms.documents.cells import present
 from headrace.transforms.documents.envelope import DocumentEnvelope
@@ -25,7 +26,7 @@ from headrace.transforms.documents.patches import described
 from headrace.transforms.documents.released import not_converted
 from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
 from headrace.transforms.documents.schemaless import SchemalessDocuments
-from headrace.transforms.documents.struct_form import TEXT, Leaves, StructForm
+from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.flatten import flattened
 from headrace.transforms.kafka.schemas import rebuilt
@@ -33,6 +34,7 @@ from headrace.transforms.transform import Declaration, Ordering
 from headrace.transforms.unwrapping.added_fields import (
     AddedField,
     added_fields,
+    added_headers,
     headers_of,
     headers_of_tombstone,
     with_headers,
@@ -81,8 +83,8 @@ class ExtractNewDocumentState:
         self._shows_unset = (
             options.unset_handling is UnsetHandling.NULL and not self._form.as_released
         )
-        self._fields = added_fields(options.add_fields, options.add_fields_prefix)
-        self._headers = added_fields(options.add_headers, options.add_headers_prefix)
+        self._fields = added_fields(options)
+        self._headers = added_headers(options)
         self._schemaless = SchemalessDocuments(
             (entry.struct, entry.field) for entry in (*self._fields, *self._headers)
         )

@@ -15,7 +15,7 @@ from headrace.transforms.example import Example
 from headrace.transforms.kafka.field_paths import node_at, parse_path, value_at
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.parts import Part, PartTransform
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
 class ExtractFieldOptions(NullsOptions):
@@ -80,9 +80,10 @@ def _parsed(text: str) -> tuple[str, ...]:
     try:
         return parse_path(text)
     except ValueError as error:
-        raise HeadraceError(
+        raise WrongOption(
             "transforms.bad_path",
-            f"field = {text!r}: {error}",
+            "field",
+            f" = {text!r}: {error}",
             "Write a backslash in front of a backtick that belongs to a name.",
         ) from None
 

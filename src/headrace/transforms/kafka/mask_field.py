@@ -22,7 +22,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
 from headrace.transforms.parts import Part, PartTransform
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 _EMPTY: dict[Type, object] = {
     Type.INT8: 0,
@@ -76,9 +76,10 @@ class MaskField:
 
     def __init__(self, options: MaskFieldOptions, part: Part) -> None:
         if options.replacement == "":
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.empty_replacement",
-                "replacement is empty",
+                "replacement",
+                " is empty",
                 "Leave it out: texts become empty then.",
             )
         self._fields = options.fields

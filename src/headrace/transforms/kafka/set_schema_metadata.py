@@ -15,7 +15,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.parts import Part
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
 class SetSchemaMetadataOptions(NullsOptions):
@@ -40,9 +40,10 @@ class SetSchemaMetadata:
 
     def __init__(self, options: SetSchemaMetadataOptions, part: Part) -> None:
         if options.schema_name is None and options.schema_version is None:
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.nothing_to_set",
-                "neither schema.name nor schema.version is set",
+                "schema.name",
+                " is missing, and schema.version is, too",
                 "Set one of them, or take the transform out.",
             )
         self._options = options

@@ -23,7 +23,7 @@ from headrace.transforms.kafka.schemas import rebuilt
 from headrace.transforms.kafka.times.date_format import DateFormat
 from headrace.transforms.kafka.times.timestamp_router import date_format
 from headrace.transforms.parts import Part
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 _PACKAGE = "org.apache.kafka.connect.data."
 _DAY = 86_400_000
@@ -102,9 +102,10 @@ class TimestampConverter:
         if options.format:
             self._format = date_format("format", options.format)
         elif options.target_type == "string":
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.no_date_format",
-                "target.type is string, and format is not set",
+                "format",
+                " is missing (target.type is string)",
                 "Set format to a pattern of Java's SimpleDateFormat.",
             )
         self._shapes = PerShape(self._converted)
