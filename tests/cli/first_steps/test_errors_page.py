@@ -32,6 +32,7 @@ def test_every_error_of_the_sources_has_a_code_of_its_own_or_passes_one_on() -> 
         "converters/rows.py: error.code",
         "errors.py: code",
         "errors.py: last['code']",
+        "kafka/registry.py: problem.code",
         "kafka/settings.py: f'{self.area}.{code}'",
         "spark/frames/task.py: error.code",
         "spark/query/status.py: code",
