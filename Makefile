@@ -59,8 +59,9 @@ fmt: $(STAMP)  ## Format and mend what can be mended
 docs: $(STAMP)  ## Write docs/reference
 	@for name in $(CONNECTORS); do \
 	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
-	@for name in transforms errors; do \
-	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
+	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
+	@$(BIN)/headrace describe transforms --pages docs/reference
+	@$(BIN)/headrace describe errors --markdown > docs/reference/errors.md
 
 golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
