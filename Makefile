@@ -60,6 +60,7 @@ docs: $(STAMP)  ## Write docs/reference
 	@for name in $(CONNECTORS); do \
 	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
 	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
+	@$(BIN)/headrace describe transforms --pages docs/reference
 
 golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'

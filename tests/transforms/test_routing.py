@@ -25,12 +25,13 @@ def test_records_are_split_by_topic_and_stay_where_it_is_null_or_blank() -> None
     assert records.shape in again
 
 
-def test_only_so_many_routes_are_kept() -> None:
+def test_only_so_many_routes_are_kept_those_used_last() -> None:
     (records,) = read_records([record()])
     routes = Routes()
     with mock.patch.object(routing, "MOST_ROUTES", 2):
-        first = routes.shape(records.shape, "a")
-        assert routes.shape(records.shape, "b") is routes.shape(records.shape, "b")
+        first, second = (routes.shape(records.shape, topic) for topic in "ab")
+        assert routes.shape(records.shape, "b") is second
         assert routes.shape(records.shape, "a") is first
         routes.shape(records.shape, "c")
-        assert routes.shape(records.shape, "a") is not first
+        assert routes.shape(records.shape, "a") is first
+        assert routes.shape(records.shape, "b") is not second

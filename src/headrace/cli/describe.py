@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -30,26 +31,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"one of: {', '.join([*names, _TRANSFORMS])} (default: %(default)s); or a property",
     )
     parser.add_argument(
-        "properties", nargs="*", metavar="PROPERTY", help="describe these properties only"
+        "properties",
+        nargs="*",
+        metavar="PROPERTY",
+        help="describe these properties, or transforms, only",
     )
     parser.add_argument(
         "--grep", metavar="TEXT", help="only properties whose name or meaning has this text"
     )
     parser.add_argument("--markdown", action="store_true", help="print the reference page")
+    parser.add_argument(
+        "--pages",
+        type=Path,
+        metavar="FOLDER",
+        help="of transforms: write a page for each below this folder",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the properties by group, or the reference page. Raises
     HeadraceError("describe.unknown_property") for a name that no connector has."""
     if arguments.connector == _TRANSFORMS:
-        from headrace.transforms.reference import reference
-
-        page = reference()
-        if arguments.markdown:
-            print(page, end="")
-        else:
-            Console(soft_wrap=True).print(Markdown(page))
-        return 0
+        return _describe_transforms(arguments)
     if _names_a_property(arguments.connector):
         _describe_anywhere([arguments.connector, *arguments.properties])
         return 0
@@ -61,6 +64,25 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.properties:
         rows = [row for name in arguments.properties for row in _rows_of(declarations, name)]
     _print_rows([row for row in rows if _has(row, arguments.grep)])
+    return 0
+
+
+def _describe_transforms(arguments: argparse.Namespace) -> int:
+    """Prints the pages of the transforms that are named, or the index of all, or writes the pages
+    below a folder."""
+    from headrace.transforms.reference import index, page_of, pages
+
+    if arguments.pages is not None:
+        for path, page in pages().items():
+            file = arguments.pages / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(page)
+        return 0
+    for page in [page_of(name) for name in arguments.properties] or [index()]:
+        if arguments.markdown:
+            print(page, end="")
+        else:
+            Console(soft_wrap=True).print(Markdown(page))
     return 0
 
 

@@ -4,7 +4,6 @@ each."""
 from __future__ import annotations
 
 import ctypes
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,6 +26,7 @@ from headrace.connect.records import (
 )
 from headrace.connect.rows import ROW, RowTable, no_transactions
 from headrace.connect.schema import Schema, Type
+from headrace.connect.sized_cache import SizedCache
 from headrace.converters.reading import images_kernel as kernel
 from headrace.converters.reading.fields import FieldTable, field_table
 from headrace.converters.reading.json_kernel import NUMBER_BYTES
@@ -111,7 +111,7 @@ class RecordReader:
 
     def __init__(self, key: Reader, value: Reader, header: Reader) -> None:
         self._readers = {"key": key, "value": value, "header": header}
-        self._groups: OrderedDict[tuple[object, ...], _Group] = OrderedDict()
+        self._groups: SizedCache[tuple[object, ...], _Group] = SizedCache(_MOST_GROUPS)
         self._timestamp = column_of(_TIME)
 
     def read(self, batch: pa.RecordBatch, topic: str) -> ReadBatch:
@@ -231,14 +231,8 @@ class RecordReader:
         with_time: bool,
     ) -> _Group:
         mark = (topic, key, value, headers, with_time)
-        group = self._groups.get(mark)
-        if group is None:
-            timestamp = self._timestamp if with_time else None
-            group = self._groups[mark] = _Group.of(topic, key, value, headers, timestamp)
-            if len(self._groups) > _MOST_GROUPS:
-                self._groups.popitem(last=False)
-        self._groups.move_to_end(mark)
-        return group
+        timestamp = self._timestamp if with_time else None
+        return self._groups.of(mark, lambda: _Group.of(topic, key, value, headers, timestamp))
 
     def _images(
         self,
