@@ -1,4 +1,4 @@
-"""List a connector's properties, or the transforms: defaults, meanings, what is supported."""
+"""List a connector's properties, the transforms, or the errors: defaults, meanings, remedies."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from headrace.connectors.registry import definitions, find_definition
 from headrace.errors import HeadraceError
 
 _TRANSFORMS = "transforms"
+_ERRORS = "errors"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "connector",
         nargs="?",
         default=names[0],
-        help=f"one of: {', '.join([*names, _TRANSFORMS])} (default: %(default)s); or a property",
+        help="one of: "
+        + ", ".join([*names, _TRANSFORMS, _ERRORS])
+        + " (default: %(default)s); or a property",
     )
     parser.add_argument(
         "properties",
@@ -53,6 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
     HeadraceError("describe.unknown_property") for a name that no connector has."""
     if arguments.connector == _TRANSFORMS:
         return _describe_transforms(arguments)
+    if arguments.connector == _ERRORS:
+        from headrace.cli.describe.errors import reference
+
+        _print_page(reference(), arguments)
+        return 0
     if _names_a_property(arguments.connector):
         _describe_anywhere([arguments.connector, *arguments.properties])
         return 0
@@ -67,6 +75,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _print_page(page: str, arguments: argparse.Namespace) -> None:
+    if arguments.markdown:
+        print(page, end="")
+    else:
+        Console(soft_wrap=True).print(Markdown(page))
+
+
 def _describe_transforms(arguments: argparse.Namespace) -> int:
     """Prints the pages of the transforms that are named, or the index of all, or writes the pages
     below a folder."""
@@ -79,10 +94,7 @@ def _describe_transforms(arguments: argparse.Namespace) -> int:
             file.write_text(page)
         return 0
     for page in [page_of(name) for name in arguments.properties] or [index()]:
-        if arguments.markdown:
-            print(page, end="")
-        else:
-            Console(soft_wrap=True).print(Markdown(page))
+        _print_page(page, arguments)
     return 0
 
 
