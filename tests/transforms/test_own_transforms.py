@@ -7,13 +7,20 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace.config.java_properties import parse_properties
+from headrace.connect.json_records import read_records
+from headrace.connect.records import Records
+from headrace.errors import HeadraceError
 from headrace.transforms import apply_json
+from headrace.transforms.json_form import read_chain
+from headrace.transforms.transform import Ordering, transform
 from tests.installation import pip
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-transform.md"
@@ -143,3 +150,45 @@ def test_what_is_wrong_with_transforms_of_a_package_is_told_at_once(
     assert "transforms.b.type: orders:no_such_function cannot be loaded" in run.stderr
     run = transformed(installed, tmp_path, **{"a.type": "OnlyLarg", "b.type": "WithTotal"})
     assert "transforms.a.type: 'OnlyLarg' is no transform; did you mean OnlyLarge?" in run.stderr
+
+
+@transform(ordering=Ordering.KEEPS_KEY)
+def careless(records: Records, options: Mapping[str, str]) -> Iterable[Records]:
+    """Gives what is no part of its records of the topic odd."""
+    results: dict[str, Any] = {
+        "texts": ["x"],
+        "nothing": None,
+        "one": records,
+        "twice": [records, records],
+        "others": [replace(records, place=records.place + 1000)],
+        "short": [replace(records, place=records.place[:0])],
+        "shapeless": [replace(records, shape=None)],  # type: ignore[arg-type]
+    }
+    return results[options["gives"]] if records.shape.topic == "odd" else [records]
+
+
+@pytest.mark.parametrize(
+    ("gives", "message"),
+    [
+        ("texts", "it gave a str instead of Records"),
+        ("nothing", "TypeError"),
+        ("one", "TypeError"),
+        ("twice", "it gave a record twice"),
+        ("others", "it gave a record that it did not get"),
+        ("short", "it gave Records with another number of rows than of places"),
+        ("shapeless", "instead of Records"),
+    ],
+)
+def test_a_wrong_result_is_an_error_with_the_alias(gives: str, message: str) -> None:
+    own = f"{__name__}:careless"
+    chain = {"transforms": "a", "transforms.a.type": own, "transforms.a.gives": gives}
+    odd = order(1) | {"topic": "odd"}
+    made = apply_json(chain, [order(1), odd, odd])
+    assert made[0] is not None
+    assert made[0]["topic"] == "orders"
+    for result in made[1:]:
+        assert result is not None
+        assert str(result["error"]).startswith("transforms.a: ")
+        assert message in str(result["error"])
+    with pytest.raises(HeadraceError, match=r"^transforms\.a: "):
+        read_chain(chain)(read_records([odd]))
