@@ -71,6 +71,7 @@ PRECISIONS = ("seconds", "milliseconds", "microseconds", "nanoseconds", "days")
 TARGETS = ("string", "unix", "Date", "Time", "Timestamp", "date")
 INSTANTS = ("instants", "instants_2", "tombstone")
 FORMAT = FORMATS[0]
+YEARS = tuple(f"year_{number}" for number in range(7))
 
 
 def timestamp_converter() -> Workload:
@@ -101,6 +102,11 @@ def timestamp_converter() -> Workload:
         value.case(f"texts of {form}", {"target.type": "Timestamp", "field": "text",
                                         "format": form})
         for form in FORMATS
+    ]  # fmt: skip
+    more += [
+        value.case(f"years of {form}", {"target.type": "Timestamp", "field": "text",
+                                        "format": form}, YEARS)
+        for form in ("dd/MM/yy", "dd/MM/yyyy", "d/M/y", "d/M/yyy", "dd/MM/yyyyy")
     ]  # fmt: skip
     more += [
         value.case("no schema", {"field": "id"}, ("no_schema",)),
