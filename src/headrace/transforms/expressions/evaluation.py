@@ -22,7 +22,6 @@ from headrace.transforms.expressions.operands import (
     booleans,
     chosen,
     constant,
-    each_distinct,
     no,
     true,
     valid,
@@ -215,12 +214,10 @@ class Evaluation:
         for kind, array in operand.scalars.items():
             if kind in (Kind.SHORT, Kind.INT, Kind.LONG, Kind.BOOLEAN):
                 text = pc.coalesce(text, array.cast(pa.large_string()))
-        pattern = tree.pattern
-        test = pattern.fullmatch if tree.whole else pattern.search
-        holds = each_distinct(text, lambda each: test(each) is not None, pa.bool_())
+        holds = tree.pattern.matches(text, whole=tree.whole)
         other = ~operand.null & ~valid(text)
         null = operand.null if self._rules is Rules.SQL else None
-        if tree.whole:
+        if tree.whole or self._rules is Rules.SQL:
             made = booleans(true(holds), null)
         else:
             made = Operand(self._count, {Kind.MATCHER: holds.fill_null(False)})
