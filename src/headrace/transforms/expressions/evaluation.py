@@ -137,6 +137,8 @@ class Evaluation:
             elif kind in NUMERIC:
                 zero = pa.scalar(0, pa.decimal256(1, 0) if kind is Kind.DECIMAL else array.type)
                 holds |= true(pc.not_equal(array, zero.cast(array.type)))
+            elif self._rules is Rules.GROOVY:
+                holds |= valid(array)  # a ByteBuffer is true, an empty one too
             else:
                 holds |= true(pc.not_equal(pc.binary_length(array), 0))
         for mask, thing in operand.things:

@@ -252,7 +252,7 @@ class _Parser:
             if self.token.symbol != ")":
                 self.expect(",")
         if name == "equals" and len(arguments) == 1:
-            return Comparison(Operator.EQUAL, of, arguments[0])
+            return Contained(of, (arguments[0],))  # an int equals no long
         constants = []
         for place, argument in zip(places, arguments, strict=True):
             if not isinstance(argument, Literal):

@@ -54,6 +54,8 @@ def cast() -> Workload:
                                {"spec": f"id:{target},price:{target},ok:{target},none:{target}"},
                                ("no_schema",)))  # fmt: skip
     more += [
+        value.case("no schema and no such field", {"spec": "id:string,absent:int32"},
+                   ("no_schema", "small")),
         key.case("no specification", {"spec": ABSENT}),
         key.case("keys of change events", {"spec": "id:string,ID:int64"}, KEYED),
         key.case("keys of change events, whole", {}, KEYED),

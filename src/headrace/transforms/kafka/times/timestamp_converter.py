@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headrace.config.kinds import EXACT_TEXT, TEXT, Kind
+from headrace.config.kinds import TEXT, TRIMMED_TEXT, Kind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values, values
@@ -70,7 +70,7 @@ class TimestampConverterOptions(NullsOptions):
     )
     format = Property(
         "format",
-        EXACT_TEXT,
+        TRIMMED_TEXT,
         None,
         Group.CONVERTERS,
         "How texts are written and read: a pattern of Java's SimpleDateFormat; in UTC.",
