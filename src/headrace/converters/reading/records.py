@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -197,9 +197,14 @@ class RecordReader:
             return None
         entries = array.flatten()
         names = entries.field("key").dictionary_encode()
-        texts = [str(name) for name in names.dictionary.to_pylist()]
-        of_name = np.asarray(names.indices).astype(np.int64)
+        texts = [*map(str, names.dictionary.to_pylist()), ""]
+        nameless = np.asarray(entries.is_null()) | np.asarray(names.is_null())
+        indices = np.asarray(pc.fill_null(names.indices, 0)).astype(np.int64)
+        of_name = np.where(nameless, len(texts) - 1, indices)
         opened = self._readers["header"].open(entries.field("value"), np.repeat(topics, lengths))
+        if nameless.any():
+            wrong = dict.fromkeys(np.flatnonzero(nameless).tolist(), _NAMELESS)
+            opened = replace(opened, errors={**opened.errors, **wrong})
         ends = np.concatenate([[0], np.cumsum(lengths)])
         marks = np.ascontiguousarray(np.stack([of_name, opened.numbers], axis=1)).tobytes()
         seen: dict[bytes, int] = {}
@@ -262,6 +267,9 @@ class RecordReader:
         return held, np.delete(members, wrong)
 
 
+_NAMELESS = HeadraceError(
+    "converters.header_without_name", "has no name", "Give each header a key that is not null."
+)
 _NOTHING = PartForm(Schema(Type.STRING, optional=True), kernel.TEXT_BYTES, bytes.decode)
 """Of a header without a value."""
 
