@@ -111,6 +111,8 @@ def timestamp_converter() -> Workload:
         for form in ("dd/MM/yy", "dd/MM/yyyy", "d/M/y", "d/M/yyy", "dd/MM/yyyyy")
     ]  # fmt: skip
     more += [
+        value.case("a struct that is null", {"field": "id", "target.type": "Timestamp"},
+                   ("null_with_schema", "small", "tombstone")),
         value.case("no schema", {"field": "id"}, ("no_schema",)),
         value.case("no schema to a text", {"field": "id", "target.type": "string",
                                            "format": FORMAT}, ("no_schema",)),
