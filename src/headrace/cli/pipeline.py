@@ -72,13 +72,19 @@ class Pipeline:
         finally:
             connector.close()
 
+    def _options(self) -> dict[str, str]:
+        """Options of our sources. Raises HeadraceError for a schema that is not found out."""
+        from headrace.spark.query.options import with_sampled_schemas
+
+        return pack(with_sampled_schemas(self.properties, self.config))
+
     def stream(self, spark: SparkSession) -> DataFrame:
         """The events, as the `headrace` source gives them."""
         from headrace.spark.source import HeadraceDataSource
 
         spark.dataSource.register(HeadraceDataSource)
         reader = spark.readStream.format(HeadraceDataSource.name())
-        return reader.options(**pack(self.properties)).load()
+        return reader.options(**self._options()).load()
 
     def parts(self, spark: SparkSession, target: Output, checkpoint: Path) -> DataFrame:
         """The events as parts of the file sink `target`, a row a part, for PartsSink."""
@@ -93,7 +99,7 @@ class Pipeline:
         }
         reader = spark.readStream.format(PartsDataSource.name())
         reader = reader.options(**{name: str(path) for name, path in sink.items()})
-        return reader.options(**pack(self.properties)).load()
+        return reader.options(**self._options()).load()
 
     def kafka_ranges(self, spark: SparkSession, folder: Path, checkpoint: Path) -> DataFrame:
         """The events on their way to Kafka, a row a slice, for KafkaSink."""
@@ -102,7 +108,7 @@ class Pipeline:
         spark.dataSource.register(KafkaRangesSource)
         reader = spark.readStream.format(KafkaRangesSource.name())
         reader = reader.options(**{FOLDER: str(folder), CHECKPOINT: str(checkpoint)})
-        return reader.options(**pack(self.properties)).load()
+        return reader.options(**self._options()).load()
 
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
         """Starts a query that `writer` describes, with the configuration's name and trigger."""

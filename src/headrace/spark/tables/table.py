@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -23,9 +23,10 @@ from pyspark.sql.types import (
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.records import Shape
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.registry import event_shapes, parse_configuration
+from headrace.connectors.registry import event_shapes, parse_configuration, sampled_schema
 from headrace.converters.typed.types import typed
-from headrace.documents.target_schema.policies import ConflictPolicy
+from headrace.documents.target_schema.ddl import ddl
+from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
 from headrace.errors import HeadraceError
 from headrace.spark.tables.documents import document
 from headrace.spark.tables.forms import decoded, wire_type
@@ -41,13 +42,14 @@ _JSON_NAME = "io.debezium.data.Json"
 class _Layout:
     """The types of a table's events: its rows, its keys (None: left as text) and the source block.
     `is_document`: `before` and `after` are texts of Extended JSON. `topic` is the table's, if
-    known."""
+    known. `is_sampled`: the rows are as a sample of documents has them."""
 
     row: DataType
     key: StructType | None
     source: DataType
     is_document: bool
     topic: str | None = None
+    is_sampled: bool = False
 
 
 def table(
@@ -155,7 +157,10 @@ def _fields(
     for name in ("before", "after"):
         image = value.getField(name)
         if layout.is_document and not isinstance(layout.row, StringType):
-            image = document(image, layout.row, conflict)
+            unknown = UnknownFields.FAIL if layout.is_sampled else UnknownFields.DROP
+            if conflict is ConflictPolicy.NULL:
+                unknown = UnknownFields.DROP
+            image = document(image, layout.row, conflict, unknown)
         elif is_wire:
             image = decoded(image, layout.row)
         made.append(image.alias(name))
@@ -220,7 +225,11 @@ def _asked(config: ConnectorConfig, name: str) -> _Layout:
             f"{name} is {len(chosen)} of the captured tables; their topics: {known}",
             "Name a table that the properties capture as in its topic, such as inventory.orders.",
         )
-    return _layout_of(chosen[0])
+    layout = _layout_of(chosen[0])
+    if not layout.is_document:
+        return layout
+    row = StructType.fromDDL(ddl(sampled_schema(config, layout.topic)))
+    return replace(layout, row=row, is_sampled=True)
 
 
 def _layout_of(shape: Shape) -> _Layout:
