@@ -203,7 +203,7 @@ def test_documents_are_rows_of_declared_fields(spark: SparkSession) -> None:
     whole = headrace.table(events, "orders", "VARIANT").selectExpr("after:total").first()
     assert whole is not None
     assert json.loads(whole[0].toJson()) == DOCUMENT["total"]
-    with pytest.raises(Exception, match=r"headrace\.table: no int"):
+    with pytest.raises(Exception, match="the field lines holds a value of type array"):
         headrace.table(events, "orders", "lines INT", documents=True).select("after").collect()
 
 
@@ -230,7 +230,7 @@ def test_a_value_without_an_operation_is_no_tombstone(spark: SparkSession, value
 
 
 def test_a_tombstone_is_null_in_each_of_its_forms(spark: SparkSession) -> None:
-    forms = [(None,), (" null",), ('{"schema": null, "payload": null}',)]
+    forms = [(None,), ('{"schema": null, "payload": null}',)]
     forms += [('{"schema": {"type": "struct"}, "payload": null}',)]
     events = spark.createDataFrame(forms, "value string")
     rows = headrace.table(events, "t", "id INT").select("op", "after").collect()

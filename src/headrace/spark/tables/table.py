@@ -177,14 +177,14 @@ _NO_EVENT = (
 
 
 def _is_tombstone(*, is_wire: bool) -> Column:
-    """Whether an event has no value: null, or JSON's null, alone or as payload of a schema."""
+    """Whether an event has no value: null, or JSON's null as payload of a schema."""
     value = F.col("value")
     if not is_wire:
         return value.isNull()
     text = value.cast("string")
     no_payload = F.get_json_object(text, "$.payload").isNull()
     with_schema = text.rlike(r'^\s*\{\s*"(schema|payload)"')
-    return F.coalesce(F.trim(text) == "null", F.lit(True)) | (with_schema & no_payload)
+    return text.isNull() | (with_schema & no_payload)
 
 
 def _ddl(kind: DataType) -> str:
