@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.evaluation.values import carries, connect_values, values
+from headrace.connect.evaluation.values import carries, connect_values, values, values_of
 from headrace.connect.records import (
     Cell,
     Column,
@@ -26,7 +26,6 @@ from headrace.connect.records import (
     Records,
     Shape,
     Struct,
-    struct_of,
 )
 from headrace.connect.schema import DECIMAL, Schema, Type, unscaled_bytes
 from headrace.connect.trees import guarded
@@ -109,20 +108,14 @@ class RecordSizes:
 
 def _arrays(records: Records, nodes: list[Node]) -> Iterator[pa.Array | list[object]]:
     """The nodes' values; Connect's own where one has no form in Arrow."""
-    if not nodes:
-        return
-    flat = struct_of(None, {str(number): node for number, node in enumerate(nodes)})
     try:
-        array = values(records, flat)
+        yield from values_of(records, nodes)
     except HeadraceError as error:
         if error.code != "connect.value_not_in_arrow":
             raise
         for node in nodes:
             is_marker = node.schema.type is Type.BOOLEAN
             yield values(records, node) if is_marker else connect_values(records, node)
-        return
-    for number in range(len(nodes)):
-        yield array.field(number)
 
 
 def _lifted(node: Node, guards: _Guards) -> Node:

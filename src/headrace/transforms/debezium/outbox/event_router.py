@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.evaluation.columns import column_of, with_values
@@ -14,9 +16,11 @@ from headrace.connect.evaluation.values import nulls, tombstones, values
 from headrace.connect.records import NO_PARTITION, Column, Node, Records, Shape
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, select
+from headrace.documents.columns.structured_records import StructureKey
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.debezium.outbox.json_payloads import expanded
 from headrace.transforms.debezium.outbox.options import EventRouterOptions
+from headrace.transforms.debezium.outbox.structs import ExpandedPayload, split_payloads
 from headrace.transforms.example import Example
 from headrace.transforms.outbox.placements import Place
 from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_name
@@ -31,6 +35,7 @@ _PER_MILLISECOND = {
     "io.debezium.time.NanoTimestamp": 1_000_000,
 }
 _TIME = Schema(Type.INT64, optional=True)
+_NO_STRUCT = "A payload of an outbox is no JSON that becomes a struct: it stays a text"
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,8 @@ class _Form:
 
     route: str
     version: int | None = None
-    payload: Schema | None = None
-    """Of a payload that was a text of JSON."""
+    payload: Schema | ExpandedPayload | None = None
+    """Of a payload that was a text of JSON: its schema, or the struct that it became."""
     is_tombstone: bool = False
 
 
@@ -54,6 +59,7 @@ class _Row:
     time: Column
     shapes: dict[_Form, Shape] = field(default_factory=dict)
     payloads: dict[Schema, Column] = field(default_factory=dict)
+    structs: dict[StructureKey, ExpandedPayload] = field(default_factory=dict)
 
 
 class EventRouter(OutboxRouter):
@@ -150,7 +156,31 @@ class EventRouter(OutboxRouter):
         self, records: Records, shape: Shape, row: _Row, form: _Form, payload: Node
     ) -> Iterator[Records]:
         """The records by the schemas of their payloads; what is no JSON stays a text."""
-        encoded = values(records, payload).dictionary_encode()
+        texts = values(records, payload)
+        taken_apart, left = split_payloads(records, texts)
+        for rows in taken_apart:
+            expanded_payload = row.structs.get(rows.key)
+            if expanded_payload is None:
+                expanded_payload = ExpandedPayload.of(rows, keeps_nulls=self._keeps_nulls)
+                row.structs[rows.key] = expanded_payload
+                _bound(row.structs)
+            part, made = rows.records, form
+            if expanded_payload.node is None:
+                log.warning(_NO_STRUCT)
+            else:
+                part = rows.with_columns(part, expanded_payload.columns)
+                made = replace(form, payload=expanded_payload)
+            yield part.with_shape(self._shape(shape, row, made))
+        if left.any():
+            yield from self._expanded_in_python(
+                records.with_rows(left), shape, row, form, texts.filter(pa.array(left))
+            )
+
+    def _expanded_in_python(
+        self, records: Records, shape: Shape, row: _Row, form: _Form, payloads: pa.Array
+    ) -> Iterator[Records]:
+        """Likewise of records whose payloads no kernel reads."""
+        encoded = payloads.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         made = [self._payload(text) for text in texts]
         index = np.asarray(encoded.indices.fill_null(len(texts)))
@@ -164,15 +194,16 @@ class EventRouter(OutboxRouter):
                 if column is None:
                     column = row.payloads[schema] = column_of(schema)
                     _bound(row.payloads)
-                payloads = [made[number][1] for number in index[chosen[index]].tolist()]
-                part = with_values(part, column, payloads)
+                part = with_values(
+                    part, column, [made[number][1] for number in index[chosen[index]].tolist()]
+                )
             yield part.with_shape(self._shape(shape, row, replace(form, payload=schema)))
 
     def _payload(self, text: str) -> tuple[Schema | None, object]:
         try:
             return expanded(text, keeps_nulls=self._keeps_nulls)
         except (ValueError, RecursionError):
-            log.warning("A payload of an outbox is no JSON that becomes a struct: it stays a text")
+            log.warning(_NO_STRUCT)
             return None, None
 
     def _shape(self, shape: Shape, row: _Row, form: _Form) -> Shape:
@@ -183,8 +214,10 @@ class EventRouter(OutboxRouter):
 
     def _made(self, shape: Shape, row: _Row, form: _Form) -> Shape:
         payload = self.field(shape, row.members, self.columns.payload)
-        if form.payload is not None:
+        if isinstance(form.payload, Schema):
             payload = row.payloads[form.payload]
+        elif form.payload is not None and form.payload.node is not None:
+            payload = form.payload.node
         name = schema_name(row.name, form.route)
         return replace(
             shape,
@@ -199,9 +232,9 @@ class EventRouter(OutboxRouter):
         )
 
 
-def _bound(kept: dict[object, object] | dict[_Form, Shape] | dict[Schema, Column]) -> None:
+def _bound(kept: dict[Any, Any]) -> None:
     if len(kept) > MOST_ROUTES:
-        del kept[next(iter(kept))]  # type: ignore[arg-type]
+        del kept[next(iter(kept))]
 
 
 DECLARATION = Declaration(
