@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from headrace.connect.evaluation import gathering
 from headrace.connect.records import Cells, ColumnIdentity, Records
 from headrace.documents.splitting import SplitForm, Structure, split, structure_of
 
@@ -58,13 +59,29 @@ class StructuredRecords:
         kind, value = self.example
         return structure_of(kind, value, self.form)
 
-    def with_columns(self, records: Records, columns: Sequence[ColumnIdentity]) -> Records:
-        """`records`, some of these, with the leaves as the columns of these identities."""
+    def with_columns(
+        self, records: Records, columns: Sequence[ColumnIdentity], rendered: Sequence[int] = ()
+    ) -> Records:
+        """`records`, some of these, with the leaves as the columns of these identities. `rendered`
+        are the numbers of leaves that Python renders: equal ones get one address, and so are
+        rendered once."""
+        for number in rendered:
+            _share(self.tables[number], records.rows)
         held = {
             identity: Cells(table, self.memory)
             for identity, table in zip(columns, self.tables, strict=True)
         }
         return replace(records, columns={**records.columns, **held})
+
+
+def _share(table: np.ndarray, rows: np.ndarray) -> None:
+    """Gives equal cells of these rows of a table the address of the first one; all have bytes."""
+    cells = table[rows]
+    encoded = gathering.as_binary(cells, np.ones(len(cells), np.bool_)).dictionary_encode()
+    index = np.asarray(encoded.indices)
+    first = np.zeros(len(encoded.dictionary), np.int64)
+    first[index[::-1]] = np.arange(len(cells))[::-1]
+    table[rows, gathering.ADDRESS] = cells[first[index], gathering.ADDRESS]
 
 
 def by_structure(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from headrace.config.kinds import integer, number_above
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.units import first_bytes, first_units, unit_lengths
-from headrace.connect.evaluation.values import tombstones, values_of
+from headrace.connect.evaluation.values import tombstones, values, values_of
 from headrace.connect.records import Column, Node, Records, Shape
 from headrace.connect.schema import DECIMAL, Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
@@ -134,20 +133,33 @@ class EnforceRecordSize:
         cut = self._cuts(records.shape)
         if not cut.fields:
             return [records]
-        estimates = np.ceil(self._sizes.of(records) * self._ratio)
+        sizes, arrays = self._sizes.measured(records)
+        estimates = np.ceil(sizes * self._ratio)
         beyond = np.minimum(estimates, _MOST_LONG).astype(np.int64) - self._most
         large = (beyond > 0) & ~tombstones(records)
         if not large.any():
             return [records]
-        return self._shortened(records, large, beyond[large], cut)
+        return self._shortened(records, large, beyond[large], cut, arrays)
 
     def _shortened(
-        self, records: Records, large: np.ndarray, beyond: np.ndarray, cut: _Cut
+        self,
+        records: Records,
+        large: np.ndarray,
+        beyond: np.ndarray,
+        cut: _Cut,
+        arrays: Mapping[Node, pa.Array],
     ) -> Iterator[Records]:
         """The records, the large ones with what is `beyond` (bytes) taken from their fields."""
         yield records.with_rows(~large)
         part = records.with_rows(large)
-        measured = self._measured(part, cut)
+        if not large.all():
+            mask = pa.array(large)
+            arrays = {
+                each.node: arrays[each.node].filter(mask)
+                for each in cut.fields
+                if each.node in arrays
+            }
+        measured = self._measured(part, cut, arrays)
         totals = {
             image: _sum([each.lengths for each in measured if each.field.image == image])
             for image in dict.fromkeys(each.field.image for each in measured)
@@ -172,20 +184,19 @@ class EnforceRecordSize:
                 made = with_values(made, each.field.column, held)
         yield made.with_rows(total > 0).with_shape(cut.shape(part.shape))
 
-    def _measured(self, records: Records, cut: _Cut) -> list[_Measured]:
-        """The fields that may be cut."""
-        nodes = [each.node for each in cut.fields]
-        has_default = [node.schema.default is not None for node in nodes]
-        defaulted = [with_defaults(node) for node in compress(nodes, has_default)]
-        arrays = values_of(records, [*nodes, *defaulted])
-        held = list(arrays[: len(nodes)])
-        for number, array in zip(np.flatnonzero(has_default), arrays[len(nodes) :], strict=True):
-            held[number] = array
-        stored = arrays[: len(nodes)]
-        return [
-            _Measured(each, array, other, self._lengths(other))
-            for each, array, other in zip(cut.fields, stored, held, strict=True)
-        ]
+    def _measured(
+        self, records: Records, cut: _Cut, arrays: Mapping[Node, pa.Array]
+    ) -> list[_Measured]:
+        """The fields that may be cut; `arrays` are values of the records that were read already."""
+        unread = [each.node for each in cut.fields if each.node not in arrays]
+        arrays = {**arrays, **dict(zip(unread, values_of(records, unread), strict=True))}
+        made = []
+        for each in cut.fields:
+            stored = held = arrays[each.node]
+            if each.node.schema.default is not None:
+                held = values(records, with_defaults(each.node))
+            made.append(_Measured(each, stored, held, self._lengths(held)))
+        return made
 
     def _lengths(self, held: pa.Array) -> np.ndarray:
         if pa.types.is_large_string(held.type):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.connect.evaluation.gathering import ADDRESS
 from headrace.connect.evaluation.values import connect_values, values
 from headrace.connect.json_records import read_records
 from headrace.connect.records import Records
@@ -68,7 +69,7 @@ def _check(texts: list[str | None], *, keeps_nulls: bool = False) -> np.ndarray:
         if payload.node is None:
             seen |= dict.fromkeys(places)
             continue
-        part = rows.with_columns(rows.records, payload.columns)
+        part = rows.with_columns(rows.records, payload.columns, payload.rendered)
         made = connect_values(part, payload.node)
         seen |= {at: (payload.node.schema, each) for at, each in zip(places, made, strict=True)}
     assert sorted(seen) == np.flatnonzero(~left).tolist()
@@ -93,6 +94,20 @@ def test_payloads_are_those_that_each_text_gives_alone(
 )  # fmt: skip
 def test_what_is_rare_or_broken_is_left_to_python(text: str | None) -> None:
     assert _check(['{"a": 1}', text]).tolist() == [False, True]
+
+
+def test_equal_arrays_lie_at_one_address() -> None:
+    texts = [f'{{"n": {n}, "lines": [{{"sku": {n % 2}}}]}}' for n in range(6)]
+    records = _records(list(texts))
+    assert records.shape.value is not None
+    ((rows,), _) = split_payloads(records, values(records, records.shape.value))
+    payload = ExpandedPayload.of(rows, keeps_nulls=False)
+    part = rows.with_columns(rows.records, payload.columns, payload.rendered)
+    assert payload.rendered == (1,)
+    lines = part.columns[payload.columns[1]].table[part.rows, ADDRESS]
+    assert len(set(lines.tolist())) == 2
+    assert payload.node is not None
+    assert connect_values(part, payload.node) == [json.loads(text) for text in texts]
 
 
 def test_objects_and_arrays_are_taken_apart() -> None:

@@ -168,7 +168,7 @@ class EventRouter(OutboxRouter):
             if expanded_payload.node is None:
                 log.warning(_NO_STRUCT)
             else:
-                part = rows.with_columns(part, expanded_payload.columns)
+                part = rows.with_columns(part, expanded_payload.columns, expanded_payload.rendered)
                 made = replace(form, payload=expanded_payload)
             yield part.with_shape(self._shape(shape, row, made))
         if left.any():

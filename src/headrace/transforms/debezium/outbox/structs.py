@@ -31,11 +31,12 @@ type, numbers that JSON has not, halves of characters."""
 
 @dataclass(frozen=True, eq=False)
 class ExpandedPayload:
-    """The node of payloads of one structure, and its columns in the order of their leaves. No node:
-    they become no struct."""
+    """The node of payloads of one structure, and its columns in the order of their leaves;
+    `rendered` are the numbers of those that Python renders. No node: they become no struct."""
 
     node: Node | None
     columns: tuple[ColumnIdentity, ...] = ()
+    rendered: tuple[int, ...] = ()
 
     @staticmethod
     def of(rows: StructuredRecords, *, keeps_nulls: bool) -> ExpandedPayload:
@@ -49,7 +50,7 @@ class ExpandedPayload:
             return ExpandedPayload(None)
         leaves = _Leaves()
         node = leaves.node(rows.structure, schema)
-        return ExpandedPayload(node, tuple(leaves.columns))
+        return ExpandedPayload(node, tuple(leaves.columns), tuple(leaves.rendered))
 
 
 def split_payloads(
@@ -90,6 +91,7 @@ class _Leaves:
     """The nodes of a payload's leaves, in their order, while its structure is walked."""
 
     columns: list[ColumnIdentity] = field(default_factory=list)
+    rendered: list[int] = field(default_factory=list)
 
     def node(self, structure: Structure, schema: Schema) -> Node:
         if structure.kind is Kind.DOCUMENT:
@@ -108,6 +110,8 @@ class _Leaves:
             encoding, decode = Encoding.PYTHON, partial(_array, schema)
             if all(each.kind is Kind.STRING for each in structure.elements):
                 encoding, decode = Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS)
+        if encoding is Encoding.PYTHON:
+            self.rendered.append(len(self.columns))
         column = Column(schema, ColumnIdentity(), encoding, parameter, decode)
         self.columns.append(column.identity)
         return column
