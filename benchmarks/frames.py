@@ -29,8 +29,7 @@ from headrace.converters.reading.plain import BytesReader
 from headrace.converters.reading.records import RecordReader
 from headrace.converters.rows import SliceConverter
 from headrace.streaming.facts import shape_of
-from headrace.transforms.json_form import transforms_config
-from headrace.transforms.reading import chain_of
+from headrace.transforms.json_form import read_chain
 from tests.connectors.postgresql.replication.pgoutput import Index
 from tests.converters.registry_double import Numbered
 
@@ -93,7 +92,7 @@ def measure(
     """Thousand records per second: read, and read, transformed and written."""
     records = RecordReader(reader(), reader(), BytesReader())
     out = SliceConverter(converter(), converter(), converter())
-    chain = chain_of(transforms_config(properties))
+    chain = read_chain(properties)
 
     def read() -> list[Records]:
         return records.read(batch, "").records

@@ -28,8 +28,7 @@ from benchmarks.transforms.java import JavaCase, JavaRunner, NoJava
 from headrace.connect.records import Records
 from headrace.connect.rows import Sequences
 from headrace.errors import HeadraceError
-from headrace.transforms.json_form import transforms_config
-from headrace.transforms.reading import chain_of
+from headrace.transforms.json_form import read_chain
 
 _WARM_S, _WINDOW_S = (1.0, 0.3) if QUICK else (3.0, 0.5)
 _OURS_S = 0.2
@@ -47,7 +46,7 @@ def _nanoseconds(action: Callable[[], object]) -> float:
 
 def _ours(case: Case, pieces: list[Records], lane: str) -> tuple[Callable[[], object], int]:
     """What is measured, compiled; and how many records leave the chain."""
-    chain = chain_of(transforms_config(properties(case.steps)))
+    chain = read_chain(properties(case.steps))
     passed = sum(len(records) for records in chain(pieces))
     if not lane:
         return (lambda: chain(pieces)), passed

@@ -27,8 +27,7 @@ from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.relational.events import ColumnFacts, RelationFacts
 from headrace.streaming.facts import EventSettings, shape_of
-from headrace.transforms.json_form import transforms_config
-from headrace.transforms.reading import chain_of
+from headrace.transforms.json_form import read_chain
 from tests.connectors.postgresql.replication.pgoutput import (
     Index,
     begin,
@@ -117,7 +116,7 @@ def rows() -> Records:
         "transforms.unwrap.type": "ExtractNewRecordState",
         "transforms.unwrap.add.headers": "op,source.table",
     }
-    (made,) = chain_of(transforms_config(steps))([events()])
+    (made,) = read_chain(steps)([events()])
     return made
 
 

@@ -117,6 +117,7 @@ def table(
     *,
     key: str | Sequence[str] = (),
     documents: bool = False,
+    conflict: str = "fail",
 ) -> DataFrame:
     """One table of a DataFrame of change events, batch or stream, as typed columns.
 
@@ -126,12 +127,16 @@ def table(
     `.name` (`inventory.orders`); without a column `topic`, all.
 
     `schema` says the columns of the rows: a DDL text or a StructType, or the properties of the
-    source, whose catalogue is asked. The comment of a declared column names the schema that its
-    values have in JSON where that is none of Debezium's defaults (`at TIMESTAMP_NTZ COMMENT
-    'io.debezium.time.Timestamp'`); see docs/guides/tables.md. `key` names the columns of the key
+    source, whose catalogue is asked (of a database of documents: a sample of the collection). The
+    comment of a declared column names the schema that its values have in JSON where that is none
+    of Debezium's defaults (`at TIMESTAMP_NTZ COMMENT 'io.debezium.time.Timestamp'`); see
+    docs/guides/tables.md. `key` names the columns of the key
     when `schema` is declared. `documents`: the events are of a database of documents, and the
     declared columns are fields of the Extended JSON in `before` and `after`; the schema `VARIANT`
-    or `STRING` takes whole documents.
+    or `STRING` takes whole documents. A type holds a value of a document exactly, or there is a
+    conflict: `conflict` is `fail` (an error), `null`, or `rest`, which makes the value null and
+    keeps it in a column `__rest` of the row (VARIANT, by its path), as it does fields that are not
+    declared.
 
     Columns: key (struct; the text of the key when its columns are not known), op (string; null in
     tombstones), before and after (structs of the columns, or documents), source (struct as the
@@ -139,12 +144,12 @@ def table(
     since 1970-01-01 UTC), and sequence, partition, offset and timestamp where the events have them.
 
     A value that is none of its column's type fails the query. Raises HeadraceError:
-    `spark.no_such_table`, `spark.no_such_column`, `spark.events_not_understood`, and what the
-    connector raises.
+    `spark.no_such_table`, `spark.no_such_column`, `spark.no_such_policy`,
+    `spark.events_not_understood`, `documents.schema_not_understood`, and what the connector raises.
     """
     from headrace.spark.tables.table import table as typed_table
 
-    return typed_table(events, name, schema, key=key, documents=documents)
+    return typed_table(events, name, schema, key=key, documents=documents, conflict=conflict)
 
 
 def fold(
@@ -164,9 +169,9 @@ def fold(
     Columns: those of the key that the rows lack, those of the rows, `__deleted` (boolean: the row
     is gone; its other columns but the key's are null), and `__kept` (array<string>: columns that no
     change of the key told, because the database does not log unchanged large values; they show
-    `unavailable`, and the target keeps its own values; texts and bytes only). A change of a key is
-    a delete of the old one and a create of the new one; tombstones are deletes. An update without
-    `after` says nothing and is left out. A TRUNCATE fails the query.
+    what stands for `unavailable` in their type, and the target keeps its own values). A change of a
+    key is a delete of the old one and a create of the new one; tombstones are deletes. An update
+    without `after` says nothing and is left out. A TRUNCATE fails the query.
 
     Raises HeadraceError: `spark.fold_of_a_stream`, `spark.no_changes`, `spark.no_key`,
     `spark.no_such_column`, `spark.no_order`.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.registry import open_connector
 from headrace.converters.avro.converter import AvroConverter
 from headrace.converters.cloudevents import CloudEventsConverter
 from headrace.converters.configured import converter_of
@@ -71,9 +70,8 @@ def test_columns_of_spark_are_keys_and_values(name: str) -> None:
 
 
 def test_what_becomes_of_unknown_fields_is_fail_or_drop() -> None:
-    config = parsed(value_converter="row", value_converter_fields_unknown="guess")
     with pytest.raises(HeadraceError, match=r"value\.converter\.fields\.unknown = 'guess'"):
-        open_connector(config, cores=1, inline=False, orphaned=lambda: False)
+        parsed(value_converter="row", value_converter_fields_unknown="guess")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +83,7 @@ def test_what_becomes_of_unknown_fields_is_fail_or_drop() -> None:
     ],
 )  # fmt: skip
 def test_avro_needs_a_registry(options: dict[str, str]) -> None:
-    with pytest.raises(HeadraceError, match=r"value\.converter\.schema\.registry\.url"):
+    with pytest.raises(HeadraceError, match=r"value\.converter\.(avro\.)?schema\.registry\.url"):
         parsed(**options)
 
 
@@ -107,10 +105,44 @@ def test_columns_are_texts_or_bytes_as_the_converters_make_them() -> None:
 )
 def test_an_option_of_avro_that_cannot_be_is_refused_at_the_start(name: str, text: str) -> None:
     options = {"value.converter": "avro", f"value.converter.{name}": text}
-    config = PostgresConfig.parse(NEEDED | REGISTRY | options)
-    with pytest.raises(HeadraceError, match=rf"value\.converter\.{name}") as raised:
-        open_connector(config, cores=1, inline=False, orphaned=lambda: False)
-    assert raised.value.code == "config.impossible_value"
+    _, (problem,) = PostgresConfig.examine(NEEDED | REGISTRY | options)
+    assert (problem.code, problem.property) == (
+        "config.impossible_value",
+        f"value.converter.{name}",
+    )
+    assert f"value.converter.{name} = '{text}': expected " in problem.message
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("use.latest.versoin", "config.unknown_property"),
+        ("schemas.enabel", "config.unknown_property"),
+        ("basic.auth.credentials.source", "registry.setting"),
+        ("schema.registry.ssl.truststore.location", "registry.setting"),
+    ],
+)
+def test_what_a_registrys_client_cannot_take_and_misspelt_options_are_refused(
+    name: str, code: str
+) -> None:
+    options = {"value.converter": "avro", f"value.converter.{name}": "store"}
+    _, (problem,) = PostgresConfig.examine(NEEDED | REGISTRY | options)
+    assert (problem.code, problem.property) == (code, f"value.converter.{name}")
+    assert f"value.converter.{name}" in problem.message
+
+
+def test_a_password_of_a_registry_is_not_resolved_a_second_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REGISTRY_LOGIN", "user:${env:NOWHERE}")
+    login = {
+        "value.converter": "avro",
+        "value.converter.basic.auth.credentials.source": "USER_INFO",
+        "value.converter.basic.auth.user.info": "${env:REGISTRY_LOGIN}",
+    }
+    config = PostgresConfig.parse(NEEDED | REGISTRY | login)
+    assert config.converter_options("value")["basic.auth.user.info"] == "user:${env:NOWHERE}"
+    assert isinstance(converter_of(config, "value"), AvroConverter)
 
 
 def test_the_converter_of_bytes_leaves_other_records_to_json_where_it_is_told() -> None:
@@ -118,4 +150,4 @@ def test_the_converter_of_bytes_leaves_other_records_to_json_where_it_is_told() 
     made = parsed(value_converter="bytes", **{name: "org.apache.kafka.connect.json.JsonConverter"})
     assert isinstance(converter_of(made, "value"), BytesConverter)
     with pytest.raises(HeadraceError, match=r"delegate\.converter\.type"):
-        converter_of(parsed(value_converter="bytes", **{name: "avro"}), "value")
+        parsed(value_converter="bytes", **{name: "avro"})

@@ -74,7 +74,7 @@ def read_by(connector: str) -> re.Pattern[str]:
 def _declared(declarations: type[ConnectorConfig]) -> Iterator[tuple[str, str]]:
     """Names and attributes of what is supported and leaves a choice."""
     for name, declaration in declarations.properties().items():
-        values = [v for v in declaration.kind.values if v not in declaration.planned]
+        values = [v for v in declaration.kind.values if v not in declaration.refused_values]
         if declaration.status.support is Support.SUPPORTED and len(values) != 1:
             yield name, declaration.attribute
     for family in declarations.families().values():

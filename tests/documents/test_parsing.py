@@ -69,3 +69,13 @@ def test_a_text_that_is_no_extended_json_is_refused(text: str) -> None:
 @given(st.dictionaries(st.sampled_from("abc"), st.integers(-9, 9), max_size=3))
 def test_a_document_is_read_as_it_was_encoded(document: dict[str, int]) -> None:
     assert bson_of(str(document).replace("'", '"')) == b"\x03" + encode(document)
+
+
+def test_levels_are_counted_through_the_scopes_of_code() -> None:
+    def nested(levels: int) -> str:
+        return '{"$code": "f", "$scope": {"x": ' * levels + "1" + "}}" * levels
+
+    parsed = bson_of(nested(256))
+    assert value_to_extended_json(parsed, Dialect.STRICT).count("$scope") == 256
+    with pytest.raises(HeadraceError, match="nested deeper than 256 levels"):
+        bson_of(nested(257))

@@ -39,6 +39,7 @@ share.coordinator.state.topic.min.isr=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
+auto.create.topics.enable=false
 group.initial.rebalance.delay.ms=0
 log.cleaner.dedupe.buffer.size=2097152
 """
@@ -75,7 +76,9 @@ class KafkaServer:
         self._choose_ports()
         self._started = False
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        format_folder = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._settings]
+        # An id may begin with a dash.
+        cluster_id = f"--cluster-id={cluster}"
+        format_folder = ["kafka.tools.StorageTool", "format", cluster_id, "-c", self._settings]
         subprocess.run(
             [self._java, *_FAST, "-cp", _jars(self._java), *format_folder],
             check=True,

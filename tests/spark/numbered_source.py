@@ -43,6 +43,7 @@ class NumberedSource(DataSource):
 class NumberedReader(DataSourceStreamReader):
     def __init__(self, folder, limit):
         self.folder, self.limit = folder, limit
+        self.end = {}
 
     def initialOffset(self):
         return {"lsn_commit": 0}
@@ -58,18 +59,20 @@ class NumberedReader(DataSourceStreamReader):
     def latestOffset(self, start, limit):
         if (self.folder / "void").exists():
             (self.folder / "void").unlink()
-            return start | {"void": start.get("void", 0) + 1}
+            self.end = start | {"void": start.get("void", 0) + 1}
+            return self.end
         deadline = time.monotonic() + 0.3
         while self.head() <= start["lsn_commit"] and time.monotonic() < deadline:
             time.sleep(0.01)
-        return start | {
+        self.end = start | {
             "lsn_commit": max(
                 start["lsn_commit"], min(start["lsn_commit"] + self.limit, self.head())
             )
         }
+        return self.end
 
     def reportLatestOffset(self):
-        return {"lsn_commit": self.head()}
+        return self.end | {"lsn_commit": self.head()}
 
     def partitions(self, start, end):
         first, last = start["lsn_commit"], end["lsn_commit"]

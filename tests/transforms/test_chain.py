@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headrace.config.properties.transforms import TransformsConfig
 from headrace.connect.evaluation.values import values
 from headrace.connect.json_records import read_records, write_records
 from headrace.connect.records import Records
 from headrace.errors import HeadraceError
 from headrace.transforms import apply_json
-from headrace.transforms.json_form import transforms_config
-from headrace.transforms.reading import chain_of, examine_chain
+from headrace.transforms.json_form import read_chain
+from headrace.transforms.reading import examine_chain
 from headrace.transforms.transform import Ordering, transform
 
 ROUTE = {"type": "RegexRouter", "regex": "(.*)", "replacement": "$1-x"}
@@ -92,7 +93,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
         predicates_p={"type": "TopicNameMatches"},
     )
     with pytest.raises(HeadraceError) as raised:
-        chain_of(transforms_config(wrong))
+        read_chain(wrong)
     for text in (
         "transforms.a.type: 'RegexRooter' is no transform; did you mean RegexRouter?",
         "transforms.b.regex",
@@ -101,7 +102,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
         "transforms.d.predicate = 'q' is not among predicates",
         "transforms.d.negate = 'maybe'",
         "transforms.e.type is missing",
-        "transforms.f: replacement = '$3'",
+        "transforms.f.replacement = '$3'",
         "predicates.p.pattern is missing",
     ):
         assert text in raised.value.message
@@ -110,7 +111,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
 def test_former_options_are_read_with_a_warning() -> None:
     former = {"type": "ExtractNewRecordState", "drop.tombstones": "false",
               "delete.handling.mode": "rewrite", "operation.header": "true"}  # fmt: skip
-    examined = examine_chain(transforms_config(properties(a=former)))
+    examined = examine_chain(TransformsConfig.parse(properties(a=former)))
     assert not examined.problems
     texts = " ".join(map(str, examined.warnings))
     assert "transforms.a.delete.tombstone.handling.mode=rewrite-with-tombstone" in texts
@@ -119,7 +120,7 @@ def test_former_options_are_read_with_a_warning() -> None:
 
 def test_a_misspelt_option_is_an_error_and_an_unknown_one_a_warning() -> None:
     step = {"type": "ExtractNewRecordState", "add_fields": "op", "vendor.setting": "1"}
-    examined = examine_chain(transforms_config(properties(a=step)))
+    examined = examine_chain(TransformsConfig.parse(properties(a=step)))
     assert [problem.property for problem in examined.problems] == ["transforms.a.add_fields"]
     assert "did you mean transforms.a.add.fields?" in examined.problems[0].message
     assert [warning.property for warning in examined.warnings] == ["transforms.a.vendor.setting"]
@@ -135,7 +136,7 @@ def test_a_transform_of_ones_own_is_found_by_module_and_name() -> None:
 )
 def test_one_that_cannot_be_loaded_is_an_error_at_the_start(kind: str) -> None:
     with pytest.raises(HeadraceError, match=r"transforms\.a\.type"):
-        chain_of(transforms_config(properties(a={"type": kind})))
+        read_chain(properties(a={"type": kind}))
 
 
 @pytest.mark.parametrize("texts", ["f", "afc", "ffff", "abcf", "fab" * 7])
@@ -148,13 +149,13 @@ def test_only_the_records_that_fail_are_errors(texts: str) -> None:
 
 
 def test_without_tolerance_a_failure_is_raised_and_names_its_transform() -> None:
-    chain = chain_of(transforms_config(properties(a=OWN)))
+    chain = read_chain(properties(a=OWN))
     with pytest.raises(HeadraceError, match=r"^transforms\.a: it holds what fails"):
         chain(read_records([record(value="f")]))
 
 
 def test_shapes_stay_the_same_from_slice_to_slice() -> None:
-    chain = chain_of(transforms_config(properties("r,i", r=ROUTE, i=ROUTE)))
+    chain = read_chain(properties("r,i", r=ROUTE, i=ROUTE))
     pieces = read_records([record()])
     first, second = chain(pieces), chain(pieces)
     assert [records.shape for records in first] == [records.shape for records in second]
@@ -178,4 +179,4 @@ def test_a_chain_knows_what_it_does_to_the_order_of_keys(
     steps: list[dict[str, str]], ordering: Ordering
 ) -> None:
     named = dict(zip("abc", steps, strict=False))
-    assert chain_of(transforms_config(properties(",".join(named), **named))).ordering is ordering
+    assert read_chain(properties(",".join(named), **named)).ordering is ordering

@@ -14,8 +14,7 @@ from headrace.connect.records import Guarded, Node, Records, Shape, Struct
 from headrace.errors import HeadraceError
 from headrace.transforms.blank_records import blank_records
 from headrace.transforms.example import Example
-from headrace.transforms.json_form import transforms_config
-from headrace.transforms.reading import chain_of
+from headrace.transforms.json_form import read_chain
 from headrace.transforms.registry import transforms
 from headrace.transforms.transform import Foresight
 from tests.transforms.test_chain import ROUTE, properties
@@ -62,7 +61,7 @@ ORDER = Example(
 
 
 def expected_of(steps: Mapping[str, Mapping[str, str]], topic: str = "s.orders") -> list[Shape]:
-    chain = chain_of(transforms_config(properties(",".join(steps), **steps)))
+    chain = read_chain(properties(",".join(steps), **steps))
     return chain.expected(shape_of(ORDER, topic=topic))
 
 
@@ -78,7 +77,7 @@ def test_what_a_transform_makes_is_known_before_unless_values_decide(
     java_class: str, example: Example
 ) -> None:
     given: Any = {"a": {"type": java_class, **example.options}}
-    chain = chain_of(transforms_config(properties("a", **given)))
+    chain = read_chain(properties("a", **given))
     (records,) = read_records([example.record()])
     transform = chain.steps[0].transform
     if not isinstance(transform, Foresight):
@@ -143,7 +142,7 @@ def test_predicates_are_heeded() -> None:
         "r": ROUTE | {"predicate": "p"},
         "predicates_p": {"type": "TopicNameMatches", "pattern": "s[.].*"},
     }
-    chain = chain_of(transforms_config(properties("r", **steps)))
+    chain = read_chain(properties("r", **steps))
     for topic, routed in (("s.orders", "s.orders-x"), ("other", "other")):
         expected = chain.expected(shape_of(ORDER, topic=topic))
         assert [shape.topic for shape in expected] == [routed]
@@ -161,4 +160,4 @@ def test_a_transform_that_cannot_do_without_values_leaves_the_shape_to_tasks() -
 
 def test_without_a_chain_the_shape_itself_is_expected() -> None:
     shape = shape_of(ORDER)
-    assert chain_of(transforms_config({})).expected(shape) == [shape]
+    assert read_chain({}).expected(shape) == [shape]

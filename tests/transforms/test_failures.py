@@ -19,15 +19,14 @@ from headrace.converters.rows import SliceConverter
 from headrace.errors import HeadraceError
 from headrace.spark.task import chain as chain_and_policy
 from headrace.transforms.failures import FailurePolicy
-from headrace.transforms.json_form import transforms_config
-from headrace.transforms.reading import chain_of
+from headrace.transforms.json_form import read_chain
 from tests.transforms.test_chain import OWN, ROUTE, properties, record
 
 LETTERS = FailurePolicy(tolerates=True, dead_letters="dead", connector="shop")
 
 
 def run(policy: FailurePolicy, texts: str) -> dict[int, dict[str, Any]]:
-    chain = chain_of(transforms_config(properties("r,a", r=ROUTE, a=OWN)))
+    chain = read_chain(properties("r,a", r=ROUTE, a=OWN))
     topics = "tu" * len(texts)
     entries = [record(topic, text) for topic, text in zip(topics, texts, strict=False)]
     return write_records(policy.run(chain, read_records(entries)))
@@ -58,7 +57,7 @@ def test_a_dead_letter_stands_among_good_records_in_the_form_it_had_before() -> 
 
 
 def test_a_dead_letter_is_rendered_by_the_converters_beside_good_records() -> None:
-    chain = chain_of(transforms_config(properties("r,a", r=ROUTE, a=OWN)))
+    chain = read_chain(properties("r,a", r=ROUTE, a=OWN))
     pieces = LETTERS.run(chain, read_records([record(value=text) for text in "afc"]))
     converter = SliceConverter(*[JsonConverter(JsonOptions()) for _ in range(3)])
     (batch,) = converter.convert(pieces, Sequences(1))
@@ -96,7 +95,7 @@ def test_without_tolerance_the_first_failure_ends_the_query() -> None:
 
 def test_any_exception_of_ones_own_transform_is_told_with_its_alias_and_tolerated() -> None:
     own = {"type": "tests.transforms.test_failures:divided"}
-    chain = chain_of(transforms_config(properties("a", a=own)))
+    chain = read_chain(properties("a", a=own))
     entries = [record("t", text) for text in "10"]
     made = write_records(LETTERS.run(chain, read_records(entries)))
     assert {place: each["topic"] for place, each in made.items()} == {0: "t", 1: "dead"}

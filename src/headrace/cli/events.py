@@ -21,6 +21,7 @@ from headrace.cli.pipeline import (
     open_messages,
     open_session,
     read_pipeline,
+    spark_settings,
     supervise,
     trial,
 )
@@ -116,6 +117,7 @@ def _print_lines(
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,
+            own=spark_settings(pipeline, arguments),
         )
         try:
             sink = StandardOutputSink()
@@ -169,6 +171,7 @@ def append_to_file(
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,
+            own=spark_settings(pipeline, arguments),
             tasks=pipeline.begins_with_tasks(checkpoint),
         )
         try:

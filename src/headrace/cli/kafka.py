@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.pipeline import Pipeline, exclusive, open_session, supervise
+from headrace.cli.pipeline import Pipeline, exclusive, open_session, spark_settings, supervise
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -38,6 +38,7 @@ def send_to_kafka(
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,
+            own=spark_settings(pipeline, arguments),
             tasks=pipeline.begins_with_tasks(checkpoint),
         )
         try:

@@ -6,10 +6,11 @@ import argparse
 import contextlib
 import fcntl
 import logging
-import threading
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from headrace.config.finding import summarized
 from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import pack
 from headrace.config.properties.common import ConnectorConfig
+from headrace.config.references import resolve
 from headrace.config.source import Properties, read_files
 from headrace.connectors.registry import (
     definition_of,
@@ -44,11 +46,13 @@ class Pipeline:
 
     properties: Properties
     config: ConnectorConfig
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Settings of Spark that the file has, references resolved."""
 
     def with_overrides(self, overrides: Mapping[str, str]) -> Pipeline:
         """The same with other values of some properties."""
         properties = self.properties.with_overrides(overrides)
-        return Pipeline(properties, parse_configuration(properties))
+        return Pipeline(properties, parse_configuration(properties), self.spark)
 
     def validate(self, checkpoint: Path) -> None:
         """Refuses what cannot work before Spark starts. Raises HeadraceError."""
@@ -68,13 +72,19 @@ class Pipeline:
         finally:
             connector.close()
 
+    def _options(self) -> dict[str, str]:
+        """Options of our sources. Raises HeadraceError for a schema that is not found out."""
+        from headrace.spark.query.options import with_sampled_schemas
+
+        return pack(with_sampled_schemas(self.properties, self.config))
+
     def stream(self, spark: SparkSession) -> DataFrame:
         """The events, as the `headrace` source gives them."""
         from headrace.spark.source import HeadraceDataSource
 
         spark.dataSource.register(HeadraceDataSource)
         reader = spark.readStream.format(HeadraceDataSource.name())
-        return reader.options(**pack(self.properties)).load()
+        return reader.options(**self._options()).load()
 
     def parts(self, spark: SparkSession, target: Output, checkpoint: Path) -> DataFrame:
         """The events as parts of the file sink `target`, a row a part, for PartsSink."""
@@ -89,7 +99,7 @@ class Pipeline:
         }
         reader = spark.readStream.format(PartsDataSource.name())
         reader = reader.options(**{name: str(path) for name, path in sink.items()})
-        return reader.options(**pack(self.properties)).load()
+        return reader.options(**self._options()).load()
 
     def kafka_ranges(self, spark: SparkSession, folder: Path, checkpoint: Path) -> DataFrame:
         """The events on their way to Kafka, a row a slice, for KafkaSink."""
@@ -98,7 +108,7 @@ class Pipeline:
         spark.dataSource.register(KafkaRangesSource)
         reader = spark.readStream.format(KafkaRangesSource.name())
         reader = reader.options(**{FOLDER: str(folder), CHECKPOINT: str(checkpoint)})
-        return reader.options(**pack(self.properties)).load()
+        return reader.options(**self._options()).load()
 
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
         """Starts a query that `writer` describes, with the configuration's name and trigger."""
@@ -132,6 +142,10 @@ class Pipeline:
         )
 
 
+_OF_SPARK = "spark."
+_PACKAGES = "spark.jars.packages"
+
+
 def add_file_argument(parser: argparse.ArgumentParser) -> None:
     """The configuration, which `read_pipeline` reads."""
     parser.add_argument(
@@ -156,11 +170,22 @@ def read_pipeline(
 
 def check_pipeline(given: Properties, overrides: Mapping[str, str], messages: Messages) -> Pipeline:
     """As `read_pipeline`, for properties that were read."""
-    properties = given.with_overrides(overrides)
+    properties, spark = given.with_overrides(overrides).split(_OF_SPARK)
     config = parse_configuration(properties)
     for warning in summarized(config.warnings):
         messages.warning(str(warning))
-    return Pipeline(properties, config)
+    return Pipeline(properties, config, {name: _resolved(name, spark[name]) for name in spark})
+
+
+def _resolved(name: str, text: str) -> str:
+    try:
+        return resolve(text).strip()
+    except ValueError as error:
+        raise HeadraceError(
+            "config.unresolved_reference",
+            f"{name}: {error}",
+            "Provide it to the process that runs headrace, or correct the reference.",
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -189,9 +214,11 @@ def open_session(
     idle_exit: float | None,
     debug: bool,
     tasks: bool = True,
+    own: Mapping[str, str] | None = None,
 ) -> Session:
     """A Spark session for a verb; Spark's own log is silent unless `debug`. Without `tasks` the
-    processes that run them start when the first one comes.
+    processes that run them start when the first one comes. `own` are the user's settings of Spark,
+    which win.
 
     Raises KeyboardInterrupt when a signal came meanwhile; no JVM is left then.
     """
@@ -208,7 +235,7 @@ def open_session(
         # So that a source that has nothing new is heard of in time.
         wait = max(100, min(1000, int(idle_exit * 500)))
         settings["spark.sql.streaming.noDataProgressEventInterval"] = str(wait)
-    arguments: dict[str, Any] = {"settings": settings}
+    arguments: dict[str, Any] = {"settings": settings | dict(own or {})}
     if master is not None:
         arguments["master"] = master
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
@@ -222,11 +249,15 @@ def open_session(
         session = Session(spark, jvm)
         if compiling is not None:
             # Every process would compile the same kernels by itself.
-            while compiling.is_alive():
-                compiling.join(0.1)
+            while compiling.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    compiling.wait(0.1)
                 STOP.check()
         STOP.check()
     except BaseException:
+        if compiling is not None:
+            compiling.kill()
+            compiling.wait()
         jvm.terminate()
         jvm.close()
         raise
@@ -236,16 +267,19 @@ def open_session(
     return session
 
 
-def compile_kernels(messages: Messages) -> threading.Thread | None:
-    """Compiles the kernels in the background, and says so, where none are compiled yet."""
-    from headrace.spark.kernels import kernels_are_compiled, load_kernels
+def compile_kernels(messages: Messages) -> subprocess.Popen[bytes] | None:
+    """Compiles the kernels in the background, and says so, where none are compiled yet.
+
+    The compiler has a process of its own, and so no part in a terminal's Ctrl-C: a thread that
+    compiles cannot be ended, and a process that ends under it crashes.
+    """
+    from headrace.spark.kernels import COMPILE, kernels_are_compiled
 
     if kernels_are_compiled():
         return None
     messages.phase("compiling kernels, once per installation: about a minute")
-    thread = threading.Thread(target=load_kernels, name="headrace kernels", daemon=True)
-    thread.start()
-    return thread
+    command = [sys.executable, "-c", COMPILE]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
 def supervise(
@@ -354,7 +388,41 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "so long",
     )
     parser.add_argument("--master", help="Spark master (default: local, all cores)")
+    parser.add_argument(
+        "--packages",
+        action="append",
+        default=[],
+        metavar="GROUP:ARTIFACT:VERSION",
+        help="packages of Maven for Spark, as spark-submit takes them; may be repeated",
+    )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="spark.NAME=VALUE",
+        help="a setting of Spark; may be repeated, and wins over lines spark.* of the file",
+    )
     add_message_arguments(parser)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    """An argument that is a setting of Spark."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip().startswith(_OF_SPARK):
+        raise argparse.ArgumentTypeError(f"{text.partition('=')[0]!r} is not spark.NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def spark_settings(pipeline: Pipeline, arguments: argparse.Namespace) -> dict[str, str]:
+    """Settings of Spark from the file, `--conf` and `--packages`; packages of all three count."""
+    settings = {**pipeline.spark, **dict(arguments.conf)}
+    named = [pipeline.spark.get(_PACKAGES, ""), *(v for n, v in arguments.conf if n == _PACKAGES)]
+    packages = ",".join((*named, *arguments.packages)).split(",")
+    packages = [package.strip() for package in packages if package.strip()]
+    if packages:
+        settings[_PACKAGES] = ",".join(dict.fromkeys(packages))
+    return settings
 
 
 def add_message_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ from headrace.cli.pipeline import (
     open_messages,
     open_session,
     read_pipeline,
+    spark_settings,
     supervise,
     trial,
 )
@@ -110,6 +111,7 @@ def _run_sink(
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,
+            own=spark_settings(pipeline, arguments),
         )
         try:
             return _stream_to(session, sink, options, pipeline, checkpoint, arguments, messages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -13,8 +14,7 @@ from typing import TextIO
 from headrace.config.source import read_file
 from headrace.errors import HeadraceError
 from headrace.transforms.chain import Chain
-from headrace.transforms.json_form import run_chain, transforms_config
-from headrace.transforms.reading import chain_of
+from headrace.transforms.json_form import read_chain, run_chain
 
 _AT_ONCE = 10_000  # records
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes a line per record: the record behind the chain, null, or its error."""
-    chain = chain_of(transforms_config(read_file(arguments.file)))
+    chain = read_chain(read_file(arguments.file))
     with _opened(arguments.records) as lines:
         _run(chain, lines)
     return 0
@@ -40,15 +40,23 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(chain: Chain, lines: TextIO) -> None:
     records = _records(lines)
     while some := list(islice(records, _AT_ONCE)):
-        for result in run_chain(chain, some):
+        results = iter(
+            run_chain(chain, [each for each in some if not isinstance(each, HeadraceError)])
+        )
+        for each in some:
+            is_error = isinstance(each, HeadraceError)
+            result = {"error": str(each)} if is_error else next(results)
             print(json.dumps(result, ensure_ascii=False, separators=(",", ":")))
 
 
 def _opened(path: str | None) -> AbstractContextManager[TextIO]:
     if path is None:
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         return nullcontext(sys.stdin)
     try:
-        return open(path, encoding="utf-8")  # noqa: PTH123
+        # Bytes that are no UTF-8 are an error of their line.
+        return open(path, encoding="utf-8", errors="surrogateescape")  # noqa: PTH123
     except OSError as error:
         raise HeadraceError(
             "cli.unreadable_records",
@@ -57,15 +65,17 @@ def _opened(path: str | None) -> AbstractContextManager[TextIO]:
         ) from None
 
 
-def _records(lines: TextIO) -> Iterator[dict[str, object]]:
+def _records(lines: TextIO) -> Iterator[dict[str, object] | HeadraceError]:
+    """The records, and the errors of lines that are no JSON."""
     for number, line in enumerate(lines, 1):
-        if not line.strip():
+        text = line.removeprefix("\ufeff") if number == 1 else line  # a byte order mark
+        if not text.strip():
             continue
         try:
-            yield json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise HeadraceError(
+            yield json.loads(text)
+        except (ValueError, RecursionError) as error:
+            yield HeadraceError(
                 "cli.bad_record",
                 f"line {number} of the records is not JSON: {error}",
                 'Write one {"topic": …, "key": …, "value": …, "headers": […]} per line.',
-            ) from None
+            )

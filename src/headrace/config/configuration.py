@@ -88,7 +88,8 @@ class Configuration:
         for found in config.check():
             problem = found
             if prefix:
-                message = f"{prefix.removesuffix('.')}: {found.message}"
+                named = found.message.startswith(found.property)
+                message = prefix + ("" if named else f"{found.property}: ") + found.message
                 problem = found._replace(property=prefix + found.property, message=message)
             if problem.property not in concerned:
                 reading.problems.append(problem)
@@ -265,8 +266,7 @@ class _Reading:
         resolved = self._resolve(name, text, is_secret=is_secret)
         if resolved is None:
             return
-        support = family.status.support
-        if support in (Support.PLANNED, Support.REFUSED):
+        if family.status.support is Support.REFUSED:
             self._refuse(name, family, text, f"{self._named(name)} {_refused(family)}")
             return
         value: object = resolved
@@ -337,8 +337,8 @@ class _Reading:
         remedy = (
             f"Set {self._named(name)} to {default}" if default else f"Remove {self._named(name)}"
         )
-        if isinstance(declaration, Property) and declaration.planned:
-            allowed = [v for v in declaration.kind.values if v not in declaration.planned]
+        if isinstance(declaration, Property) and declaration.refused_values:
+            allowed = [v for v in declaration.kind.values if v not in declaration.refused_values]
             remedy = f"Use {' or '.join(allowed)}"
         shown = self._show(text, is_secret=declaration.kind.is_secret)
         message = refusal.replace("{value}", repr(shown))
@@ -438,19 +438,15 @@ def _split(text: str) -> list[str]:
 
 
 def _refused(declaration: Property[Any] | Family[Any]) -> str:
-    when = (
-        "is not supported"
-        if declaration.status.support is Support.REFUSED
-        else "is not supported yet"
-    )
-    return f"{when}: {declaration.status.reason}" if declaration.status.reason else when
+    reason = declaration.status.reason
+    return f"is not supported: {reason}" if reason else "is not supported"
 
 
 def _refusal(declaration: Property[Any], value: object, name: str) -> str:
     """Why this version cannot take the value, or an empty text."""
-    if declaration.planned and value in declaration.planned:
-        return f"{name} = {{value}} is not supported in this version"
-    if declaration.status.support not in (Support.PLANNED, Support.REFUSED):
+    if value in declaration.refused_values:
+        return f"{name} = {{value}} is not supported"
+    if declaration.status.support is not Support.REFUSED:
         return ""
     if value == declaration.default:
         return ""

@@ -42,7 +42,7 @@ def describe_markdown(declarations: type[Configuration], *, title: str) -> str:
         "`${file:path:key}`, `${dir:path:file}`. An empty value is the same as none. Capitals and "
         "`*` in a name stand for its variable part.",
         "",
-        "*Planned*: in this version only the default is accepted.",
+        "*Refused*: only the default is accepted.",
     ]
     for group in Group:
         members = [row for row in rows if row.group == group]
@@ -65,8 +65,8 @@ def _row(declaration: Property[Any] | Family[Any]) -> Row:
         status += f": {declaration.status.reason}"
     if isinstance(declaration, Property):
         default = "required" if declaration.is_required else declaration.default_text or ""
-        if declaration.planned:
-            status += f"; planned: {', '.join(declaration.planned)}"
+        if declaration.refused_values:
+            status += f"; refused: {', '.join(declaration.refused_values)}"
     return Row(
         declaration.group.value,
         declaration.name,

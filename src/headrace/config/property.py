@@ -56,7 +56,6 @@ class Support(StrEnum):
 
     SUPPORTED = "supported"
     NOT_NEEDED = "accepted, not needed"
-    PLANNED = "planned"
     REFUSED = "refused"
 
 
@@ -69,7 +68,6 @@ class Status:
 
 
 SUPPORTED = Status(Support.SUPPORTED)
-PLANNED = Status(Support.PLANNED)
 
 
 def not_needed(reason: str) -> Status:
@@ -77,13 +75,8 @@ def not_needed(reason: str) -> Status:
     return Status(Support.NOT_NEEDED, reason)
 
 
-def planned(reason: str) -> Status:
-    """Only the default is accepted in this version."""
-    return Status(Support.PLANNED, reason)
-
-
 def refused(reason: str) -> Status:
-    """Only the default is accepted, and that will not change."""
+    """Only the default is accepted."""
     return Status(Support.REFUSED, reason)
 
 
@@ -115,14 +108,14 @@ class Details(TypedDict, total=False):
     """What most declarations leave out.
 
     status: default SUPPORTED.
-    planned: values (typed, as text) of an enumeration that this version refuses.
+    refused_values: values (typed, as text) of an enumeration that are not supported.
     aliases: former values, lower-case, and what they stand for; accepted with a warning.
     formerly: former or mistaken names of this property, for "did you mean".
     successor: of a former property, the one to write where it is missing.
     """
 
     status: Status
-    planned: tuple[str, ...]
+    refused_values: tuple[str, ...]
     aliases: Mapping[str, str]
     formerly: tuple[str, ...]
     successor: Successor
@@ -166,7 +159,7 @@ class Property(Generic[T]):
         self.group = group
         self.meaning = meaning
         self.status = details.get("status", SUPPORTED)
-        self.planned = details.get("planned", ())
+        self.refused_values = details.get("refused_values", ())
         self.aliases = details.get("aliases", {})
         self.formerly = details.get("formerly", ())
         self.successor = details.get("successor")

@@ -72,6 +72,20 @@ class Properties(Mapping[str, str]):
         merged.surroundings = self.surroundings
         return merged
 
+    def split(self, prefix: str) -> tuple[Properties, dict[str, str]]:
+        """These properties without those that begin with `prefix`, and those."""
+        taken = {name: text for name, text in self.items() if name.startswith(prefix)}
+        if not taken:
+            return self, taken
+        rest = Properties(
+            {name: text for name, text in self.items() if name not in taken},
+            {name: origin for name, origin in self._origins.items() if name not in taken},
+            self.notes,
+            self.problems,
+        )
+        rest.surroundings = self.surroundings.difference(taken)
+        return rest, taken
+
     def of_worker(self, worker: Properties) -> Properties:
         """These properties of a connector, and those of the worker that it would run in."""
         merged = worker.with_overrides(self)

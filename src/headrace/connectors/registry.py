@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.config.finding import PropertyFinding
     from headrace.config.properties.common import ConnectorConfig
     from headrace.connect.records import Shape
+    from headrace.connect.schema import Schema
     from headrace.connectors.connector import Connector
 
 log = logging.getLogger(__name__)
@@ -146,15 +147,10 @@ def open_connector(
     """The connector of a parsed configuration. It connects on first use.
 
     `cores` bounds the slices of a range, `inline` makes slices carry their bytes, `orphaned`
-    tells that the process it works for is gone. Raises HeadraceError("connectors.no_driver"), and
-    what the converters' options are refused with.
+    tells that the process it works for is gone. Raises HeadraceError("connectors.no_driver").
     """
-    from headrace.converters.configured import converter_of
-
     definition = definition_of(config)
     require_driver(definition)
-    for role in ("key", "value", "header"):
-        converter_of(config, role)
     return definition.open(config, cores=cores, inline=inline, orphaned=orphaned)
 
 
@@ -176,6 +172,16 @@ def event_shapes(config: ConnectorConfig) -> Sequence[Shape]:
     definition = definition_of(config)
     require_driver(definition)
     return definition.event_shapes(config)
+
+
+def sampled_schema(config: ConnectorConfig, topic: str | None = None) -> Schema:
+    """What documents of a captured collection have in common; see ConnectorDefinition.
+
+    Raises HeadraceError.
+    """
+    definition = definition_of(config)
+    require_driver(definition)
+    return definition.sampled_schema(config, topic)
 
 
 def send_signal(

@@ -6,9 +6,16 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from headrace.config.properties.converter_options import (
+    AvroConverterOptions,
+    ByteArrayConverterOptions,
+    CloudEventsConverterOptions,
+    RowConverterOptions,
+    below,
+)
 from headrace.config.properties.converters import ConverterConfig
-from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName
-from headrace.converters.avro.converter import AvroConverter, AvroSettings, SubjectStrategy
+from headrace.config.properties.modes import ConverterName, DecimalFormat
+from headrace.converters.avro.converter import AvroConverter, AvroSettings
 from headrace.converters.avro.schemas import AvroOptions
 from headrace.converters.cloudevents import CloudEventsConverter, CloudEventsOptions
 from headrace.converters.converter import Converter
@@ -18,7 +25,7 @@ from headrace.converters.plain.converters import BytesConverter, SimpleConverter
 from headrace.converters.rows import SliceConverter
 from headrace.converters.shapes import Converters
 from headrace.converters.typed.converters import RowConverter, VariantConverter
-from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
+from headrace.debezium.naming.names import NameAdjustment
 from headrace.errors import HeadraceError
 from headrace.kafka.registry import Registry, registry_settings
 from headrace.kafka.schema_ids import SchemaIds
@@ -33,8 +40,7 @@ def slice_converter(
     the process has; `columns` are those of the stream, which the converter `row` makes its structs
     by.
 
-    Raises HeadraceError `config.impossible_value` for an option of a converter that it cannot
-    take, and `registry.setting`.
+    Raises HeadraceError as `ConverterConfig.parse` of a configuration that has problems.
     """
     of_roles = converters_of(config, ids, columns)
     return SliceConverter(of_roles.key, of_roles.value, of_roles.header)
@@ -49,10 +55,9 @@ def converters_of(
 
 def asks_registry(config: ConverterConfig) -> bool:
     """Whether a converter of the configuration needs ids of schemas."""
-    options = config.converter_options("value")
     events = config.converter("value") is ConverterName.CLOUDEVENTS
     return any(config.converter(role) is ConverterName.AVRO for role in _ROLES) or (
-        events and options.get("serializer.type", "json").lower() == "avro"
+        events and not config.is_text("value")
     )
 
 
@@ -72,7 +77,7 @@ def converter_of(
         case ConverterName.SIMPLE:
             return SimpleConverter()
         case ConverterName.BYTES:
-            return BytesConverter(_delegate(f"{role}.converter", options))
+            return _bytes_converter(f"{role}.converter", options)
         case ConverterName.CLOUDEVENTS:
             return cloudevents_converter(config, options, ids)
         case ConverterName.VARIANT:
@@ -85,10 +90,8 @@ def converter_of(
 def _row_converter(
     role: str, options: Mapping[str, str], columns: pa.Schema | None
 ) -> RowConverter:
-    prefix, name = f"{role}.converter", "fields.unknown"
-    unknown = options.get(name, "fail").lower()
-    if unknown not in ("fail", "drop"):
-        raise _impossible(f"{prefix}.{name}", unknown, "fail or drop")
+    prefix = f"{role}.converter"
+    unknown = RowConverterOptions.of(options, f"{prefix}.").fields_unknown
     column = pa.struct([]) if columns is None else columns.field(role).type
     if not pa.types.is_struct(column):
         raise HeadraceError(
@@ -105,76 +108,41 @@ def cloudevents_converter(
     """Debezium's converter of values with these options."""
     settings, data = cloudevents_settings(config.cloud_event_identity, options)
     avro = None
-    if options.get("serializer.type", "json").lower() == "avro":
-        of_avro = _below(options, "avro")
+    if not config.is_text("value"):
+        of_avro = below(options, "avro")
         avro = avro_converter("value.converter.avro", of_avro, is_key=False, ids=ids)
     return CloudEventsConverter(settings, data, avro)
 
 
 def cloudevents_settings(
-    identity: tuple[tuple[str, str], ...], options: Mapping[str, str]
+    identity: tuple[tuple[str, str], ...], given: Mapping[str, str]
 ) -> tuple[CloudEventsOptions, JsonOptions]:
     """What options say of events, and of JSON in them; `identity` is the connector's.
 
-    Raises HeadraceError `config.impossible_value`.
+    Raises HeadraceError `config.invalid` and `config.not_supported`.
     """
-    prefix = "value.converter"
-    kinds = [_kind(prefix, options, name) for name in ("serializer.type", "data.serializer.type")]
-    if kinds[0] != kinds[1]:
-        raise _impossible(
-            f"{prefix}.data.serializer.type", kinds[1], f"{kinds[0]}, as serializer.type"
-        )
-    for name in (
-        "opentelemetry.tracing.attributes.enable",
-        "schema.data.name.source.header.enable",
-    ):
-        if _flag(prefix, options, name, default=False):
-            raise _impossible(f"{prefix}.{name}", "true", "false: it is not supported")
-    sources = [part.strip() for part in options.get("metadata.source", "value").split(",")]
-    if sources[0] != "value" or {"id:header", "type:header"} & set(sources):
-        expected = "value, and id and type generated"
-        raise _impossible(f"{prefix}.metadata.source", ",".join(sources), expected)
-    mode = options.get("schema.name.adjustment.mode", "avro").lower()
-    if mode not in list(NameAdjustmentMode):
-        expected = "one of " + ", ".join(NameAdjustmentMode)
-        raise _impossible(f"{prefix}.schema.name.adjustment.mode", mode, expected)
+    options = CloudEventsConverterOptions.of(given, "value.converter.")
     settings = CloudEventsOptions(
         identity,
-        _flag(prefix, options, "extension.attributes.enable", default=True),
-        options.get("schema.cloudevents.name"),
-        NameAdjustment(NameAdjustmentMode(mode)),
+        options.extension_attributes_enable,
+        options.schema_cloudevents_name,
+        NameAdjustment(options.schema_name_adjustment_mode),
     )
-    of_json = _below(options, "json")
     data = JsonOptions(
-        _flag(f"{prefix}.json", of_json, "replace.null.with.default", default=True),
-        of_json.get("decimal.format", "BASE64").upper() == "NUMERIC",
-        _flag(f"{prefix}.json", of_json, "schemas.enable", default=True),
+        options.json_replace_null_with_default,
+        options.json_decimal_format is DecimalFormat.NUMERIC,
+        options.json_schemas_enable,
     )
     return settings, data
 
 
-def _delegate(prefix: str, options: Mapping[str, str]) -> JsonConverter | None:
-    """What Debezium's ByteArrayConverter leaves other records than bytes to."""
-    name = options.get("delegate.converter.type")
-    if name is None:
-        return None
-    if CONVERTER_CLASSES.get(name.lower(), name.lower()) != ConverterName.JSON:
-        raise _impossible(f"{prefix}.delegate.converter.type", name, "JsonConverter")
-    below = _below(options, "delegate.converter.type")
-    schemas = _flag(f"{prefix}.delegate.converter.type", below, "schemas.enable", default=True)
-    return JsonConverter(JsonOptions(schemas_enable=schemas))
-
-
-def _below(options: Mapping[str, str], prefix: str) -> dict[str, str]:
-    start = f"{prefix}."
-    return {n.removeprefix(start): text for n, text in options.items() if n.startswith(start)}
-
-
-def _kind(prefix: str, options: Mapping[str, str], name: str) -> str:
-    text = options.get(name, "json").lower()
-    if text not in ("json", "avro"):
-        raise _impossible(f"{prefix}.{name}", text, "json or avro")
-    return text
+def _bytes_converter(prefix: str, given: Mapping[str, str]) -> BytesConverter:
+    """Debezium's, which leaves other records than bytes to another converter."""
+    options = ByteArrayConverterOptions.of(given, f"{prefix}.")
+    if options.delegate_converter_type is None:
+        return BytesConverter(None)
+    schemas = options.delegate_converter_type_schemas_enable
+    return BytesConverter(JsonConverter(JsonOptions(schemas_enable=schemas)))
 
 
 def json_options(config: ConverterConfig, role: str) -> JsonOptions:
@@ -187,48 +155,20 @@ def json_options(config: ConverterConfig, role: str) -> JsonOptions:
 
 
 def avro_converter(
-    prefix: str, options: Mapping[str, str], *, is_key: bool, ids: SchemaIds | None = None
+    prefix: str, given: Mapping[str, str], *, is_key: bool, ids: SchemaIds | None = None
 ) -> AvroConverter:
     """Confluent's converter with these options; `prefix` is what their names begin with in
     errors."""
-    role = "key" if is_key else "value"
-    number = options.get("use.schema.id", "-1")
-    try:
-        schema_id = int(number)
-    except ValueError:
-        raise _impossible(f"{prefix}.use.schema.id", number, "the number of a schema") from None
+    options = AvroConverterOptions.of(given, f"{prefix}.")
     settings = AvroSettings(
         AvroOptions(
-            connect_metadata=_flag(prefix, options, "connect.meta.data", default=True),
-            enhanced=_flag(prefix, options, "enhanced.avro.schema.support", default=False),
+            connect_metadata=options.connect_meta_data,
+            enhanced=options.enhanced_avro_schema_support,
         ),
-        _strategy(prefix, options, f"{role}.subject.name.strategy"),
-        auto_register=_flag(prefix, options, "auto.register.schemas", default=True),
-        use_latest=_flag(prefix, options, "use.latest.version", default=False),
-        schema_id=schema_id if schema_id >= 0 else None,
-        normalize=_flag(prefix, options, "normalize.schemas", default=False),
+        options.key_subject_name_strategy if is_key else options.value_subject_name_strategy,
+        auto_register=options.auto_register_schemas,
+        use_latest=options.use_latest_version,
+        schema_id=options.use_schema_id if options.use_schema_id >= 0 else None,
+        normalize=options.normalize_schemas,
     )
-    registry = Registry(registry_settings(options))
-    return AvroConverter(settings, registry, is_key=is_key, ids=ids)
-
-
-def _flag(prefix: str, options: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = options.get(name, "true" if default else "false").strip().lower()
-    if text not in ("true", "false"):
-        raise _impossible(f"{prefix}.{name}", text, "true or false")
-    return text == "true"
-
-
-def _strategy(prefix: str, options: Mapping[str, str], name: str) -> SubjectStrategy:
-    text = options.get(name, SubjectStrategy.TOPIC.value)
-    strategies = {strategy.value.lower(): strategy for strategy in SubjectStrategy}
-    chosen = strategies.get(text.rpartition(".")[2].lower())
-    if chosen is None:
-        raise _impossible(f"{prefix}.{name}", text, "one of " + ", ".join(SubjectStrategy))
-    return chosen
-
-
-def _impossible(name: str, text: str, expected: str) -> HeadraceError:
-    return HeadraceError(
-        "config.impossible_value", f"{name} = {text!r}: expected {expected}", f"Correct {name}."
-    )
+    return AvroConverter(settings, Registry(registry_settings(given)), is_key=is_key, ids=ids)

@@ -22,6 +22,7 @@ _TEXT_BYTES = 512
 _PURGE_ALL = 1 | 2
 _NO_ERROR = 0
 _FATAL = -150
+_PURGED = (-151, -152)
 OFFSET_OF_ERROR, _OFFSET_OF_TOPIC = 0, 8
 """In rd_kafka_message_t."""
 
@@ -130,9 +131,10 @@ class NativeProducer:
         try:
             self._check(self._library.rd_kafka_commit_transaction(self.handle, _ms(seconds)))
         except KafkaFailure as failure:
-            if failure.needs_abort and self._failure is not None:
+            self._library.rd_kafka_poll(self.handle, 0)
+            told = self._failure
+            if failure.needs_abort and told is not None and told.code not in _PURGED:
                 # Says which record, and why.
-                told = self._failure
                 raise KafkaFailure(
                     told.code, told.text, needs_abort=True, topic=told.topic
                 ) from None
@@ -181,7 +183,8 @@ class NativeProducer:
 
     def _delivered(self, message: int) -> None:
         code = ctypes.c_int32.from_address(message + OFFSET_OF_ERROR).value
-        if code == _NO_ERROR or self._failure is not None:
+        # What is purged follows from a failure, and may be told of first.
+        if code == _NO_ERROR or (self._failure is not None and self._failure.code not in _PURGED):
             return
         library = self._library
         topic = ctypes.c_void_p.from_address(message + _OFFSET_OF_TOPIC).value

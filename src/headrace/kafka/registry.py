@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
+from headrace.config.properties.converter_options import registry_problems
 from headrace.config.secret import HIDDEN
 from headrace.errors import HeadraceError
 
@@ -22,7 +22,6 @@ _FIRST_WAIT_MS = 500
 _MOST_ANSWERS = 1000
 """The client keeps every answer; after so many it makes room for another one."""
 _PREFIX = "schema.registry."
-_STORES = re.compile(r"ssl\.(?:keystore|truststore)\.(?:location|type|password)")
 _PASSED_ON = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
 _BEARER = re.compile(r"bearer\.auth\..+")
 _NOT_FOUND = (40401, 40402, 40403, 40406)
@@ -31,8 +30,8 @@ _NOT_FOUND = (40401, 40402, 40403, 40406)
 def registry_settings(given: Mapping[str, str]) -> dict[str, str]:
     """The client's settings for these properties (names in any case), `url` among them.
 
-    Raises HeadraceError `registry.setting` for a key store that this client cannot read, and
-    `registry.no_url` without `schema.registry.url`.
+    Raises HeadraceError `registry.setting` for what this client cannot take, and `registry.no_url`
+    without `schema.registry.url`.
     """
     options = {name.lower(): text.strip() for name, text in given.items()}
     plain = {name.removeprefix(_PREFIX): text for name, text in options.items()}
@@ -46,17 +45,10 @@ def registry_settings(given: Mapping[str, str]) -> dict[str, str]:
         )
     settings = {"url": url} | {n: plain[n] for n in _PASSED_ON if n in plain}
     settings |= {name: text for name, text in plain.items() if _BEARER.fullmatch(name)}
-    source = plain.get("basic.auth.credentials.source", "URL").upper()
-    user = plain.get("basic.auth.user.info")
-    if source == "USER_INFO" and user:
-        settings["basic.auth.user.info"] = user
-    elif source not in ("URL", "USER_INFO") or (source == "USER_INFO" and not user):
-        raise HeadraceError(
-            "registry.setting",
-            f"basic.auth.credentials.source={source} needs what this client has not",
-            "Use USER_INFO with basic.auth.user.info=USER:PASSWORD, or a URL with user and "
-            "password.",
-        )
+    for problem in registry_problems(options):
+        raise HeadraceError(problem.code, problem.message, problem.remedy)
+    if plain.get("basic.auth.credentials.source", "URL").upper() == "USER_INFO":
+        settings["basic.auth.user.info"] = plain["basic.auth.user.info"]
     if "proxy.host" in plain:
         settings["proxy"] = f"http://{plain['proxy.host']}:{plain.get('proxy.port', '80')}"
     return settings | _stores(plain)
@@ -72,25 +64,10 @@ def _stores(options: Mapping[str, str]) -> dict[str, str]:
         location = options.get(f"ssl.{store}.location")
         if location is None:
             continue
-        kind = options.get(f"ssl.{store}.type", "JKS").upper()
-        if kind != "PEM" and not _is_pem(location):
-            raise HeadraceError(
-                "registry.setting",
-                f"schema.registry.ssl.{store}.location is a {kind} store, which only Java reads",
-                f"Convert it to PEM (keytool and openssl pkcs12) and set "
-                f"schema.registry.ssl.{store}.type=PEM.",
-            )
         files |= dict.fromkeys(names, location)
     if "ssl.key.password" in options and "ssl.key.location" in files:
         files["ssl.key.password"] = options["ssl.key.password"]
     return files
-
-
-def _is_pem(location: str) -> bool:
-    try:
-        return Path(location).read_bytes()[:4096].find(b"-----BEGIN") >= 0
-    except OSError:
-        return False
 
 
 class Registry:

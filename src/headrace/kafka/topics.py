@@ -95,6 +95,11 @@ class Topics:
         self.create([name for name in missing if not self.partitions(name)])
         self._present.update(missing)
 
+    def gone(self, more: Iterable[str] = ()) -> list[str]:
+        """Which of the topics that were there, and of `more`, are not there any more. Raises as
+        `ensure`."""
+        return [name for name in (*more, *self._present) if not self.partitions(name)]
+
     def forget(self) -> None:
         """Look for every topic again."""
         self._present.clear()

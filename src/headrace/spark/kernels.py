@@ -38,6 +38,12 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.documents.parsing.document_kernel": ("parse_texts",),
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
+    "headrace.documents.target_schema.kernel": (
+        "convert",
+        "find_elements",
+        "find_fields",
+        "open_values",
+    ),
     "headrace.kafka.message_kernel": ("produce_rows",),
     "headrace.relational.row_lookup": ("_mark_lacking",),
     "headrace.sinks.file.lines": ("_write_lines",),
@@ -75,6 +81,10 @@ def _stamp() -> Path:
 def kernels_are_compiled() -> bool:
     """Whether this installation compiled all kernels before."""
     return _stamp().exists()
+
+
+COMPILE = "from headrace.spark.kernels import load_kernels; load_kernels()"
+"""What a process of its own runs that compiles the kernels for the others."""
 
 
 def load_kernels() -> None:

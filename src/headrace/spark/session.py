@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.spark.jvm.gateway import DriverJvm
 
 _LOGGING = Path(__file__).with_name("jvm") / "log4j2.properties"
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
@@ -59,7 +60,7 @@ def _local() -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "512m",
-        "spark.driver.extraJavaOptions": (
+        _JAVA_OPTIONS: (
             "-XX:+UseSerialGC -Xss2m -XX:MaxMetaspaceSize=256m "
             # Compiling what is not really hot costs more CPU than it ever gives back.
             "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=6000 "
@@ -84,6 +85,7 @@ def build_session(
 ) -> SparkSession:
     """A session for the command line: `local[N,4]` (N cores, a task is tried four times).
 
+    `settings` win over those of this module; the options of Java among them come behind ours.
     `jvm` starts the JVM (None: PySpark does, and the JVM ends with this process); `go_on` is called
     between the steps and may raise.
 
@@ -99,17 +101,20 @@ def build_session(
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Workers start `python3` from PATH otherwise, which need not have headrace.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    chosen = master or f"local[{os.cpu_count() or 1},4]"
-    merged = defaults() | _local() | dict(settings or {})
+    chosen = master or (settings or {}).get("spark.master") or f"local[{os.cpu_count() or 1},4]"
+    ours = defaults() | _local()
+    merged = ours | dict(settings or {})
+    if merged[_JAVA_OPTIONS] != ours[_JAVA_OPTIONS]:
+        merged[_JAVA_OPTIONS] = f"{ours[_JAVA_OPTIONS]} {merged[_JAVA_OPTIONS]}"
     if chosen.startswith("local"):
         merged.setdefault("spark.python.unix.domain.socket.dir", str(socket_folder()))
     archive = archive_options(java_home, os.environ["SPARK_HOME"])
-    merged["spark.driver.extraJavaOptions"] += f" {archive}"
+    merged[_JAVA_OPTIONS] += f" {archive}"
     if not chosen.startswith("local["):
         for setting in ("spark.driver.memory", "spark.driver.host", "spark.driver.bindAddress"):
-            if not chosen.startswith("local-cluster"):
+            if not chosen.startswith("local-cluster") and setting not in (settings or {}):
                 merged.pop(setting)
-    merged = {"spark.app.name": name, "spark.master": chosen} | merged
+    merged = {"spark.app.name": name} | merged | {"spark.master": chosen}
     builder = SparkSession.builder
     for setting, value in merged.items():
         builder = builder.config(setting, value)

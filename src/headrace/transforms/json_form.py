@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headrace.config.properties.compatibility import CompatibilityConfig
-from headrace.config.properties.transforms import TransformsConfig
+from headrace.config.configuration import error_of
+from headrace.config.properties.frames import ChainConfig
 from headrace.config.source import Properties, read_mapping
 from headrace.connect.json_records import read_records, write_records
 from headrace.connect.records import Records
 from headrace.errors import HeadraceError
 from headrace.transforms.chain import Chain, Step
-from headrace.transforms.reading import chain_of
+from headrace.transforms.reading import examine_chain
 
 
-def transforms_config(properties: Mapping[str, str]) -> TransformsConfig:
-    """What properties say of transforms and predicates; others are left out.
+def read_chain(properties: Mapping[str, str]) -> Chain:
+    """The chain of a configuration, whose connector is left out.
 
-    Raises HeadraceError as `Configuration.parse`.
+    Raises HeadraceError("config.invalid") that names all that is wrong with transforms, predicates,
+    converters and what becomes of failed records.
     """
     given = properties if isinstance(properties, Properties) else read_mapping(properties)
-    families = ("transforms", "predicates")
-    own = {
-        name: text
-        for name, text in given.items()
-        if name.partition(".")[0] in families or name in CompatibilityConfig.properties()
-    }
-    return TransformsConfig.parse(own)
+    config, problems = ChainConfig.examine(ChainConfig.concerned(given))
+    examined = examine_chain(config)
+    problems = [*given.problems, *problems, *examined.problems]
+    if problems:
+        raise error_of(problems)
+    return examined.chain
 
 
 def apply_json(
     properties: Mapping[str, str], entries: Sequence[Mapping[str, object]]
 ) -> list[dict[str, object] | None]:
     """See `headrace.transforms.apply_json`."""
-    return run_chain(chain_of(transforms_config(properties)), entries)
+    return run_chain(read_chain(properties), entries)
 
 
 def run_chain(
@@ -46,7 +46,7 @@ def run_chain(
         errors[int(original.place[0])] = error
 
     records = read_records(entries, errors.__setitem__)
-    made = write_records(chain(records, failed))
+    made = write_records(chain(records, failed), errors.__setitem__)
     return [
         {"error": str(errors[place])} if place in errors else made.get(place)
         for place in range(len(entries))

@@ -14,7 +14,7 @@ from headrace.config.property import Member
 from headrace.errors import HeadraceError
 from headrace.transforms.chain import Chain, Step
 from headrace.transforms.registry import find_predicate, find_transform
-from headrace.transforms.transform import Declaration, Predicate
+from headrace.transforms.transform import Declaration, Predicate, WrongOption
 
 T = TypeVar("T")
 _COMPATIBILITY = "headrace.compatibility"
@@ -173,6 +173,9 @@ class _Reading:
             return None
         try:
             return declaration.make(config)
+        except WrongOption as error:
+            self.problem(error.code, prefix + error.option, prefix + error.message, error.remedy)
+            return None
         except HeadraceError as error:
             name = prefix.removesuffix(".")
             self.problem(error.code, name, f"{name}: {error.message}", error.remedy)

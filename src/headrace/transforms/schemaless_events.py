@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.connect.evaluation import gathering
 from headrace.connect.evaluation.columns import column_of, with_values
@@ -77,11 +79,12 @@ class SchemalessEvents:
 
 
 def _begins_with(cells: np.ndarray, character: str) -> np.ndarray:
-    held = gathering.has_values(cells)
-    first = np.zeros(len(cells), np.bool_)
-    raw = gathering.as_binary(cells, held).to_pylist()
-    first[:] = [each is not None and each[:1] == character.encode() for each in raw]
-    return first
+    """Where the text of a cell does (bool, one per cell)."""
+    first = cells.copy()
+    first[:, gathering.LENGTH] = np.minimum(first[:, gathering.LENGTH], 1)
+    texts = gathering.as_binary(first, gathering.has_values(cells))
+    matches = pc.equal(texts, pa.scalar(character.encode(), pa.large_binary()))
+    return np.asarray(pc.fill_null(matches, fill_value=False))
 
 
 def rows_with_fields(

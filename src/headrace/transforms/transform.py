@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.config.configuration import Configuration
 from headrace.connect.records import Records, Shape
+from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 
 T = TypeVar("T")
@@ -86,7 +87,7 @@ class Declaration(Generic[T]):
 
     `name` is its short name, `meaning` says what it does in a sentence or two. `options` declares
     its properties, without the prefix `transforms.ALIAS.`; `make` is called with them, checked. It
-    raises HeadraceError for what only several options together show. `replacements` says which of
+    raises WrongOption for what only several options together show. `replacements` says which of
     the options given are former ones, and what stands in their place. `example` stands in the
     reference, with what becomes of it.
     """
@@ -97,6 +98,15 @@ class Declaration(Generic[T]):
     make: Callable[[Any], T]
     replacements: Callable[[Mapping[str, str]], Iterable[Replacement]] | None = None
     example: Example | None = None
+
+
+class WrongOption(HeadraceError):
+    """What `Declaration.make` raises for one of its options: `option` is its name, without the
+    prefix `transforms.ALIAS.`, and `what` goes on behind it in the message."""
+
+    def __init__(self, code: str, option: str, what: str, remedy: str) -> None:
+        super().__init__(code, option + what, remedy)
+        self.option = option
 
 
 class PerShape(Generic[T]):

@@ -154,7 +154,7 @@ def test_a_topic_routing_that_cannot_work_is_refused(
     assert named in refusal(properties).message
 
 
-def test_every_planned_property_accepts_its_default_written_out() -> None:
+def test_every_property_accepts_its_default_written_out() -> None:
     written = {
         name: declaration.default_text
         for name, declaration in PostgresConfig.properties().items()
@@ -352,5 +352,5 @@ def test_the_committed_reference_page_is_current() -> None:
 def test_every_refusal_and_every_ignored_property_gives_its_reason() -> None:
     for row in describe_rows(PostgresConfig):
         assert row.meaning.endswith((".", "…"))
-        if row.status in (Support.NOT_NEEDED, Support.REFUSED, Support.PLANNED):
+        if row.status in (Support.NOT_NEEDED, Support.REFUSED):
             raise AssertionError(f"{row.name} has no reason")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from headrace.config.properties.modes import SubjectStrategy
 from headrace.connect.schema import Field, Schema, Type
-from headrace.converters.avro.converter import AvroConverter, AvroSettings, SubjectStrategy
+from headrace.converters.avro.converter import AvroConverter, AvroSettings, subject_of
 from headrace.converters.avro.schemas import AvroOptions, avro_text
 from headrace.converters.configured import avro_converter
 from headrace.errors import HeadraceError
@@ -64,7 +65,7 @@ def test_subjects_are_named_by_the_strategy(registry_server: RegistryServer) -> 
         made = converter(registry_server, value_subject_name_strategy=strategy).head("named", ONE)
         assert store.latest(subject)[0] == number(made)
     with pytest.raises(HeadraceError) as raised:
-        SubjectStrategy.RECORD.subject("named", Schema(Type.INT64), is_key=False)
+        subject_of(SubjectStrategy.RECORD, "named", Schema(Type.INT64), is_key=False)
     assert raised.value.code == "avro.no_record_name"
 
 

@@ -56,7 +56,7 @@ def test_cloudevents_are_debeziums(recorded: dict[str, Any]) -> None:
 def test_an_option_that_cannot_be_is_refused_by_its_name(name: str, text: str) -> None:
     with pytest.raises(HeadraceError, match=rf"value\.converter\.{name}") as raised:
         cloudevents_settings(IDENTITY, {name: text})
-    assert raised.value.code == "config.impossible_value"
+    assert raised.value.code in ("config.invalid", "config.not_supported")
 
 
 def test_an_event_without_a_source_has_no_value() -> None:

@@ -17,8 +17,7 @@ from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import SliceConverter
 from headrace.errors import HeadraceError
 from headrace.transforms import apply_json
-from headrace.transforms.json_form import transforms_config
-from headrace.transforms.reading import chain_of
+from headrace.transforms.json_form import read_chain
 from tests.golden.transforms.cases import Case
 from tests.golden.transforms.test_golden import IMPLEMENTED, comparable, first_difference
 
@@ -50,7 +49,7 @@ def read_header(header: dict[str, Any], expected: dict[str, Any]) -> dict[str, A
 def converted(case: Case, converter: SliceConverter) -> list[tuple[Any, Any]]:
     """Each record that passes: from the converter, and from `apply_json`."""
     try:
-        chain = chain_of(transforms_config(case.properties))
+        chain = read_chain(case.properties)
     except HeadraceError:
         return []
     expected, passing = [], []

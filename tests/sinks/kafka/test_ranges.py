@@ -104,6 +104,16 @@ def test_what_was_begun_as_slices_is_ended_as_slices(kafka: KafkaServer, query: 
     assert values(read_topic(kafka, query.topic)) == expected((0, 0), (0, 1))
 
 
+def test_a_range_without_slices_is_marked_without_tasks(kafka: KafkaServer, query: Query) -> None:
+    assert query.run(0, 0, Way.SLICES).way is Way.DIRECT
+    query.run(1, 2, Way.SLICES)
+    assert query.run(2, 0, Way.SLICES).way is Way.DIRECT
+    query.restart()
+    query.run(3, 2, Way.SLICES)
+    assert query.markers(2) == [3, 3]
+    assert values(read_topic(kafka, query.topic)) == expected((1, 0), (1, 1), (3, 0), (3, 1))
+
+
 def test_a_range_that_is_written_is_not_written_again(kafka: KafkaServer, query: Query) -> None:
     for _ in range(2):
         query.run(0, 2, Way.DIRECT)

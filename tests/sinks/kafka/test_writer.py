@@ -54,6 +54,17 @@ def write(
         writer.close()
 
 
+def go_on(writer: Writer, options: KafkaOptions, batch: int, rows: pa.RecordBatch) -> int | None:
+    """The only slice, by a producer that is kept."""
+    turn, bookkeeping = turn_of(batch), Bookkeeping(options)
+    return writer.write(
+        turn,
+        0,
+        lambda: iter([rows]),
+        lambda: step_of_slice(bookkeeping, turn, 0, is_first=batch == 0),
+    )
+
+
 @pytest.fixture
 def options(kafka: KafkaServer) -> KafkaOptions:
     made = options_for(kafka, fresh_name())
@@ -284,24 +295,29 @@ def test_a_partition_that_is_not_there_is_an_error(options: KafkaOptions, topic:
     refused("kafka.no_partition", options, 0, batch_of(topic, [Record(b"a", b"b", None, 99)]))
 
 
-@pytest.mark.xfail(run=False, reason="known defect: a deleted topic is not always created again")
 def test_a_topic_that_was_deleted_is_created_again(
     kafka: KafkaServer, options: KafkaOptions, topic: str
 ) -> None:
-    bookkeeping, writer = Bookkeeping(options), Writer(options, "0")
+    writer = Writer(options, "0")
     for batch in range(3):
-        turn = turn_of(batch)
-        rows = [numbered(topic, batch, batch)]
-        writer.write(
-            turn, 0, lambda rows=rows: rows,
-            lambda turn=turn: step_of_slice(
-                bookkeeping, turn, 0, is_first=turn.batch == 0
-            ),
-        )  # fmt: skip
+        go_on(writer, options, batch, numbered(topic, batch, batch))
         if batch == 1:
             kafka.delete_topic(topic)
     writer.close()
     assert values(read_topic(kafka, topic)) == [2]
+
+
+def test_a_bookkeeping_topic_that_is_deleted_meanwhile_is_an_error(
+    kafka: KafkaServer, options: KafkaOptions, topic: str
+) -> None:
+    writer = Writer(options, "0")
+    go_on(writer, options, 0, numbered(topic, 0, 0))
+    kafka.delete_topic(options.bookkeeping)
+    with pytest.raises(HeadraceError) as raised:
+        go_on(writer, options, 1, numbered(topic, 1, 1))
+    writer.close()
+    assert (raised.value.code, raised.value.retriable) == ("kafka.bookkeeping_lost", False)
+    assert values(read_topic(kafka, topic)) == [0]
 
 
 def test_at_least_once_needs_no_bookkeeping(kafka: KafkaServer, topic: str) -> None:

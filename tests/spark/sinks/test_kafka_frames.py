@@ -21,7 +21,6 @@ def ids(records: list[Record]) -> list[int]:
 TOPIC = "t"  # of all numbers
 
 
-@pytest.mark.xfail(run=False, reason="known defect: a DataFrame's query stands still")
 def test_every_row_arrives_once_whatever_is_repeated(tmp_path: Path, kafka: KafkaServer) -> None:
     if TOPIC in kafka.topics():
         kafka.delete_topic(TOPIC)

@@ -98,3 +98,59 @@ def test_rows_of_several_collections_are_refused_by_the_property(
     properties = filled(mongo_database) | {"value.converter": "row"}
     with pytest.raises(Exception, match=r"collection\.include\.list selects 2"):
         events(spark, properties, tmp_path)
+
+
+TEXTS = [
+    '{"_id": 1, "n": 5, "l": [{"a": 1}], "v": {"x": 1}}',
+    '{"_id": {"$numberLong": "4294967296"}, "n": 1.5, "l": [{"a": "x"}], "more": true}',
+    None,
+]
+TYPES = "_id BIGINT, n INT, l ARRAY<STRUCT<a: INT>>, v VARIANT"
+
+
+def converted(spark: SparkSession, conflict: str, types: str = TYPES) -> DataFrame:
+    """The texts as rows of changes."""
+    values = [(json.dumps({"op": "c", "after": text}),) for text in TEXTS]
+    events = spark.createDataFrame(values, "value string")
+    return headrace.table(events, "any", types, documents=True, conflict=conflict)
+
+
+def test_a_value_that_its_column_cannot_hold_ends_the_query(spark: SparkSession) -> None:
+    with pytest.raises(Exception, match="the field n holds a value of type double"):
+        converted(spark, "fail").collect()
+
+
+def test_a_value_that_its_column_cannot_hold_is_null_where_that_is_asked_for(
+    spark: SparkSession,
+) -> None:
+    rows = converted(spark, "null").selectExpr("after.*", "to_json(after.v) AS shown").collect()
+    assert [(row._id, row.n, row.l, row.shown) for row in rows] == [
+        (1, 5, [(1,)], '{"x":1}'),
+        (1 << 32, None, [(None,)], None),
+        (None, None, None, None),
+    ]
+
+
+def test_the_rest_of_a_document_is_kept_where_that_is_asked_for(spark: SparkSession) -> None:
+    rows = converted(spark, "rest").selectExpr("to_json(after.__rest) AS rest").collect()
+    assert [row.rest and json.loads(row.rest) for row in rows] == [
+        None,
+        {"more": True, "n": 1.5, "l.0.a": "x"},
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("conflict", "types", "code"),
+    [
+        ("other", TYPES, "spark.no_such_policy"),
+        ("fail", "a INTERVAL DAY TO SECOND", "documents.schema_not_understood"),
+        ("rest", "__rest STRING", "documents.rest_declared"),
+    ],
+)
+def test_what_documents_cannot_be_brought_to_is_refused_before_the_query(
+    spark: SparkSession, conflict: str, types: str, code: str
+) -> None:
+    with pytest.raises(headrace.HeadraceError) as raised:
+        converted(spark, conflict, types)
+    assert raised.value.code == code

@@ -22,6 +22,7 @@ REFUSED = [
     ("groovy", '"${topic}" == topic', 2, "GString"),
     ("groovy", "'''a'''", 1, "three quotes"),
     ("groovy", "topic ==~ /(/", 11, "not a regular expression"),
+    ("spark.sql", "topic RLIKE '('", 1, "'(' is not a regular expression"),
     ("groovy", "topic.startsWith(value.op)", 18, "constants only"),
     ("groovy", "topic.startsWith('a', 'b')", 7, "takes 1 arguments, not 2"),
     ("groovy", "topic.startsWith(1)", 7, "takes texts"),
@@ -76,7 +77,9 @@ def test_a_condition_that_is_not_understood_is_reported_with_its_transform() -> 
     }
     with pytest.raises(HeadraceError) as raised:
         apply_json(properties, [])
-    assert "transforms.f: \"value.op = 'u'\" is not understood at column 10" in str(raised.value)
+    assert "transforms.f.condition: \"value.op = 'u'\" is not understood at column 10" in str(
+        raised.value
+    )
 
 
 def kept(language: str, condition: str, **members: object) -> str:
@@ -166,6 +169,8 @@ OUTCOMES = [
     ("spark.sql", "value.t LIKE 'a%\\\\%'", {"t": "ab%"}, "kept"),
     ("spark.sql", "value.t RLIKE '^b'", {"t": "ab"}, "dropped"),
     ("spark.sql", "value.t RLIKE 'b$'", {"t": "ab"}, "kept"),
+    ("spark.sql", "NOT value.t RLIKE 'b'", {"t": None}, "dropped"),
+    ("spark.sql", "value.t RLIKE 'b' IS NULL", {"t": None}, "kept"),
     ("spark.sql", "CASE value.n WHEN 1 THEN true ELSE false END", {"n": 1}, "kept"),
     ("spark.sql", "coalesce(value.t, 'x') = 'x'", {"t": None}, "kept"),
     ("spark.sql", "concat(value.t, 'b') || 'c' = 'abc'", {"t": "a"}, "kept"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import BOOLEAN, TEXT, choice, integer
+from headrace.config.properties.converter_options import option_problems
 from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName, DecimalFormat
 from headrace.config.property import Group, PassThrough, Property, not_needed
+from headrace.config.secret import printable_name
+from headrace.config.suggestions import Suggestions
 
 _ROLES = ("key", "value", "header")
 _REFUSED = {ConverterName.PROTOBUF: "Use avro or json."}
@@ -211,22 +214,21 @@ class ConverterConfig(Configuration):
                     f"{name} = {converter.value} is for values only",
                     "Use json, avro or string.",
                 )
-            elif self._needs_registry(role) and not self._registry_url(role):
+            else:
+                yield from option_problems(converter, self.converter_options(role), f"{name}.")
+                yield from self._misspelt(f"{name}.", getattr(self, f"{role}_converter_options"))
+
+    def _misspelt(self, prefix: str, options: Iterable[str]) -> Iterator[PropertyFinding]:
+        """Options whose names are all but those of a declared property of their role."""
+        declared = {n: each for n, each in self.properties().items() if n.startswith(prefix)}
+        suggestions = Suggestions(declared, {})
+        for name in options:
+            near = suggestions.find_typo(prefix + name)
+            if near is not None:
+                shown = prefix + printable_name(name)
                 yield PropertyFinding(
-                    "config.missing",
-                    f"{name}.schema.registry.url",
-                    f"{name} = {converter.value} needs {name}.schema.registry.url",
-                    f"Set {name}.schema.registry.url, for example to http://registry:8081.",
+                    "config.unknown_property",
+                    prefix + name,
+                    f"{shown} is no option of a converter; did you mean {near}?",
+                    f"Rename it to {near}.",
                 )
-
-    def _needs_registry(self, role: str) -> bool:
-        if self.converter(role) is ConverterName.CLOUDEVENTS:
-            options = self.converter_options(role)
-            kinds = [options.get(name, "json").lower() for name in
-                     ("serializer.type", "data.serializer.type")]  # fmt: skip
-            return "avro" in kinds
-        return self.converter(role) is ConverterName.AVRO
-
-    def _registry_url(self, role: str) -> str | None:
-        options = self.converter_options(role)
-        return options.get("schema.registry.url") or options.get("avro.schema.registry.url")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import TEXT
+from headrace.config.properties.compatibility import CompatibilityConfig
 from headrace.config.properties.converters import ConverterConfig
 from headrace.config.properties.modes import ConverterName
 from headrace.config.properties.transforms import FailedRecordsConfig, TransformsConfig
@@ -19,8 +20,24 @@ _FAMILIES = ("transforms", "predicates", "errors", *(f"{role}.converter" for rol
 _READ = (ConverterName.JSON, ConverterName.AVRO, ConverterName.STRING, ConverterName.BYTES)
 
 
-class FrameConfig(ConverterConfig, TransformsConfig, FailedRecordsConfig):
-    """Transforms, what becomes of records that they cannot take, and how the output is written."""
+class ChainConfig(ConverterConfig, TransformsConfig, FailedRecordsConfig):
+    """Transforms, what becomes of records that they cannot take, and converters: what a
+    configuration says of records, wherever they come from."""
+
+    @classmethod
+    def concerned(cls, properties: Mapping[str, str]) -> dict[str, str]:
+        """Those of a connector's properties that are about this."""
+        compatibility = CompatibilityConfig.properties()
+        return {
+            name: text
+            for name, text in properties.items()
+            if name in compatibility
+            or any(name == family or name.startswith(f"{family}.") for family in _FAMILIES)
+        }
+
+
+class FrameConfig(ChainConfig):
+    """What a configuration says of the records of a DataFrame."""
 
     name = Property(
         "name", TEXT, "", Group.CONVERTERS, "A name that dead letters say in their headers."
@@ -90,13 +107,15 @@ def examine_frame(
     transforms, are left out where `connector.class` is among them."""
     given = properties if isinstance(properties, Properties) else read_mapping(properties)
     of_connector = "connector.class" in given
-    own = {name: text for name, text in given.items() if not of_connector or _concerns(name)}
-    own.pop("connector.class", None)
+    own = dict(given)
+    if of_connector:
+        of_input = {n: text for n, text in given.items() if n.startswith(INPUT) or n == "name"}
+        own = ChainConfig.concerned(given) | of_input
     output, problems = FrameConfig.examine(own)
     inherited, prefixes = _input_texts(own)
-    read, of_input = InputConfig.examine(inherited)
+    read, unreadable = InputConfig.examine(inherited)
     written = {problem.property for problem in problems}
-    for problem in of_input:
+    for problem in unreadable:
         role = problem.property.partition(".")[0]
         prefix = prefixes.get(role, "").removesuffix(f"{role}.converter")
         if prefix:
@@ -105,15 +124,6 @@ def examine_frame(
         elif problem.property not in written:
             problems.append(problem)
     return FrameSettings(output, read, prefixes), problems
-
-
-def _concerns(name: str) -> bool:
-    """Whether a property of a connector is about transforms or converters."""
-    return (
-        name.startswith(INPUT)
-        or any(name == family or name.startswith(f"{family}.") for family in _FAMILIES)
-        or name in ("name", "headrace.compatibility")
-    )
 
 
 def _input_texts(properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

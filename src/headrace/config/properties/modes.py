@@ -82,6 +82,17 @@ class DecimalFormat(StrEnum):
     NUMERIC = "NUMERIC"
 
 
+class SubjectStrategy(StrEnum):
+    """`….subject.name.strategy`: how the subject of a schema in a registry is named."""
+
+    TOPIC = "TopicNameStrategy"
+    """`<topic>-key` and `<topic>-value`."""
+    RECORD = "RecordNameStrategy"
+    """The record's full name."""
+    TOPIC_RECORD = "TopicRecordNameStrategy"
+    """`<topic>-<full name>`."""
+
+
 class SliceOrder(StrEnum):
     """`headrace.slice.order`: what keeps a range's records together in slices."""
 

@@ -279,7 +279,7 @@ class RelationalConfig(ConnectorConfig):
         "shared",
         Group.SNAPSHOT,
         "Locks on tables during the snapshot: `shared` holds off changes of their structure.",
-        planned=("custom",),
+        refused_values=("custom",),
     )
     snapshot_lock_timeout_ms = Property(
         "snapshot.lock.timeout.ms",

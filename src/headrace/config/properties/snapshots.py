@@ -64,7 +64,7 @@ class SnapshotConfig(Configuration):
         "initial",
         Group.SNAPSHOT,
         "When existing rows are read, and whether streaming follows.",
-        planned=("custom",),
+        refused_values=("custom",),
         aliases={"never": "no_data", "schema_only": "no_data", "exported": "initial"},
     )
     snapshot_mode_custom_name = Property(
@@ -138,7 +138,8 @@ class SnapshotConfig(Configuration):
         integer(1),
         "1",
         Group.SNAPSHOT,
-        "Most connections that read the snapshot at once. Left out: as many as Spark has cores.",
+        "Most connections that read the snapshot at once; as many as Spark has cores where the "
+        "property is not set (Debezium: 1).",
     )
     snapshot_max_threads_multiplier = Property(
         "snapshot.max.threads.multiplier",
@@ -170,7 +171,7 @@ class SnapshotConfig(Configuration):
         "select_all",
         Group.SNAPSHOT,
         "How rows are queried.",
-        planned=("custom",),
+        refused_values=("custom",),
     )
     incremental_snapshot_chunk_size = Property(
         "incremental.snapshot.chunk.size",

@@ -267,7 +267,7 @@ class Evaluation:
             return pa.nulls(self.count, self.type_of(node.schema))
         array = fast_values(node, cells, valid)
         if array is None:
-            distinct, index = _distinct(node, cells, valid)
+            distinct, index = distinct_values(node, cells, valid)
             array = self.constants(node.schema, distinct).take(index)
         return array
 
@@ -301,7 +301,7 @@ class Evaluation:
                 yield node.null, null
 
     def _decoded(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> list[object]:
-        distinct, index = _distinct(node, cells, valid)
+        distinct, index = distinct_values(node, cells, valid)
         decoded = [None if at is None else distinct[at] for at in index.to_pylist()]
         for value, place in self._stand_ins(node, cells[:, gathering.KIND], valid):
             for at in np.flatnonzero(place).tolist():
@@ -391,7 +391,7 @@ def _texts(binary: pa.Array) -> pa.Array:
         return pa.array([None if b is None else b.decode(errors="replace") for b in raw], _TEXT)
 
 
-def _distinct(
+def distinct_values(
     node: Cell | Column, cells: np.ndarray, valid: np.ndarray
 ) -> tuple[list[object], pa.Array]:
     """The distinct values, decoded, and the index of each record's value (or null)."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from enum import StrEnum
 
 import pyarrow as pa
 
+from headrace.config.properties.modes import SubjectStrategy
 from headrace.connect.records import Node
 from headrace.connect.schema import Field, Schema, Type
 from headrace.converters.avro.schemas import AvroOptions, avro_text, full_name, symbols_of
@@ -24,26 +24,20 @@ from headrace.kafka.schema_ids import SchemaIds, schema_key
 _MAGIC = b"\0"
 
 
-class SubjectStrategy(StrEnum):
-    """How a schema's subject is named."""
-
-    TOPIC = "TopicNameStrategy"  # <topic>-key and <topic>-value
-    RECORD = "RecordNameStrategy"  # the record's full name
-    TOPIC_RECORD = "TopicRecordNameStrategy"  # <topic>-<full name>
-
-    def subject(self, topic: str, schema: Schema, *, is_key: bool) -> str:
-        """The subject of a schema; raises HeadraceError `avro.no_record_name`."""
-        if self is SubjectStrategy.TOPIC:
-            return f"{topic}-{'key' if is_key else 'value'}"
-        name = full_name(schema)
-        if name is None:
-            raise HeadraceError(
-                "avro.no_record_name",
-                f"a {'key' if is_key else 'value'} of topic {topic} is a {schema.type.value}, "
-                f"which has no record name for {self.value}",
-                "Use TopicNameStrategy.",
-            )
-        return name if self is SubjectStrategy.RECORD else f"{topic}-{name}"
+def subject_of(strategy: SubjectStrategy, topic: str, schema: Schema, *, is_key: bool) -> str:
+    """The subject of a schema; raises HeadraceError `avro.no_record_name`."""
+    role = "key" if is_key else "value"
+    if strategy is SubjectStrategy.TOPIC:
+        return f"{topic}-{role}"
+    name = full_name(schema)
+    if name is None:
+        raise HeadraceError(
+            "avro.no_record_name",
+            f"a {role} of topic {topic} is a {schema.type.value}, which has no record name for "
+            f"{strategy.value}",
+            "Use TopicNameStrategy.",
+        )
+    return name if strategy is SubjectStrategy.RECORD else f"{topic}-{name}"
 
 
 @dataclass(frozen=True)
@@ -143,7 +137,7 @@ class AvroConverter:
         which is asked if the process has not got it."""
         settings = self._settings
         text = avro_text(schema, settings.schemas)
-        subject = settings.strategy.subject(topic, schema, is_key=self._is_key)
+        subject = subject_of(settings.strategy, topic, schema, is_key=self._is_key)
         key = schema_key(self.registry_url, repr(settings), subject, text)
         number = self._ids.of(key, lambda: self._asked(subject, text))
         return _MAGIC + number.to_bytes(4, "big")

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation import gathering
-from headrace.connect.evaluation.values import Evaluation, fast_values
+from headrace.connect.evaluation.values import Evaluation, distinct_values, fast_values
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.records import Cell, Column, Constant, Guarded, Node, Records, Struct
 from headrace.connect.schema import Schema
@@ -20,6 +20,8 @@ from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL_NAME
 from headrace.documents.bson import DOCUMENT
 from headrace.documents.dialects import DIALECTS
 from headrace.documents.extended_json import column_to_extended_json
+from headrace.documents.target_schema.conversion import Converted, node_of
+from headrace.documents.target_schema.parts import PartDecoder
 
 _DOCUMENT_BYTES = 1 << 30  # of documents that become texts in one Arrow array
 _PLAIN_NUMBER = "^-?[0-9]+(\\.[0-9]*[1-9])?$"
@@ -51,13 +53,46 @@ class _TypedEvaluation(Evaluation):
         return typed_array(node.schema, Evaluation(self.records, node).array(node))
 
     def cell_values(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array:
-        array = _direct(node, cells, valid)
-        if array is not None:
-            return array
-        array = fast_values(node, cells, valid)
-        if array is not None:
-            return typed_array(node.schema, array)
-        return super().cell_values(node, cells, valid)
+        array = _typed_cells(node, cells, valid)
+        return super().cell_values(node, cells, valid) if array is None else array
+
+
+def typed_documents(column: Converted) -> pa.Array:
+    """Converted values (see `headrace.documents.target_schema.conversion`) as an array of
+    `typed(column.schema)`.
+
+    Raises HeadraceError("converters.value_not_representable").
+    """
+    kind = typed(column.schema)
+    members = [typed_documents(each) for each in column.members]
+    if pa.types.is_struct(kind):
+        mask = pa.array(~column.valid)
+        return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask)
+    if column.ends is None:
+        node = node_of(column.schema)
+        array = _typed_cells(node, column.cells, column.valid)
+        if array is None:
+            distinct, index = distinct_values(node, column.cells, column.valid)
+            array = typed_constants(column.schema, distinct).take(index)
+        return array
+    absent = pa.py_buffer(np.packbits(column.valid, bitorder="little"))
+    if pa.types.is_map(kind):
+        ends = pa.py_buffer(column.ends.astype(np.int32))
+        entries = pa.StructArray.from_arrays(members, fields=[kind.key_field, kind.item_field])
+        return pa.Array.from_buffers(kind, len(column), [absent, ends], children=[entries])
+    ends = pa.py_buffer(column.ends)
+    return pa.Array.from_buffers(kind, len(column), [absent, ends], children=members)
+
+
+def _typed_cells(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
+    """The values of cells that are read many at a time; None where they are not."""
+    if isinstance(node.decode, PartDecoder):
+        return typed_documents(node.decode.column(cells))
+    array = _direct(node, cells, valid)
+    if array is not None:
+        return array
+    array = fast_values(node, cells, valid)
+    return None if array is None else typed_array(node.schema, array)
 
 
 def _direct(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:

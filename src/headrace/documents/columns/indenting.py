@@ -1,26 +1,90 @@
 """Compact texts of JSON indented as BSON's Java library does it, many at a time."""
 
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-_QUOTE, _BACKSLASH, _COMMA, _NEWLINE, _SPACE = map(ord, '"\\,\n ')
+from headrace.connect.kernels.json_scan import (
+    CLOSE_ARRAY,
+    CLOSE_OBJECT,
+    COMMA,
+    OPEN_ARRAY,
+    OPEN_OBJECT,
+    QUOTE,
+    skip_string,
+)
+from headrace.connect.kernels.memory import (
+    PADDING,
+    address_of,
+    copy,
+    kernel,
+    load8,
+    load32_signed,
+    store8,
+    store64,
+)
+
+_NEWLINE, _SPACE = ord("\n"), ord(" ")
 _STEP = 2
 """Spaces of a level."""
-_OPENS, _CLOSES, _SEPARATES = 1, 2, 3
-_ROLES = np.zeros(256, np.uint8)
-_ROLES[[ord("{"), ord("[")]] = _OPENS
-_ROLES[[ord("}"), ord("]")]] = _CLOSES
-_ROLES[_COMMA] = _SEPARATES
 
 
-def _is_escaped(text: np.ndarray) -> np.ndarray:
-    """Which bytes stand behind an odd number of backslashes (bool)."""
-    place = np.arange(len(text))
-    last_other = np.maximum.accumulate(np.where(text != _BACKSLASH, place, -1))
-    before = np.concatenate(([-1], last_other[:-1]))
-    return np.asarray((place - 1 - before) & 1 == 1)
+@kernel
+def _new_line(depth, out, writes):
+    """A line's end and the spaces of the next one; returns their end."""
+    size = 1 + _STEP * depth
+    if writes:
+        store8(out, _NEWLINE)
+        for place in range(1, size):
+            store8(out + place, _SPACE)
+    return out + size
+
+
+@kernel
+def _indent(place, end, out, writes):
+    """A compact text, indented; returns its end. `writes`: it is written, not only counted."""
+    depth = np.int64(0)
+    while place < end:
+        byte = load8(place)
+        begin = place
+        place += 1
+        if byte == QUOTE:
+            place = skip_string(place, end)
+            if place < 0:
+                place = end
+            if writes:
+                copy(begin, place - begin, out)
+            out += place - begin
+            continue
+        closes = byte in (CLOSE_OBJECT, CLOSE_ARRAY)
+        opens = byte in (OPEN_OBJECT, OPEN_ARRAY)
+        if closes:
+            depth -= 1
+            before = load8(begin - 1)
+            if before not in (OPEN_OBJECT, OPEN_ARRAY):
+                out = _new_line(depth, out, writes)
+        if writes:
+            store8(out, byte)
+        out += 1
+        if opens:
+            depth += 1
+        if byte == COMMA or (opens and load8(place) not in (CLOSE_OBJECT, CLOSE_ARRAY)):
+            out = _new_line(depth, out, writes)
+    return out
+
+
+@kernel
+def _indent_column(offsets, count, texts, ends, out, writes):
+    """`count` texts (int32 `offsets`), one behind the other at `out`; their `ends` are int64."""
+    begin = out
+    for i in range(count):
+        place = texts + load32_signed(offsets + 4 * i)
+        out = _indent(place, texts + load32_signed(offsets + 4 * i + 4), out, writes)
+        store64(ends + 8 * i, out - begin)
+    return out - begin
 
 
 def indented(texts: pa.StringArray) -> pa.LargeStringArray:
@@ -29,32 +93,14 @@ def indented(texts: pa.StringArray) -> pa.LargeStringArray:
     stay together."""
     count = len(texts)
     _, offsets, held = texts.buffers()
-    if count == 0 or held is None:
-        return texts.cast(pa.large_string())
-    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + count + 1]
-    text = np.frombuffer(held, np.uint8)[ends[0] : ends[-1]]
-    quotes = text == _QUOTE
-    if (text == _BACKSLASH).any():
-        quotes &= ~_is_escaped(text)
-    # Texts are whole, so quotes and brackets are in pairs from text to text.
-    roles = np.where(np.cumsum(quotes) & 1 == 1, 0, _ROLES[text])
-    place = np.flatnonzero(roles)
-    role = roles[place]
-    depth = np.cumsum((role == _OPENS).astype(np.int64) - (role == _CLOSES))
-    # A closing bracket directly behind its opening one: nothing is between them.
-    is_empty = np.zeros(len(place), np.bool_)
-    is_empty[1:] = (role[1:] == _CLOSES) & (role[:-1] == _OPENS) & (place[1:] == place[:-1] + 1)
-    opens_empty = np.concatenate((is_empty[1:], [False]))
-    line = 1 + _STEP * depth
-    before = np.where((role == _CLOSES) & ~is_empty, line, 0)
-    behind = np.where((role == _SEPARATES) | ((role == _OPENS) & ~opens_empty), line, 0)
-    added = np.zeros(len(text) + 1, np.int64)
-    added[place] += before
-    added[place + 1] += behind
-    target = np.arange(len(text) + 1) + np.cumsum(added)
-    out = np.full(int(target[-1]), _SPACE, np.uint8)
-    out[target[:-1]] = text
-    out[(target[place] - before)[before > 0]] = _NEWLINE
-    out[(target[place] + 1)[behind > 0]] = _NEWLINE
-    buffers = [None, pa.py_buffer(target[ends - ends[0]]), pa.py_buffer(out)]
+    source = np.frombuffer(held, np.uint8) if held is not None else np.zeros(0, np.uint8)
+    source = np.concatenate((source, np.zeros(PADDING, np.uint8)))
+    places = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + count + 1]
+    places = np.ascontiguousarray(places)
+    ends = np.zeros(count + 1, np.int64)
+    state = (address_of(places), count, address_of(source), address_of(ends) + 8)
+    size = int(_indent_column(*state, 0, 0))
+    out = np.empty(size + PADDING, np.uint8)
+    _indent_column(*state, address_of(out), 1)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(out[:size])]
     return pa.Array.from_buffers(pa.large_string(), count, buffers)

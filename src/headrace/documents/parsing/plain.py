@@ -65,6 +65,8 @@ def encoded(value: Any, depth: int = 0) -> Encoded:
             return Kind.ARRAY, _document(members, depth)
         case dict():
             first = next(iter(value), "")
+            if first == "$code":
+                return _code(value, depth)
             special = _SPECIAL.get(first)
             made = None if special is None else special(value)
             return (Kind.DOCUMENT, _document(value, depth)) if made is None else made
@@ -150,11 +152,11 @@ def _regex(value: Mapping[str, Any]) -> Encoded:
     return _regex_of(held["pattern"], held["options"])
 
 
-def _code(value: Mapping[str, Any]) -> Encoded:
+def _code(value: Mapping[str, Any], depth: int) -> Encoded:
     code = _string(value["$code"])
     if "$scope" not in value:
         return Kind.CODE, code
-    body = code + _document(value["$scope"], 0)
+    body = code + _document(value["$scope"], depth)
     return Kind.CODE_WITH_SCOPE, _INT32.pack(len(body) + 4) + body
 
 
@@ -206,7 +208,6 @@ _SPECIAL: dict[str, Callable[[Mapping[str, Any]], Encoded | None]] = {
     "$binary": _binary,
     "$regex": _old_regex,
     "$regularExpression": _regex,
-    "$code": _code,
     "$timestamp": _timestamp,
     "$dbPointer": _pointer,
     "$uuid": _uuid,

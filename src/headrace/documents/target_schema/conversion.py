@@ -1,203 +1,273 @@
-"""BSON values as values of a declared schema: exact, or a conflict."""
+"""Columns of BSON values as columns of a declared schema: exact, or a conflict.
+
+This is the one rule of what a BSON value is in a declared type, for the transforms of a stream and
+for DataFrames alike. A type holds a value exactly, or there is a conflict, and a policy says what
+becomes of it:
+
+| type | values |
+|---|---|
+| BOOLEAN | booleans |
+| TINYINT, SMALLINT, INT, BIGINT | whole numbers in its range, whichever type of BSON they have |
+| FLOAT, DOUBLE | numbers that are the same as a float or double, and NaN |
+| DECIMAL | numbers of no more digits; of a double the fewest digits that tell it from others |
+| STRING | any value: texts, identifiers and decimals as they are, dates in ISO 8601, bytes in base64, numbers and booleans as in JSON; others as Extended JSON |
+| VARIANT | any value, as relaxed Extended JSON |
+| BINARY | binary data, whatever its subtype |
+| TIMESTAMP, TIMESTAMP_NTZ | dates, and timestamps of BSON whose increment is 0 |
+| DATE | the same at midnight, UTC |
+| ARRAY, MAP, STRUCT | arrays and documents whose values have the inner types; a field that a document lacks is null |
+
+Null and undefined are null.
+"""  # noqa: E501 - a table
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import Decimal
-from enum import StrEnum
+import ctypes
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.evaluation.columns import cell_of, form_of
+from headrace.connect.images import NULL
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import Column, ColumnIdentity
 from headrace.connect.schema import DECIMAL, Schema, Type
-from headrace.documents.bson import Kind
-from headrace.documents.dialects import Dialect
-from headrace.documents.extended_json import value_to_extended_json
-from headrace.documents.target_schema.ddl import DATE, JSON, TIMESTAMP, precision_and_scale
-from headrace.documents.values import SCALARS, decimal_text, elements_of
-from headrace.errors import HeadraceError
+from headrace.documents.bson import ARRAY, DOCUMENT, broken
+from headrace.documents.cells import decoder
+from headrace.documents.target_schema import kernel
+from headrace.documents.target_schema.ddl import DATE, JSON, TIMESTAMPS, precision_and_scale
+from headrace.documents.target_schema.exact import exact_scalar
+from headrace.documents.target_schema.policies import Conflicts, Label
+from headrace.documents.values import elements_of
 
-_MILLIS_PER_DAY = 86_400_000
-_WHOLE = (Kind.INT32, Kind.INT64)
-_TEXTS = (Kind.STRING, Kind.CODE, Kind.SYMBOL, Kind.OBJECT_ID, Kind.DECIMAL128)
-_NOTHING = (Kind.NULL, Kind.UNDEFINED)
-_BITS = {Type.INT32: 31, Type.INT64: 63}
-
-
-class ConflictPolicy(StrEnum):
-    """What becomes of a value that the declared type has no exact form for."""
-
-    FAIL = "fail"
-    """The record fails: the query ends, or the record is left out or a dead letter, as
-    `errors.tolerance` says."""
-    NULL = "null"
-    """The value is null."""
+_KIND, _ADDRESS, _LENGTH = range(3)
+"""Columns of cells."""
+_INTEGER_BYTES = {Type.INT8: 1, Type.INT16: 2, Type.INT32: 4, Type.INT64: 8}
+_TARGETS = {
+    Type.BOOLEAN: kernel.TO_BOOLEAN,
+    Type.FLOAT32: kernel.TO_FLOAT,
+    Type.FLOAT64: kernel.TO_DOUBLE,
+    Type.STRING: kernel.TO_TEXT,
+    Type.BYTES: kernel.TO_BYTES,
+    Type.ARRAY: kernel.TO_ARRAY,
+    Type.MAP: kernel.TO_MAP,
+    Type.STRUCT: kernel.TO_STRUCT,
+}
+_COPIES = (kernel.TO_VALUE, kernel.TO_MAP, kernel.TO_ARRAY)
+_MAP_KEY = Schema(Type.STRING)
 
 
 @dataclass(frozen=True)
-class Conversion:
-    """Brings BSON values to schemas under a policy."""
+class Converted:
+    """A column of a schema's values: `cells` (int64 of kind, address and length) have the form that
+    `node_of` tells; those of arrays, maps and structs tell only which ones are null, and hold the
+    value's type byte and bytes where it is an array or a map.
 
-    policy: ConflictPolicy = ConflictPolicy.FAIL
+    `members` are the fields of structs, each as long as this; the elements of arrays; the keys and
+    the values of maps. `ends` (int64, one more than there are values): where the elements of each
+    one end. `memory` is what cells point into beside the values that were converted.
+    """
 
-    def value(self, kind: int, raw: bytes, schema: Schema, path: str) -> object:
-        """The Connect value of a type and its bytes. `path` names the field.
+    schema: Schema
+    cells: np.ndarray
+    members: tuple[Converted, ...] = ()
+    ends: np.ndarray | None = None
+    memory: tuple[object, ...] = field(default=(), repr=False)
 
-        Raises HeadraceError `documents.value_not_of_schema` for a conflict, unless that is null.
-        """
-        if kind in _NOTHING:
-            return None
-        if schema.type is Type.ARRAY and kind == Kind.ARRAY:
-            assert schema.values is not None
-            return [self.value(k, v, schema.values, path) for k, _, v in elements_of(raw)]
-        if schema.type is Type.MAP and kind == Kind.DOCUMENT:
-            assert schema.values is not None
-            made = ((name, k, v) for k, name, v in elements_of(raw))
-            return {name: self.value(k, v, schema.values, f"{path}.{name}") for name, k, v in made}
-        if schema.type is Type.STRUCT and kind == Kind.DOCUMENT:
-            return self.struct(raw, schema, path)
-        try:
-            return _scalar(kind, raw, schema)
-        except (ValueError, ArithmeticError, LookupError):
-            if self.policy is ConflictPolicy.NULL:
-                return None
-            raise conflict(kind, schema, path) from None
+    def __len__(self) -> int:
+        return len(self.cells)
 
-    def struct(self, document: bytes, schema: Schema, path: str = "") -> dict[str, object]:
-        """The fields of a struct from those of a document; those it lacks are null."""
-        members = {name: (kind, value) for kind, name, value in elements_of(document)}
-        made: dict[str, object] = {}
-        for each in schema.fields:
-            kind, value = members.get(each.name, (int(Kind.NULL), b""))
-            inner = f"{path}.{each.name}" if path else each.name
-            made[each.name] = self.value(kind, value, each.schema, inner)
+    @property
+    def valid(self) -> np.ndarray:
+        """Which values are not null (bool)."""
+        return np.asarray(self.cells[:, _KIND] != NULL)
+
+    def shown_as(self, schema: Schema) -> Converted:
+        """The same values of a schema that differs in names alone."""
+        if schema.type is Type.STRUCT:
+            inner = [each.schema for each in schema.fields]
+        else:
+            inner = [each for each in (schema.keys, schema.values) if each is not None]
+        members = (member.shown_as(each) for member, each in zip(self.members, inner, strict=True))
+        return replace(self, schema=schema, members=tuple(members) if self.members else ())
+
+
+def node_of(schema: Schema) -> Column:
+    """A node for converted values of a schema that has no parts."""
+    encoding, parameter, decode = form_of(schema)
+    if schema.name == JSON:
+        encoding = Encoding.EXTENDED_JSON_RELAXED
+        decode = decoder(encoding)
+    return Column(schema, ColumnIdentity(), encoding, parameter, decode)
+
+
+def opened(cells: np.ndarray) -> np.ndarray:
+    """The column of values (see `headrace.documents.target_schema.kernel`) that are given as cells
+    (int64 of kind, address, length): a type byte and its value each."""
+    cells = np.ascontiguousarray(cells, np.int64)
+    out = np.empty_like(cells)
+    kernel.open_values(address_of(cells), len(cells), address_of(out))
+    return out
+
+
+def converted(cells: np.ndarray, schema: Schema, conflicts: Conflicts, path: str = "") -> Converted:
+    """The values in `cells`, a type byte and its bytes each, as a column of `schema`; `path` is
+    what conflicts call the values.
+
+    Raises what `conflicts` raises, and HeadraceError `documents.value_not_understood` for a value
+    that is no sound BSON.
+    """
+    whole = _Conversion(conflicts)
+    return whole.column(opened(cells), schema, np.arange(len(cells)), lambda _row: path)
+
+
+@dataclass(frozen=True)
+class _Conversion:
+    """`rows` are the numbers of the documents that values are in, `label` tells their paths."""
+
+    conflicts: Conflicts
+
+    def column(
+        self, values: np.ndarray, schema: Schema, rows: np.ndarray, label: Label
+    ) -> Converted:
+        made = self._scalars(values, schema, rows, label)
+        if schema.type is Type.STRUCT:
+            return self._struct(values, made, rows, label)
+        if schema.type in (Type.ARRAY, Type.MAP):
+            return self._elements(values, made, rows, label)
         return made
 
+    def _scalars(
+        self, values: np.ndarray, schema: Schema, rows: np.ndarray, label: Label
+    ) -> Converted:
+        """Values by themselves; of arrays, maps and structs what `Converted.cells` says."""
+        to, digits, scale = _target(schema)
+        count = len(values)
+        room = count * kernel.SPARE_PER_VALUE
+        if to in _COPIES:
+            lengths = values[values[:, _KIND] != kernel.NOTHING, _LENGTH]
+            room = int(lengths.sum()) + count
+        spare = np.empty(room + PADDING, np.uint8)
+        out = np.empty((count, 3), np.int64)
+        others = kernel.convert(
+            address_of(values), count, to, digits, scale, address_of(out), address_of(spare)
+        )
+        memory: tuple[object, ...] = (spare,)
+        if others:
+            memory = (spare, self._resolve(values, out, schema, rows, label))
+        return Converted(schema, out, memory=memory)
 
-def conflict(kind: int, schema: Schema, path: str) -> HeadraceError:
-    """The error of a value of this type at a field of the schema."""
-    shown = _shown(schema)
-    return HeadraceError(
-        "documents.value_not_of_schema",
-        f"the field {path} holds a value of type {Kind(kind).name.lower()} that {shown} cannot "
-        "hold exactly",
-        "Declare the field as STRING or VARIANT, which hold any value, or convert with the policy "
-        "`null`.",
-    )
+    def _resolve(
+        self, values: np.ndarray, out: np.ndarray, schema: Schema, rows: np.ndarray, label: Label
+    ) -> object:
+        """Values that the kernel left, and conflicts; returns the memory of the first."""
+        texts: list[np.ndarray] = []
+        for at in np.flatnonzero(np.isin(out[:, _KIND], (kernel.CONFLICT, kernel.LEFT))).tolist():
+            kind, address, length = values[at].tolist()
+            raw = ctypes.string_at(address, length)
+            if out[at, _KIND] == kernel.LEFT:
+                try:
+                    made, cell = cell_of(schema, exact_scalar(kind, raw, schema))
+                except (ValueError, ArithmeticError, LookupError):
+                    pass
+                else:
+                    memory = np.frombuffer(cell + bytes(PADDING), np.uint8)
+                    texts.append(memory)
+                    out[at] = made, address_of(memory), len(cell)
+                    continue
+            self.conflicts.conflict(int(rows[at]), label(at), kind, raw, schema)
+            out[at] = NULL, 0, 0
+        return texts
+
+    def _struct(
+        self, values: np.ndarray, made: Converted, rows: np.ndarray, label: Label
+    ) -> Converted:
+        fields = made.schema.fields
+        count = len(values)
+        texts = [each.name.encode() for each in fields]
+        held = np.frombuffer(b"".join(texts) + bytes(PADDING), np.uint8)
+        names = np.zeros((len(fields), 2), np.int64)
+        names[:, 1] = [len(text) for text in texts]
+        names[:, 0] = address_of(held) + np.cumsum(names[:, 1]) - names[:, 1]
+        columns = np.empty((len(fields), count, 3), np.int64)
+        unknown = np.empty(count, np.int64)
+        answer = kernel.find_fields(
+            address_of(values), count, address_of(names), len(fields), address_of(columns),
+            address_of(unknown),
+        )  # fmt: skip
+        _check(answer)
+        if self.conflicts.takes_unknown and unknown.any():
+            self._note_unknown(values, unknown, {each.name for each in fields}, rows, label)
+        members = tuple(
+            self.column(column, each.schema, rows, _inner(label, each.name))
+            for each, column in zip(fields, columns, strict=True)
+        )
+        return replace(made, members=members)
+
+    def _note_unknown(
+        self, values: np.ndarray, unknown: np.ndarray, known: set[str], rows: np.ndarray,
+        label: Label,
+    ) -> None:  # fmt: skip
+        for at in np.flatnonzero(unknown).tolist():
+            _, address, length = values[at].tolist()
+            for kind, name, raw in elements_of(ctypes.string_at(address, length)):
+                if name not in known:
+                    path = _inner(label, name)(at)
+                    self.conflicts.unknown_field(int(rows[at]), path, kind, raw)
+
+    def _elements(
+        self, values: np.ndarray, made: Converted, rows: np.ndarray, label: Label
+    ) -> Converted:
+        schema = made.schema
+        assert schema.values is not None
+        container = ARRAY if schema.type is Type.ARRAY else DOCUMENT
+        count = len(values)
+        ends = np.empty(count + 1, np.int64)
+        total = kernel.find_elements(address_of(values), count, container, address_of(ends), 0, 0)
+        _check(total)
+        elements, names = np.empty((total, 3), np.int64), np.empty((total, 3), np.int64)
+        kernel.find_elements(
+            address_of(values), count, container, address_of(ends), address_of(elements),
+            address_of(names),
+        )  # fmt: skip
+        owners = np.repeat(np.arange(count), np.diff(ends))
+
+        def inner(at: int) -> str:
+            _, address, length = names[at].tolist()
+            name = ctypes.string_at(address, length).decode(errors="replace")
+            return _inner(label, name)(int(owners[at]))
+
+        column = self.column(elements, schema.values, rows[owners], inner)
+        members: tuple[Converted, ...] = (column,)
+        if schema.type is Type.MAP:
+            members = (Converted(schema.keys or _MAP_KEY, names), column)
+        return replace(made, members=members, ends=ends)
 
 
-def _shown(schema: Schema) -> str:
+def _inner(label: Label, name: str) -> Label:
+    def inner(at: int) -> str:
+        outer = label(at)
+        return f"{outer}.{name}" if outer else name
+
+    return inner
+
+
+def _check(answer: int) -> None:
+    if answer < 0:
+        raise broken(answer >> 32, "a document")
+
+
+def _target(schema: Schema) -> tuple[int, int, int]:
+    """What the kernel converts to, and its two parameters."""
     if schema.name == DECIMAL:
-        return "DECIMAL({},{})".format(*precision_and_scale(schema))
-    named = {TIMESTAMP: "TIMESTAMP", DATE: "DATE"}
-    return named.get(schema.name or "", schema.type.value)
-
-
-def _scalar(kind: int, raw: bytes, schema: Schema) -> object:
-    """Raises ValueError, ArithmeticError or LookupError for a conflict."""
-    if schema.type is Type.STRING:
-        return _text(kind, raw, is_json=schema.name == JSON)
-    if schema.name == DECIMAL:
-        return _decimal(kind, raw, *precision_and_scale(schema))
-    if schema.name in (TIMESTAMP, DATE):
-        if kind not in (Kind.DATE, Kind.TIMESTAMP):
-            raise ValueError
-        millis = SCALARS[kind](raw)
-        assert isinstance(millis, int)
-        if schema.name == TIMESTAMP:
-            return millis
-        days, rest = divmod(millis, _MILLIS_PER_DAY)
-        if rest:
-            raise ValueError
-        return days
-    return _OTHERS[schema.type](kind, raw, schema)
-
-
-def _text(kind: int, raw: bytes, *, is_json: bool) -> str:
-    if not is_json:
-        if kind in _TEXTS:
-            return str(SCALARS[kind](raw))
-        if kind in (Kind.DATE, Kind.BINARY):
-            written = json.loads(value_to_extended_json(bytes([kind]) + raw, Dialect.RELAXED))
-            held = written["$date"] if kind == Kind.DATE else written["$binary"]["base64"]
-            return held if isinstance(held, str) else str(held["$numberLong"])
-    return value_to_extended_json(bytes([kind]) + raw, Dialect.RELAXED)
-
-
-def _number(kind: int, raw: bytes) -> int | float | Decimal:
-    if kind == Kind.DECIMAL128:
-        return Decimal(decimal_text(raw))
-    if kind not in (*_WHOLE, Kind.DOUBLE):
-        raise ValueError
-    number = SCALARS[kind](raw)
-    assert isinstance(number, int | float)
-    return number
-
-
-def _whole(kind: int, raw: bytes, schema: Schema) -> int:
-    number = _number(kind, raw)
-    made = int(number)
-    bound = 1 << _BITS[schema.type]
-    if made != number or not -bound <= made < bound:
-        raise ValueError
-    return made
-
-
-def _double(kind: int, raw: bytes, _schema: Schema) -> float:
-    number = _number(kind, raw)
-    made = float(number)
-    if not math.isnan(made) and made != number:
-        raise ValueError
-    return made
-
-
-def _decimal(kind: int, raw: bytes, precision: int, scale: int) -> Decimal:
-    number = _number(kind, raw)
-    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
-    if not exact.is_finite():
-        raise ValueError
-    sign, digits, exponent = exact.as_tuple()
-    assert isinstance(exponent, int)
-    if any(digits[len(digits) + scale + exponent :] if exponent < -scale else ()) and any(digits):
-        raise ValueError
-    unscaled = int("".join(map(str, digits)))
-    shift = exponent + scale
-    if shift > precision and unscaled:
-        raise ValueError
-    if shift >= 0:
-        unscaled = unscaled * 10**shift if unscaled else 0
-    else:
-        unscaled, rest = divmod(unscaled, 10 ** min(-shift, 7000))
-        if rest:
-            raise ValueError
-    if unscaled >= 10**precision:
-        raise ValueError
-    return Decimal((sign, tuple(map(int, str(unscaled))), -scale))
-
-
-def _boolean(kind: int, raw: bytes, _schema: Schema) -> bool:
-    if kind != Kind.BOOLEAN:
-        raise ValueError
-    return raw != b"\0"
-
-
-def _bytes(kind: int, raw: bytes, _schema: Schema) -> object:
-    if kind != Kind.BINARY:
-        raise ValueError
-    return SCALARS[kind](raw)
-
-
-def _container(_kind: int, _raw: bytes, _schema: Schema) -> object:
-    raise ValueError
-
-
-_OTHERS: dict[Type, Callable[[int, bytes, Schema], object]] = {
-    Type.INT32: _whole,
-    Type.INT64: _whole,
-    Type.FLOAT64: _double,
-    Type.BOOLEAN: _boolean,
-    Type.BYTES: _bytes,
-    Type.ARRAY: _container,
-    Type.MAP: _container,
-    Type.STRUCT: _container,
-}
+        return (kernel.TO_DECIMAL, *precision_and_scale(schema))
+    if schema.name == JSON:
+        return kernel.TO_VALUE, 0, 0
+    if schema.name in TIMESTAMPS:
+        return kernel.TO_MILLIS, 0, 0
+    if schema.name == DATE:
+        return kernel.TO_DAYS, 0, 0
+    if schema.type in _INTEGER_BYTES:
+        return kernel.TO_INTEGER, _INTEGER_BYTES[schema.type], 0
+    return _TARGETS[schema.type], 0, 0

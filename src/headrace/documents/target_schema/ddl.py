@@ -10,6 +10,9 @@ from headrace.connect.schema import DECIMAL, Field, Schema, Type
 from headrace.errors import HeadraceError
 
 TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
+LOCAL_TIMESTAMP = "io.debezium.time.Timestamp"
+"""Milliseconds since 1970-01-01, as TIMESTAMP, and without a time zone to Spark."""
+TIMESTAMPS = (TIMESTAMP, LOCAL_TIMESTAMP)
 DATE = "org.apache.kafka.connect.data.Date"
 JSON = "io.debezium.data.Json"
 PRECISION, SCALE = "connect.decimal.precision", "scale"
@@ -18,17 +21,24 @@ MOST_DIGITS = 38
 
 _SCALARS = {
     "BOOLEAN": Schema(Type.BOOLEAN, optional=True),
+    "TINYINT": Schema(Type.INT8, optional=True),
+    "SMALLINT": Schema(Type.INT16, optional=True),
     "INT": Schema(Type.INT32, optional=True),
     "BIGINT": Schema(Type.INT64, optional=True),
+    "FLOAT": Schema(Type.FLOAT32, optional=True),
     "DOUBLE": Schema(Type.FLOAT64, optional=True),
     "STRING": Schema(Type.STRING, optional=True),
     "VARIANT": Schema(Type.STRING, optional=True, name=JSON, version=1),
     "BINARY": Schema(Type.BYTES, optional=True),
     "TIMESTAMP": Schema(Type.INT64, optional=True, name=TIMESTAMP, version=1),
+    "TIMESTAMP_NTZ": Schema(Type.INT64, optional=True, name=LOCAL_TIMESTAMP, version=1),
     "DATE": Schema(Type.INT32, optional=True, name=DATE, version=1),
 }
 _WORDS = {schema: word for word, schema in _SCALARS.items()}
-_OTHER_WORDS = {"INTEGER": "INT", "LONG": "BIGINT"}
+_OTHER_WORDS = {
+    "BYTE": "TINYINT", "SHORT": "SMALLINT", "INTEGER": "INT", "LONG": "BIGINT", "REAL": "FLOAT",
+    "TIMESTAMP_LTZ": "TIMESTAMP",
+}  # fmt: skip
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|'(?:[^'\\]|\\.)*'|[^\W]+|[<>(),:])")
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
@@ -57,8 +67,9 @@ def declared(text: str) -> Schema:
             "documents.schema_not_understood",
             f"the schema {text[:200]!r} is not understood: {error}",
             "Declare columns as Spark's DDL does, such as `_id STRING, total DECIMAL(10,2)`, or "
-            "as the JSON of a StructType. Types are BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL, STRING, "
-            "VARIANT, BINARY, TIMESTAMP, DATE, ARRAY, MAP and STRUCT.",
+            "as the JSON of a StructType. Types are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, "
+            "FLOAT, DOUBLE, DECIMAL, STRING, VARIANT, BINARY, TIMESTAMP, TIMESTAMP_NTZ, DATE, "
+            "ARRAY, MAP and STRUCT.",
         ) from None
     return schema
 
@@ -66,6 +77,16 @@ def declared(text: str) -> Schema:
 def ddl(schema: Schema) -> str:
     """The DDL text of a struct's fields, as `declared` reads it."""
     return ", ".join(f"{_quoted(f.name)} {_type_text(f.schema)}" for f in schema.fields)
+
+
+def scalar(word: str) -> Schema:
+    """The optional schema of one of Spark's types without parts, such as BIGINT."""
+    return _SCALARS[word]
+
+
+def word_of(schema: Schema) -> str:
+    """The word of a type without parts, such as BIGINT; see `scalar`."""
+    return _WORDS[schema]
 
 
 def precision_and_scale(schema: Schema) -> tuple[int, int]:

@@ -1,8 +1,8 @@
 """A schema that documents have in common, found out from some of them.
 
 Types widen: int32 to int64 to double (if it is exact for all whole numbers seen), int32 and
-int64 to decimal. Documents have the fields of all, arrays the elements of all. What has no type in
-common is a conflict.
+int64 to decimal. A timestamp of BSON has an increment, which only texts hold. Documents have the
+fields of all, arrays the elements of all. What has no type in common is a conflict.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from enum import StrEnum
 
 from headrace.connect.schema import Field, Schema, Type
 from headrace.documents.bson import DOCUMENT, Kind
-from headrace.documents.target_schema.ddl import MOST_DIGITS, decimal, declared
+from headrace.documents.target_schema.ddl import MOST_DIGITS, decimal, scalar, word_of
+from headrace.documents.types import SCALAR_TYPES, TEXTS, scalar_type
 from headrace.documents.values import SCALARS, decimal_text, elements_of
 from headrace.errors import HeadraceError
 
@@ -50,12 +51,12 @@ class _Form(StrEnum):
 
 
 _FORMS = {
-    Kind.DOUBLE: _Form.DOUBLE, Kind.BOOLEAN: _Form.BOOLEAN, Kind.DATE: _Form.TIMESTAMP,
-    Kind.TIMESTAMP: _Form.TIMESTAMP, Kind.BINARY: _Form.BYTES, Kind.INT32: _Form.INT,
-    Kind.STRING: _Form.TEXT, Kind.OBJECT_ID: _Form.TEXT, Kind.CODE: _Form.TEXT,
-    Kind.SYMBOL: _Form.TEXT, Kind.NULL: _Form.NULL, Kind.UNDEFINED: _Form.NULL,
-}  # fmt: skip
+    **{kind: _Form(word_of(scalar_type(kind))) for kind in (*SCALAR_TYPES, *TEXTS)},
+    Kind.NULL: _Form.NULL,
+    Kind.UNDEFINED: _Form.NULL,
+}
 """Of other types: see `_seen`."""
+_INCREMENT_BYTES = 4
 _WHOLE = (_Form.INT, _Form.LONG, _Form.LARGE)
 _DIGITS = {_Form.INT: 10, _Form.LONG: 19, _Form.LARGE: 19}
 
@@ -109,6 +110,8 @@ def _seen(kind: int, value: bytes) -> _Seen:
         number = SCALARS[kind](value)
         assert isinstance(number, int)
         return _Seen(_Form.LONG if int(float(number)) == number else _Form.LARGE)
+    if kind == Kind.TIMESTAMP and any(value[:_INCREMENT_BYTES]):
+        return _ANY
     if kind == Kind.DECIMAL128:
         return _of_decimal(Decimal(decimal_text(value)))
     return _Seen(_FORMS.get(Kind(kind), _Form.ANY))
@@ -175,9 +178,9 @@ def _schema(seen: _Seen, conflict: SampleConflict, path: str) -> Schema:
         case _Form.DECIMAL:
             return decimal(MOST_DIGITS, seen.digits[1])
         case _Form.LARGE:
-            return _named("BIGINT")
+            return scalar("BIGINT")
         case _Form.NULL | _Form.STRUCT:
-            return _named("STRING")
+            return scalar("STRING")
         case _Form.ANY if conflict is SampleConflict.FAIL:
             raise HeadraceError(
                 "documents.types_in_conflict",
@@ -185,9 +188,5 @@ def _schema(seen: _Seen, conflict: SampleConflict, path: str) -> Schema:
                 "Declare the field's type, or let conflicts be string or variant.",
             )
         case _Form.ANY:
-            return _named(conflict.value.upper())
-    return _named(seen.form.value)
-
-
-def _named(word: str) -> Schema:
-    return declared(f"a {word}").fields[0].schema
+            return scalar(conflict.value.upper())
+    return scalar(seen.form.value)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
 from headrace.kafka.client import (
     ANSWER_SECONDS,
@@ -17,7 +18,7 @@ from headrace.kafka.client import (
     unreachable,
 )
 from headrace.kafka.topics import TopicGroup, Topics
-from headrace.sinks.kafka.markers import Marker, key_of
+from headrace.sinks.kafka.markers import Marker, key_of, topic_lost
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 
 _READ_SECONDS = 60.0
@@ -69,16 +70,25 @@ class Bookkeeping:
         """The last markers of slices, in their order. What was committed before the call is seen:
         it waits for transactions that are open in these partitions.
 
-        Also raises what Marker.from_json does, and ("kafka.bookkeeping_held") (retriable) when such
-        a transaction stays open.
+        Also raises what Marker.from_json does, ("kafka.bookkeeping_lost") without the topic, and
+        ("kafka.bookkeeping_held") (retriable) when such a transaction stays open.
         """
         if not slices:
             return []
+        self._check_partitions(max(slices) + 1)
         reading = _Reading(self._options, checkpoint, slices)
         try:
             return reading.run()
         finally:
             reading.close()
+
+    def _check_partitions(self, count: int) -> None:
+        # What was made a moment ago is not known to every broker.
+        patience = Deadline(ANSWER_SECONDS)
+        while self.partitions() < count:
+            if patience.is_over:
+                raise topic_lost(self._options.bookkeeping, count - 1)
+            patience.pause(0.1)
 
 
 class _Reading:
@@ -178,6 +188,7 @@ class _Reading:
             f"A transaction in partition {number} of {self._options.bookkeeping} is open since "
             f"{_READ_SECONDS:g} s, and what lies behind it is not to be seen",
             "Give each query a bookkeeping topic of its own "
-            "(headrace.sink.kafka.bookkeeping.topic).",
+            "(headrace.sink.kafka.bookkeeping.topic). If no query writes to it: "
+            "kafka-transactions.sh find-hanging, then abort.",
             retriable=True,
         )

@@ -8,9 +8,10 @@ from headrace.kafka.librdkafka import KafkaFailure
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 
 TIMED_OUT = -185
+NO_PARTITION = -190
+TOPIC_GONE = 3
 _TOO_LARGE = (10, 18)
-_NO_PARTITION = -190
-_GONE = (3, -188)
+_GONE = (TOPIC_GONE, -188)
 _FENCED = (-144, 22, 47, 49, 90)
 _NOT_ALLOWED = (29, 30, 31, 53, 58, -169, -181)
 _PERMANENT = (17, 33, 34, 35, 37, 38, 40, 43, 44, 50, 87, -186)
@@ -35,7 +36,7 @@ def in_our_words(failure: KafkaFailure, options: KafkaOptions) -> HeadraceError:
             f"{SINK.settings}.batch.size at most that, or leave the large column out "
             "(column.exclude.list, column.truncate.to.LENGTH.chars).",
         )
-    if code == _NO_PARTITION:
+    if code == NO_PARTITION:
         return HeadraceError(
             "kafka.no_partition",
             f"A record{of_topic} names a partition that the topic does not have",

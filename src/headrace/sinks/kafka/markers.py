@@ -16,6 +16,11 @@ from enum import StrEnum
 from headrace.errors import HeadraceError
 
 _VERSION = 1
+_GO_ON_WITHOUT = (
+    "Name the cluster and the bookkeeping topic of before. To go on without: "
+    "headrace.sink.kafka.bookkeeping.lost=begin writes this micro-batch, again if a part of it was "
+    "written; take it out when the stream runs."
+)
 
 
 class Kind(StrEnum):
@@ -122,9 +127,7 @@ def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
             "kafka.bookkeeping_lost",
             f"Micro-batch {turn.batch} follows others, but the bookkeeping topic has no marker of "
             f"them for the checkpoint {turn.checkpoint}: it was deleted, or is of another cluster",
-            "Name the cluster and the bookkeeping topic of before. To go on without: "
-            "headrace.sink.kafka.bookkeeping.lost=begin writes this micro-batch, again if a part "
-            "of it was written; take it out when the stream runs.",
+            _GO_ON_WITHOUT,
         )
     if marker.batch == turn.batch:
         same = (marker.slices, marker.kind) == (turn.slices, turn.kind)
@@ -155,6 +158,15 @@ def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
             "headrace.sink.kafka.bookkeeping.lost=begin.",
         )
     return Step.WRITE
+
+
+def topic_lost(topic: str, partition: int) -> HeadraceError:
+    """The bookkeeping topic, or a partition of it, is not there, and was."""
+    return HeadraceError(
+        "kafka.bookkeeping_lost",
+        f"The bookkeeping topic {topic} has no partition {partition} any more: it was deleted",
+        _GO_ON_WITHOUT,
+    )
 
 
 def begins(markers: Sequence[Marker | None], turn: Turn, number: int, *, anew: bool) -> bool:

@@ -45,14 +45,17 @@ class Ranges:
         self._settled: list[Marker | None] | None = None  # until the next micro-batch
 
     def plan(self, batch: int, slices: int, digest: str, way: Way) -> Plan:
-        """How a micro-batch goes: `way`, or as it was begun before a restart. Behind it, whatever
-        an earlier run began is settled.
+        """How a micro-batch goes: `way`, or as it was begun before a restart. No task could mark
+        one without slices, so it goes the direct way. Behind the plan, whatever an earlier run
+        began is settled.
 
         Raises as `next_step` does, before anything is written.
         """
         last = self._plan or self._folder.last()
         if last is not None and last.turn.batch == batch and last.turn.slices == slices:
             way = last.way
+        if slices == 0:
+            way = Way.DIRECT
         turn = Turn(self._checkpoint, batch, slices, way.kind, digest, max(slices, 1), 0)
         if self._options.is_transactional:
             turn = self._following(turn, last)

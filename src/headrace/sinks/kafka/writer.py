@@ -12,10 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from headrace.errors import HeadraceError
 from headrace.kafka.client import unreachable
 from headrace.kafka.librdkafka import KafkaFailure, NativeProducer
 from headrace.kafka.topics import Topics
-from headrace.sinks.kafka.failures import TIMED_OUT, in_our_words, is_permanent
+from headrace.sinks.kafka.failures import (
+    NO_PARTITION,
+    TIMED_OUT,
+    TOPIC_GONE,
+    in_our_words,
+    is_permanent,
+)
 from headrace.sinks.kafka.markers import Step, Turn, key_of
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 
@@ -48,6 +55,7 @@ class Writer:
         self._complaint: KafkaFailure | None = None
         self._told = 0.0
         self._done: int | None = None
+        self._own_topics = (options.bookkeeping,) if options.is_transactional else ()
 
     def write(
         self,
@@ -62,6 +70,7 @@ class Writer:
         Waits for brokers that do not answer. Raises HeadraceError, as `step` and `read` do.
         """
         for attempt in range(1, _ATTEMPTS + 1):
+            is_fresh = True
             try:
                 is_fresh = self.open()
                 asks = self._options.is_transactional and (is_fresh or self._done != turn.batch - 1)
@@ -73,7 +82,9 @@ class Writer:
                 self.close()
                 self._topics.forget()
                 error = in_our_words(failure, self._options)
-                if not error.retriable or attempt == _ATTEMPTS:
+                # A kept producer knows the partitions of a topic that was replaced meanwhile.
+                is_stale = failure.code == NO_PARTITION and not is_fresh
+                if not (error.retriable or is_stale) or attempt == _ATTEMPTS:
                     raise error from None
                 log.warning("%s; writing again", error)
                 self._pause(0.2 * attempt)
@@ -112,8 +123,13 @@ class Writer:
         self._messages = MessageWriter(producer, with_sequence=self._options.sequence_header)
         return True
 
-    def _patiently(self, producer: NativeProducer, call: Callable[[float], None]) -> None:
-        """Make a call again until it is answered."""
+    def _patiently(
+        self,
+        producer: NativeProducer,
+        call: Callable[[float], None],
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Make a call again until it is answered, and `meanwhile` each time that it is not."""
         while True:
             try:
                 return call(_TRY_SECONDS)
@@ -122,7 +138,20 @@ class Writer:
                     raise
                 if not failure.retriable and failure.code != TIMED_OUT:
                     raise
+                meanwhile()
                 self._waits(producer, failure)
+
+    def _check_topics(self) -> None:
+        """A topic that is deleted takes nothing, and librdkafka waits for it as long as the
+        transaction may take."""
+        try:
+            gone = self._topics.gone(self._own_topics)
+        except HeadraceError as error:
+            if not error.retriable:
+                raise
+            return  # Kafka is away
+        if gone:
+            raise KafkaFailure(TOPIC_GONE, "it was deleted", topic=gone[0])
 
     def _waits(self, producer: NativeProducer, failure: KafkaFailure) -> None:
         """Say that Kafka is waited for; raise what waiting does not mend."""
@@ -150,13 +179,14 @@ class Writer:
         if not self._options.is_transactional:
             records = self._produce(messages, read)
             while producer.flush(_TRY_SECONDS):
+                self._check_topics()
                 self._waits(producer, KafkaFailure(TIMED_OUT, "deliveries take long"))
             return records
         producer.begin_transaction()
         try:
             records = self._produce(messages, read)
             self._mark(producer, turn, number, records)
-            self._patiently(producer, producer.commit_transaction)
+            self._patiently(producer, producer.commit_transaction, self._check_topics)
         except BaseException as error:
             self._undo(producer, error)
             raise

@@ -1,111 +1,122 @@
-"""Documents in Extended JSON as columns of Spark's types, by expressions of Spark over VARIANT.
+"""Documents in Extended JSON as columns of Spark's types, in Arrow batches.
 
-What Extended JSON wraps (`{"$oid": …}`, `{"$date": …}`, `{"$numberLong": …}`, `{"$numberDecimal":
-…}`, `{"$binary": …}`) is taken out, in version 1 and 2. A value that is none of its type is an
-error of the query, never null; one that is missing is null.
+The rule of what a value is in a declared type is that of `headrace.documents.target_schema`: exact,
+or a conflict. Version 1 and 2 of Extended JSON are read.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
-    BinaryType,
     DataType,
-    DateType,
-    DecimalType,
     MapType,
     StringType,
+    StructField,
     StructType,
-    TimestampNTZType,
-    TimestampType,
     VariantType,
 )
 
-from headrace.spark.tables.forms import bound
-
-_TEXTS = ("$oid", "$symbol", "$uuid", "$numberDecimal", "$numberLong", "$numberDouble")
-_NUMBERS = ("$numberLong", "$numberInt", "$numberDouble", "$numberDecimal")
-
-
-def document(text: Column, target: DataType) -> Column:
-    """A document's text as a target: a struct of its fields, or VARIANT as the text is."""
-    return of_variant(F.parse_json(text), target)
+from headrace.documents.target_schema.ddl import declared
+from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
+from headrace.documents.target_schema.target import REST, TargetSchema
 
 
-def of_variant(value: Column, target: DataType) -> Column:
-    """A VARIANT that holds a value of Extended JSON as a target."""
-    if isinstance(target, VariantType):
-        return value
-    present = F.when(~F.is_variant_null(value), value)
-    return bound(present, lambda each: _present(each, target))
+def document(
+    text: Column,
+    target: DataType,
+    conflict: ConflictPolicy,
+    unknown: UnknownFields = UnknownFields.DROP,
+) -> Column:
+    """A document's text as a target: a struct of its fields, or VARIANT as the text is. `unknown`
+    says what becomes of fields that a struct lacks.
+
+    Raises HeadraceError `documents.schema_not_understood` for a target with other types than
+    documents are brought to, and `documents.rest_declared`.
+    """
+    if not isinstance(target, StructType):
+        return F.parse_json(text)
+    schema = TargetSchema(declared(target.json()), conflict, unknown)
+    if schema.keeps_rest:
+        target = StructType([*target.fields, StructField(REST, VariantType())])
+    made = _without_variants(target)
+    convert: Any = arrow_udf(_converter(schema, made), made)  # type: ignore[call-overload]
+    column: Column = convert(text)
+    return column if made == target else _with_variants(column, target)
 
 
-def _present(value: Column, target: DataType) -> Column:
-    if isinstance(target, StructType):
-        members = [
-            of_variant(_inside(value, f.name), f.dataType).alias(f.name) for f in target.fields
-        ]
-        is_object = F.try_variant_get(value, "$", "map<string, variant>")
-        return _checked(value, F.when(is_object.isNotNull(), F.struct(*members)), target)
-    if isinstance(target, ArrayType):
-        elements = F.try_variant_get(value, "$", "array<variant>")
-        made = F.transform(elements, lambda each: of_variant(each, target.elementType))
-        return _checked(value, made, target)
-    if isinstance(target, MapType):
-        entries = F.try_variant_get(value, "$", "map<string, variant>")
-        made = F.transform_values(entries, lambda _, each: of_variant(each, target.valueType))
-        return _checked(value, made, target)
-    return _checked(value, _scalar(value, target), target)
+def _without_variants(kind: DataType) -> DataType:
+    """The type with text in place of VARIANT, which functions over Arrow do not return."""
+    match kind:
+        case VariantType():
+            return StringType()
+        case StructType():
+            return StructType([StructField(f.name, _without_variants(f.dataType)) for f in kind])
+        case ArrayType():
+            return ArrayType(_without_variants(kind.elementType))
+        case MapType():
+            return MapType(kind.keyType, _without_variants(kind.valueType))
+    return kind
 
 
-def _inside(value: Column, name: str) -> Column:
-    return F.try_variant_get(value, f"$[{json.dumps(name, ensure_ascii=False)}]", "variant")
+def _with_variants(column: Column, kind: DataType) -> Column:
+    """A column of `_without_variants(kind)` as one of `kind`."""
+    match kind:
+        case VariantType():
+            return F.parse_json(column)
+        case StructType():
+            members = (_with_variants(column[f.name], f.dataType).alias(f.name) for f in kind)
+            return F.when(column.isNotNull(), F.struct(*members))
+        case ArrayType():
+            inner = kind.elementType
+            return F.transform(column, lambda each: _with_variants(each, inner))
+        case MapType():
+            held = kind.valueType
+            return F.transform_values(column, lambda _, each: _with_variants(each, held))
+    return column
 
 
-def _got(value: Column, kind: str, *names: str) -> Column:
-    """What lies under one of the names, as a type."""
-    paths = [f"$[{json.dumps(name)}]" for name in names]
-    return F.coalesce(*(F.try_variant_get(value, path, kind) for path in paths))
+def _converter(schema: TargetSchema, kind: DataType) -> Callable[[pa.Array], pa.Array]:
+    arrow = to_arrow_type(kind, timezone="UTC")
+
+    def convert(texts: pa.Array) -> pa.Array:
+        return converted_texts(texts, schema, arrow)
+
+    return convert
 
 
-def _scalar(value: Column, target: DataType) -> Column:
-    kind = target.simpleString()
-    plain = F.try_variant_get(value, "$", kind)
-    if isinstance(target, StringType):
-        is_object = F.try_variant_get(value, "$", "map<string, variant>").isNotNull()
-        return F.coalesce(
-            F.when(is_object, F.coalesce(_got(value, "string", *_TEXTS), F.to_json(value))),
-            plain,
-            F.to_json(value),
-        )
-    if isinstance(target, TimestampType | TimestampNTZType | DateType):
-        instant = F.coalesce(
-            F.timestamp_millis(_got(value, "bigint", "$date")),
-            F.timestamp_millis(F.try_variant_get(value, '$["$date"]["$numberLong"]', "bigint")),
-            F.try_variant_get(value, '$["$date"]', "timestamp"),
-            F.timestamp_seconds(F.try_variant_get(value, '$["$timestamp"]["t"]', "bigint")),
-        )
-        if isinstance(target, TimestampType):
-            return F.coalesce(instant, plain)
-        utc = F.to_utc_timestamp(instant, F.current_timezone())
-        return F.coalesce(utc.cast(target), plain)
-    if isinstance(target, BinaryType):
-        text = F.coalesce(
-            F.try_variant_get(value, '$["$binary"]["base64"]', "string"),
-            _got(value, "string", "$binary"),
-        )
-        return F.try_to_binary(text, F.lit("base64"))
-    numbers = _got(value, "string", *_NUMBERS)
-    if isinstance(target, DecimalType):
-        return F.coalesce(numbers.try_cast(target), plain)
-    return F.coalesce(numbers.try_cast(target), plain)
+def converted_texts(texts: pa.Array, schema: TargetSchema, kind: pa.DataType) -> pa.Array:
+    """Texts of Extended JSON as an array of `kind`, the type of `schema` as Spark has it in Arrow;
+    null where the text is.
+
+    Raises HeadraceError: `documents.text_not_understood`, and what `TargetSchema.converted` raises.
+    """
+    # Kernels are loaded in tasks, not where the query is put together.
+    from headrace.connect.evaluation.columns import bytes_cells
+    from headrace.connect.images import TEXT
+    from headrace.converters.typed.evaluation import typed_documents
+    from headrace.documents.parsing.texts import parsed
+
+    present = pc.drop_null(texts)
+    values = bytes_cells(present.cast(pa.large_string()), TEXT)
+    documents = parsed(values.table)
+    made = typed_documents(schema.converted(documents.cells))
+    if len(present) < len(texts):
+        valid = np.asarray(texts.is_valid())
+        index = np.cumsum(valid) - 1
+        made = made.take(pa.array(index, mask=~valid))
+    return as_spark(made, kind)
 
 
-def _checked(value: Column, made: Column, target: DataType) -> Column:
-    """`made`, or an error where it is null and `value` is not."""
-    message = F.concat(F.lit(f"headrace.table: no {target.simpleString()}: "), F.to_json(value))
-    return F.coalesce(made, F.when(value.isNotNull(), F.raise_error(message).cast(target)))
+def as_spark(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """An array of `headrace.converters.typed.types` as one of the type that Spark has in Arrow."""
+    return array if array.type == kind else pc.cast(array, kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -23,8 +23,10 @@ from pyspark.sql.types import (
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.records import Shape
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.registry import event_shapes, parse_configuration
+from headrace.connectors.registry import event_shapes, parse_configuration, sampled_schema
 from headrace.converters.typed.types import typed
+from headrace.documents.target_schema.ddl import ddl
+from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
 from headrace.errors import HeadraceError
 from headrace.spark.tables.documents import document
 from headrace.spark.tables.forms import decoded, wire_type
@@ -40,13 +42,14 @@ _JSON_NAME = "io.debezium.data.Json"
 class _Layout:
     """The types of a table's events: its rows, its keys (None: left as text) and the source block.
     `is_document`: `before` and `after` are texts of Extended JSON. `topic` is the table's, if
-    known."""
+    known. `is_sampled`: the rows are as a sample of documents has them."""
 
     row: DataType
     key: StructType | None
     source: DataType
     is_document: bool
     topic: str | None = None
+    is_sampled: bool = False
 
 
 def table(
@@ -56,6 +59,7 @@ def table(
     *,
     key: str | Sequence[str] = (),
     documents: bool = False,
+    conflict: str = "fail",
 ) -> DataFrame:
     """See `headrace.table`."""
     key = [key] if isinstance(key, str) else list(key)
@@ -70,14 +74,26 @@ def table(
         if layout.topic is None:
             matches |= F.endswith(F.col("topic"), F.lit(f".{name}"))
         of_table = events.where(matches)
-    return _columns(of_table, layout)
+    return _columns(of_table, layout, _policy(conflict))
+
+
+def _policy(conflict: str) -> ConflictPolicy:
+    try:
+        return ConflictPolicy(conflict)
+    except ValueError:
+        raise HeadraceError(
+            "spark.no_such_policy",
+            f"conflict = {conflict!r}: expected one of {', '.join(ConflictPolicy)}",
+            "Say what becomes of a value that its column does not hold exactly: an error (fail), "
+            "null, or null and the value in the column __rest (rest).",
+        ) from None
 
 
 _PARSED, _PARSED_KEY, _VALUE, _KEY = "__parsed", "__parsed_key", "__value", "__key"
 """Columns between, so that a text is parsed once, however many columns are made of it."""
 
 
-def _columns(events: DataFrame, layout: _Layout) -> DataFrame:
+def _columns(events: DataFrame, layout: _Layout, conflict: ConflictPolicy) -> DataFrame:
     kind = events.schema["value"].dataType
     is_wire = isinstance(kind, StringType | BinaryType)
     if isinstance(kind, StructType):
@@ -100,7 +116,7 @@ def _columns(events: DataFrame, layout: _Layout) -> DataFrame:
     if "key" in events.columns:
         events, key = _key(events, layout)
         keys = [key.alias("key")]
-    fields = _fields(F.col(_VALUE), layout, is_wire=is_wire)
+    fields = _fields(F.col(_VALUE), layout, conflict, is_wire=is_wire)
     others = [F.col(each) for each in PLACES if each in events.columns]
     return events.select(*keys, *fields, *others)
 
@@ -133,12 +149,17 @@ def _envelope(layout: _Layout, *, is_wire: bool) -> StructType:
     )
 
 
-def _fields(value: Column, layout: _Layout, *, is_wire: bool) -> list[Column]:
+def _fields(
+    value: Column, layout: _Layout, conflict: ConflictPolicy, *, is_wire: bool
+) -> list[Column]:
     made: list[Column] = [value.getField("op").alias("op")]
     for name in ("before", "after"):
         image = value.getField(name)
         if layout.is_document and not isinstance(layout.row, StringType):
-            image = document(image, layout.row)
+            unknown = UnknownFields.FAIL if layout.is_sampled else UnknownFields.DROP
+            if conflict is ConflictPolicy.NULL:
+                unknown = UnknownFields.DROP
+            image = document(image, layout.row, conflict, unknown)
         elif is_wire:
             image = decoded(image, layout.row)
         made.append(image.alias(name))
@@ -186,7 +207,11 @@ def _asked(config: ConnectorConfig, name: str) -> _Layout:
             f"{name} is {len(chosen)} of the captured tables; their topics: {known}",
             "Name a table that the properties capture as in its topic, such as inventory.orders.",
         )
-    return _layout_of(chosen[0])
+    layout = _layout_of(chosen[0])
+    if not layout.is_document:
+        return layout
+    row = StructType.fromDDL(ddl(sampled_schema(config, layout.topic)))
+    return replace(layout, row=row, is_sampled=True)
 
 
 def _layout_of(shape: Shape) -> _Layout:

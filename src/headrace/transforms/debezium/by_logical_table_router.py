@@ -18,7 +18,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.example import Example
 from headrace.transforms.routing import Renaming
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 log = logging.getLogger(__name__)
 
@@ -117,17 +117,19 @@ class LogicalRouter:
         self._names = NameAdjustment(options.schema_name_adjustment_mode)
         self._field = options.key_field_name if options.key_enforce_uniqueness else None
         if self._field == "":
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.no_name",
-                "key.field.name is empty",
+                "key.field.name",
+                " is empty",
                 "Give the field a name, or set key.enforce.uniqueness=false.",
             )
         self._identified: Renaming | None = None
         if options.key_field_regex:
             if not options.key_field_replacement:
-                raise HeadraceError(
+                raise WrongOption(
                     "transforms.bad_replacement",
-                    "key.field.replacement is missing (key.field.regex is set)",
+                    "key.field.replacement",
+                    " is missing (key.field.regex is set)",
                     "Set key.field.replacement, or take key.field.regex away.",
                 )
             self._identified = Renaming(

@@ -15,7 +15,7 @@ from headrace.connect.records import Header, Node, Records, Shape, Struct, struc
 from headrace.connect.trees import as_struct, fields, with_defaults, with_fields, with_schema
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
 class HeaderToValueOptions(Configuration):
@@ -74,9 +74,10 @@ class HeaderToValue:
 
     def __init__(self, options: HeaderToValueOptions) -> None:
         if len(options.headers) != len(options.fields):
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.lists_of_different_lengths",
-                f"headers has {len(options.headers)} names and fields {len(options.fields)}",
+                "fields",
+                f" has {len(options.fields)} names, and headers {len(options.headers)}",
                 "Give each header the name of its field.",
             )
         self._paths = tuple(

@@ -20,11 +20,12 @@ from headrace.documents.columns.members import member_values
 from headrace.documents.columns.structured_records import StructuredRecords
 from headrace.documents.dialects import Dialect
 from headrace.documents.extended_json import column_to_extended_json
+from headrace.documents.types import TEXT
 from headrace.transforms.documents.cells import present
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.outbox_options import EventRouterOptions, other_names
 from headrace.transforms.documents.rows import PerStructure, structured
-from headrace.transforms.documents.struct_form import TEXT, Leaves, StructForm
+from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.example import Example
 from headrace.transforms.outbox.placements import Place
 from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_name

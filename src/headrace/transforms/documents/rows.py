@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from headrace.connect.records import Node, Records, Shape
+from headrace.connect.sized_cache import SizedCache
 from headrace.documents.columns.structured_records import BsonCells, StructuredRecords, by_structure
 from headrace.documents.splitting import Structure
 from headrace.transforms.documents.cells import bson_cells
@@ -27,18 +27,13 @@ class PerStructure(Generic[T]):
     documents: the last ones used, as long as the shape lives."""
 
     def __init__(self) -> None:
-        self._made: PerShape[OrderedDict[Hashable, T]] = PerShape(lambda _shape: OrderedDict())
+        self._made: PerShape[SizedCache[Hashable, T]] = PerShape(
+            lambda _: SizedCache(_MOST_STRUCTURES)
+        )
 
     def __call__(self, shape: Shape, marks: Hashable, make: Callable[[], T]) -> T:
         """What was made of a shape and of what `marks` stand for."""
-        made = self._made(shape)
-        if marks in made:
-            made.move_to_end(marks)
-            return made[marks]
-        made[marks] = make()
-        if len(made) > _MOST_STRUCTURES:
-            made.popitem(last=False)
-        return made[marks]
+        return self._made(shape).of(marks, make)
 
 
 def structured(records: Records, node: Node, form: StructForm) -> Iterator[StructuredRecords]:

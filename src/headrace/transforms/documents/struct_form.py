@@ -14,37 +14,12 @@ from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.documents.bson import Kind
 from headrace.documents.cells import decoder
 from headrace.documents.splitting import SplitForm, Structure
-from headrace.documents.values import (
-    SCALARS,
-    elements_of,
-    pointer_parts,
-    regex_parts,
-    scoped_code,
-)
+from headrace.documents.types import POINTER_FIELDS, REGEX, TEXT, plain_value, scalar_type
+from headrace.documents.values import SCALARS, elements_of
 from headrace.errors import HeadraceError
 from headrace.transforms.documents.released import check_elements, check_field, check_numbered
 
-TEXT = Schema(Type.STRING, optional=True)
-_TIMESTAMP = Schema(
-    Type.INT64, optional=True, name="org.apache.kafka.connect.data.Timestamp", version=1
-)
-_REGEX = Schema(
-    Type.STRUCT,
-    optional=True,
-    name="io.debezium.mongodb.regex",
-    fields=(Field("regex", TEXT), Field("options", TEXT)),
-)
-_SCALARS = {
-    Kind.DOUBLE: Schema(Type.FLOAT64, optional=True),
-    Kind.BINARY: Schema(Type.BYTES, optional=True),
-    Kind.BOOLEAN: Schema(Type.BOOLEAN, optional=True),
-    Kind.DATE: _TIMESTAMP,
-    Kind.TIMESTAMP: _TIMESTAMP,
-    Kind.INT32: Schema(Type.INT32, optional=True),
-    Kind.INT64: Schema(Type.INT64, optional=True),
-}
-"""Those that are no texts."""
-_CONSTANTS = {Kind.NULL: None, Kind.MIN_KEY: "MinKey", Kind.MAX_KEY: "MaxKey"}
+_CONSTANTS = (Kind.NULL, Kind.MIN_KEY, Kind.MAX_KEY)
 _CONTAINERS = (Kind.DOCUMENT, Kind.ARRAY)
 
 
@@ -132,12 +107,11 @@ class Leaves:
         if kind is Kind.UNDEFINED:
             return None
         if kind in _CONSTANTS:
-            return Constant(TEXT, _CONSTANTS[kind])
+            return Constant(scalar_type(kind), SCALARS[kind](b""))
         if kind is Kind.REGEX:
-            return Struct(_REGEX, (self._text(), self._text()))
+            return Struct(REGEX, (self._text(), self._text()))
         if kind is Kind.DB_POINTER:
-            reference, identifier = self._text(), self._text()
-            return self.struct(name, {"$ref": reference, "$id": identifier})
+            return self.struct(name, {each: self._text() for each in POINTER_FIELDS})
         if kind is Kind.CODE_WITH_SCOPE:
             code = self._text()
             scope = self.struct(f"{name}.scope", self.members(structure, f"{name}.scope"))
@@ -148,7 +122,7 @@ class Leaves:
             return self.struct(name if is_named else None, members)
         if kind is Kind.ARRAY:
             return self._array(structure, name)
-        return self._column(_SCALARS.get(kind, TEXT))
+        return self._column(scalar_type(kind))
 
     def struct(
         self, name: str | None, members: dict[str, Node], *, optional: bool = True
@@ -295,16 +269,16 @@ class Merging:
         if kind in _CONTAINERS:
             raise differing(name or "of arrays")
         if kind is Kind.REGEX:
-            return _REGEX
+            return REGEX
         if kind is Kind.DB_POINTER:
-            names = map(self.form.field, ("$ref", "$id"))
+            names = map(self.form.field, POINTER_FIELDS)
             fields = tuple(Field(each, TEXT) for each in names)
             return Schema(Type.STRUCT, optional=True, name=name or None, fields=fields)
         if kind is Kind.CODE_WITH_SCOPE:
             scope = self._document([structure], f"{name}.scope" if name else None)
             fields = (Field("code", TEXT), Field("scope", scope))
             return Schema(Type.STRUCT, optional=True, name=name or None, fields=fields)
-        return _SCALARS.get(kind, TEXT)
+        return scalar_type(kind)
 
     def decoded(self, cell: bytes) -> object:
         """The values of an array's cell: its type byte and its bytes."""
@@ -320,28 +294,14 @@ class Merging:
         return [self._value(kind, value, is_element=True) for kind, _, value in elements]
 
     def _value(self, kind: int, value: bytes, *, is_element: bool = False) -> object:
-        match kind:
-            case Kind.DOCUMENT:
-                return self._members(value)
-            case Kind.ARRAY:
-                values = self._array_values(value, is_outermost=not is_element)
-                return None if not values and self.form.adjusts and not is_element else values
-            case Kind.REGEX:
-                return dict(zip(("regex", "options"), regex_parts(value), strict=True))
-            case Kind.DB_POINTER:
-                names = map(self.form.field, ("$ref", "$id"))
-                return dict(zip(names, pointer_parts(value), strict=True))
-            case Kind.CODE_WITH_SCOPE:
-                code, scope = scoped_code(value)
-                return {"code": code, "scope": self._members(scope)}
-        return None if kind == Kind.UNDEFINED else SCALARS[kind](value)
+        if kind == Kind.ARRAY and is_element:
+            return self._array_values(value)
+        return plain_value(kind, value, self.form.field, self._field_values)
 
-    def _members(self, document: bytes) -> dict[str, object]:
-        return {
-            self.form.field(name): self._value(kind, value)
-            for kind, name, value in elements_of(document)
-            if kind != Kind.UNDEFINED
-        }
+    def _field_values(self, array: bytes) -> list[object] | None:
+        """The values of an array that is a field."""
+        values = self._array_values(array, is_outermost=True)
+        return None if not values and self.form.adjusts else values
 
 
 def _is_part(schema: Schema, whole: Schema) -> bool:

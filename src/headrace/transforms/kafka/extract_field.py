@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from headrace.config.kinds import EXACT_TEXT, one_of
+from headrace.config.kinds import TRIMMED_TEXT, one_of
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records, Shape, Struct
 from headrace.connect.schema import Type
@@ -15,13 +15,15 @@ from headrace.transforms.example import Example
 from headrace.transforms.kafka.field_paths import node_at, parse_path, value_at
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.parts import Part, PartTransform
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
 class ExtractFieldOptions(NullsOptions):
     """Options of ExtractField."""
 
-    field = Property("field", EXACT_TEXT, REQUIRED, Group.CONVERTERS, "The field, or a path to it.")
+    field = Property(
+        "field", TRIMMED_TEXT, REQUIRED, Group.CONVERTERS, "The field, or a path to it."
+    )
     field_syntax_version = Property(
         "field.syntax.version",
         one_of("V1", "V2"),
@@ -80,9 +82,10 @@ def _parsed(text: str) -> tuple[str, ...]:
     try:
         return parse_path(text)
     except ValueError as error:
-        raise HeadraceError(
+        raise WrongOption(
             "transforms.bad_path",
-            f"field = {text!r}: {error}",
+            "field",
+            f" = {text!r}: {error}",
             "Write a backslash in front of a backtick that belongs to a name.",
         ) from None
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headrace.config.kinds import COMMA_LIST, EXACT_TEXT
+from headrace.config.kinds import COMMA_LIST, TRIMMED_TEXT
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import nulls
@@ -22,7 +22,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
 from headrace.transforms.parts import Part, PartTransform
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 _EMPTY: dict[Type, object] = {
     Type.INT8: 0,
@@ -54,7 +54,7 @@ class MaskFieldOptions(NullsOptions):
     fields = Property("fields", COMMA_LIST, REQUIRED, Group.CONVERTERS, "The fields to mask.")
     replacement = Property(
         "replacement",
-        EXACT_TEXT,
+        TRIMMED_TEXT,
         None,
         Group.CONVERTERS,
         "What stands in place of numbers and texts; without it 0, an empty text, false, an empty "
@@ -76,9 +76,10 @@ class MaskField:
 
     def __init__(self, options: MaskFieldOptions, part: Part) -> None:
         if options.replacement == "":
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.empty_replacement",
-                "replacement is empty",
+                "replacement",
+                " is empty",
                 "Leave it out: texts become empty then.",
             )
         self._fields = options.fields

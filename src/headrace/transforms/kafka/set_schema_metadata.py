@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from headrace.config.kinds import EXACT_TEXT, INT_MAX, integer
+from headrace.config.kinds import INT_MAX, TRIMMED_TEXT, integer
 from headrace.config.property import Group, Property
 from headrace.connect.records import Records, Shape
 from headrace.connect.schema import Type
@@ -15,14 +15,14 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.parts import Part
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
 class SetSchemaMetadataOptions(NullsOptions):
     """Options of SetSchemaMetadata."""
 
     schema_name = Property(
-        "schema.name", EXACT_TEXT, None, Group.CONVERTERS, "The schema's name; none: it stays."
+        "schema.name", TRIMMED_TEXT, None, Group.CONVERTERS, "The schema's name; none: it stays."
     )
     schema_version = Property(
         "schema.version",
@@ -40,9 +40,10 @@ class SetSchemaMetadata:
 
     def __init__(self, options: SetSchemaMetadataOptions, part: Part) -> None:
         if options.schema_name is None and options.schema_version is None:
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.nothing_to_set",
-                "neither schema.name nor schema.version is set",
+                "schema.name",
+                " is missing, and schema.version is, too",
                 "Set one of them, or take the transform out.",
             )
         self._options = options

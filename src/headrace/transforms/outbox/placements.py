@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headrace.errors import HeadraceError
+from headrace.transforms.transform import WrongOption
 
 
 class InvalidOperation(StrEnum):
@@ -46,7 +46,7 @@ class Placement:
     def parse(text: str, option: str) -> Placement:
         """Reads `field:place[:name]` of an option.
 
-        Raises HeadraceError("transforms.bad_placement").
+        Raises WrongOption("transforms.bad_placement").
         """
         parts = [part.strip() for part in text.split(":")]
         try:
@@ -54,9 +54,10 @@ class Placement:
                 raise ValueError
             return Placement(parts[0], Place(parts[1].lower()), parts[-1 if len(parts) > 2 else 0])
         except ValueError:
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.bad_placement",
-                f"{option} has {text!r}",
+                option,
+                f" has {text!r}",
                 "Write field:header, field:envelope or field:partition, each with :name behind it "
                 "for another name.",
             ) from None

@@ -9,6 +9,8 @@ from headrace.connect.records import Constant, Header, Node, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import fields, member, with_schema
 from headrace.errors import HeadraceError
+from headrace.transforms.transform import WrongOption
+from headrace.transforms.unwrapping.options import UnwrappingOptions
 
 _OF_ENVELOPE = ("op", "ts_ms", "ts_us", "ts_ns")
 _OF_TRANSACTION = ("id", "total_order", "data_collection_order")
@@ -24,13 +26,15 @@ class AddedField:
     name: str
 
     @staticmethod
-    def parse(text: str, prefix: str) -> AddedField:
-        """Reads an entry. Raises HeadraceError("transforms.bad_field") for one with two colons."""
+    def parse(text: str, prefix: str, option: str) -> AddedField:
+        """Reads an entry of an option. Raises WrongOption("transforms.bad_field") for one with two
+        colons."""
         reference, *renamed = text.split(":")
         if len(renamed) > 1:
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.bad_field",
-                f"the field {text!r} has more than one new name",
+                option,
+                f": the field {text!r} has more than one new name",
                 "Write [struct.]field:name.",
             )
         parts = reference.split(".")
@@ -76,9 +80,16 @@ def _struct_of(field: str) -> str:
     return _UPDATE_DESCRIPTION if field == _UPDATE_DESCRIPTION else "source"
 
 
-def added_fields(texts: Iterable[str], prefix: str) -> tuple[AddedField, ...]:
-    """The entries of `add.fields` or `add.headers`. Raises HeadraceError as `parse`."""
-    return tuple(AddedField.parse(text, prefix) for text in texts)
+def added_fields(options: UnwrappingOptions) -> tuple[AddedField, ...]:
+    """The entries of `add.fields`. Raises WrongOption as `parse`."""
+    prefix = options.add_fields_prefix
+    return tuple(AddedField.parse(text, prefix, "add.fields") for text in options.add_fields)
+
+
+def added_headers(options: UnwrappingOptions) -> tuple[AddedField, ...]:
+    """Likewise of `add.headers`."""
+    prefix = options.add_headers_prefix
+    return tuple(AddedField.parse(text, prefix, "add.headers") for text in options.add_headers)
 
 
 def with_added_fields(

@@ -120,7 +120,7 @@ class MongoConnectionConfig(Configuration):
         "PKCS12",
         Group.CONNECTION,
         "Format of that file; PEM needs no package of its own.",
-        planned=("JKS",),
+        refused_values=("JKS",),
     )
     mongodb_ssl_truststore = Property(
         "mongodb.ssl.truststore",
@@ -142,7 +142,7 @@ class MongoConnectionConfig(Configuration):
         "PKCS12",
         Group.CONNECTION,
         "Format of that file.",
-        planned=("JKS",),
+        refused_values=("JKS",),
     )
     mongodb_connect_timeout_ms = Property(
         "mongodb.connect.timeout.ms",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import nulls, tombstones, values
 from headrace.connect.records import NO_PARTITION, Column, Node, Records, Shape
 from headrace.connect.schema import Schema, Type
+from headrace.connect.sized_cache import SizedCache
 from headrace.connect.trees import as_struct, fields, member, select
 from headrace.documents.columns.structured_records import StructureKey
 from headrace.transforms.debezium.envelopes import envelope_of
@@ -50,6 +51,14 @@ class _Form:
 
 
 @dataclass(frozen=True)
+class _Event:
+    """The shape of events, and the column of their payloads where these were texts of JSON."""
+
+    shape: Shape
+    payloads: Column | None
+
+
+@dataclass(frozen=True)
 class _Row:
     """The columns of an outbox table, the column of its events' time, and what was made of it."""
 
@@ -57,9 +66,10 @@ class _Row:
     members: dict[str, Node]
     event_time: Node | None
     time: Column
-    shapes: dict[_Form, Shape] = field(default_factory=dict)
-    payloads: dict[Schema, Column] = field(default_factory=dict)
-    structs: dict[StructureKey, ExpandedPayload] = field(default_factory=dict)
+    events: SizedCache[_Form, _Event] = field(default_factory=lambda: SizedCache(MOST_ROUTES))
+    structs: SizedCache[StructureKey, ExpandedPayload] = field(
+        default_factory=lambda: SizedCache(MOST_ROUTES)
+    )
 
 
 class EventRouter(OutboxRouter):
@@ -143,14 +153,14 @@ class EventRouter(OutboxRouter):
             empty = is_empty(records, payload)
             if empty.any():
                 form = _Form(route, is_tombstone=True)
-                yield records.with_rows(empty).with_shape(self._shape(shape, row, form))
+                yield records.with_rows(empty).with_shape(self._event(shape, row, form).shape)
                 records = records.with_rows(~empty)
         for version, part in self.by_version(records, shape, row.members):
             form = _Form(route, version)
             if options.table_expand_json_payload and payload.schema.type is Type.STRING:
                 yield from self._expanded(part, shape, row, form, payload)
             elif len(part):
-                yield part.with_shape(self._shape(shape, row, form))
+                yield part.with_shape(self._event(shape, row, form).shape)
 
     def _expanded(
         self, records: Records, shape: Shape, row: _Row, form: _Form, payload: Node
@@ -158,19 +168,21 @@ class EventRouter(OutboxRouter):
         """The records by the schemas of their payloads; what is no JSON stays a text."""
         texts = values(records, payload)
         taken_apart, left = split_payloads(records, texts)
+        places = np.flatnonzero(~left)
         for rows in taken_apart:
-            expanded_payload = row.structs.get(rows.key)
-            if expanded_payload is None:
-                expanded_payload = ExpandedPayload.of(rows, keeps_nulls=self._keeps_nulls)
-                row.structs[rows.key] = expanded_payload
-                _bound(row.structs)
+            expanded_payload = row.structs.of(
+                rows.key, partial(ExpandedPayload.of, rows, keeps_nulls=self._keeps_nulls)
+            )
+            if expanded_payload.is_left:
+                left[places[rows.members]] = True
+                continue
             part, made = rows.records, form
             if expanded_payload.node is None:
                 log.warning(_NO_STRUCT)
             else:
                 part = rows.with_columns(part, expanded_payload.columns, expanded_payload.rendered)
                 made = replace(form, payload=expanded_payload)
-            yield part.with_shape(self._shape(shape, row, made))
+            yield part.with_shape(self._event(shape, row, made).shape)
         if left.any():
             yield from self._expanded_in_python(
                 records.with_rows(left), shape, row, form, texts.filter(pa.array(left))
@@ -189,15 +201,11 @@ class EventRouter(OutboxRouter):
             part = records.with_rows(chosen[index])
             if not len(part):
                 continue
-            if schema is not None:
-                column = row.payloads.get(schema)
-                if column is None:
-                    column = row.payloads[schema] = column_of(schema)
-                    _bound(row.payloads)
-                part = with_values(
-                    part, column, [made[number][1] for number in index[chosen[index]].tolist()]
-                )
-            yield part.with_shape(self._shape(shape, row, replace(form, payload=schema)))
+            event = self._event(shape, row, replace(form, payload=schema))
+            if event.payloads is not None:
+                payloads = [made[number][1] for number in index[chosen[index]].tolist()]
+                part = with_values(part, event.payloads, payloads)
+            yield part.with_shape(event.shape)
 
     def _payload(self, text: str) -> tuple[Schema | None, object]:
         try:
@@ -206,20 +214,18 @@ class EventRouter(OutboxRouter):
             log.warning(_NO_STRUCT)
             return None, None
 
-    def _shape(self, shape: Shape, row: _Row, form: _Form) -> Shape:
-        if form not in row.shapes:
-            row.shapes[form] = self._made(shape, row, form)
-            _bound(row.shapes)
-        return row.shapes[form]
+    def _event(self, shape: Shape, row: _Row, form: _Form) -> _Event:
+        return row.events.of(form, lambda: self._made(shape, row, form))
 
-    def _made(self, shape: Shape, row: _Row, form: _Form) -> Shape:
-        payload = self.field(shape, row.members, self.columns.payload)
+    def _made(self, shape: Shape, row: _Row, form: _Form) -> _Event:
+        payload: Node = self.field(shape, row.members, self.columns.payload)
+        column = None
         if isinstance(form.payload, Schema):
-            payload = row.payloads[form.payload]
+            payload = column = column_of(form.payload)
         elif form.payload is not None and form.payload.node is not None:
             payload = form.payload.node
         name = schema_name(row.name, form.route)
-        return replace(
+        made = replace(
             shape,
             topic=self.topic(form.route),
             key=self.field(shape, row.members, self.columns.key),
@@ -230,11 +236,7 @@ class EventRouter(OutboxRouter):
             null_has_schema=True,
             timestamp=row.time if self.columns.timestamp else row.event_time,
         )
-
-
-def _bound(kept: dict[Any, Any]) -> None:
-    if len(kept) > MOST_ROUTES:
-        del kept[next(iter(kept))]
+        return _Event(made, column)
 
 
 DECLARATION = Declaration(

@@ -24,7 +24,7 @@ from headrace.documents.values import value_of
 from headrace.transforms.debezium.outbox.json_payloads import schema_of, value_in
 
 _FORM = SplitForm()
-_ELSEWHERE = ('"$', "NaN", "Infinity", "\\ud", "\\uD", "\\Ud")
+_ELSEWHERE = ('"$', "NaN", "Infinity", "\\ud", "\\uD")
 """What a text has that Extended JSON, or a double, does not read as JSON: members that stand for a
 type, numbers that JSON has not, halves of characters."""
 
@@ -32,15 +32,20 @@ type, numbers that JSON has not, halves of characters."""
 @dataclass(frozen=True, eq=False)
 class ExpandedPayload:
     """The node of payloads of one structure, and its columns in the order of their leaves;
-    `rendered` are the numbers of those that Python renders. No node: they become no struct."""
+    `rendered` are the numbers of those that Python renders. No node: they become no struct, or
+    `is_left`: what they become, their values say."""
 
     node: Node | None
     columns: tuple[ColumnIdentity, ...] = ()
     rendered: tuple[int, ...] = ()
+    is_left: bool = False
 
     @staticmethod
     def of(rows: StructuredRecords, *, keeps_nulls: bool) -> ExpandedPayload:
         """What becomes of these records' payloads."""
+        structure = rows.structure
+        if _mixes_numbers(structure):
+            return ExpandedPayload(None, is_left=True)
         kind, value = rows.example
         parsed = value_of(kind, value)
         try:
@@ -49,7 +54,7 @@ class ExpandedPayload:
         except ValueError:
             return ExpandedPayload(None)
         leaves = _Leaves()
-        node = leaves.node(rows.structure, schema)
+        node = leaves.node(structure, schema)
         return ExpandedPayload(node, tuple(leaves.columns), tuple(leaves.rendered))
 
 
@@ -70,6 +75,19 @@ def split_payloads(
     documents = BsonCells(made.cells[kept], False, made.memory)
     part = records.with_rows(~left)
     return (list(by_structure(part, documents, _FORM)) if len(part) else []), left
+
+
+def _mixes_numbers(structure: Structure, kinds: set[Kind] | None = None) -> bool:
+    """Whether an array has doubles and int64: a double may hold such a number, or not. `kinds` are
+    those that the array around has so far."""
+    if structure.kind is Kind.ARRAY and kinds is None:
+        kinds = set()
+    if kinds is not None:
+        kinds.add(structure.kind)
+        if {Kind.DOUBLE, Kind.INT64} <= kinds:
+            return True
+    inner = [*(each for _, each in structure.members), *structure.elements]
+    return any(_mixes_numbers(each, kinds) for each in inner)
 
 
 def _opens(texts: pa.LargeStringArray) -> pa.Array:

@@ -32,7 +32,7 @@ class ContentBasedRouter:
     ordering = Ordering.PER_TABLE
 
     def __init__(self, options: ContentBasedRouterOptions) -> None:
-        self._scripted = Scripted(options, options.topic_expression)
+        self._scripted = Scripted(options, "topic.expression", options.topic_expression)
         self._routes = Routes()
 
     def expected(self, records: Records) -> Iterable[Records]:

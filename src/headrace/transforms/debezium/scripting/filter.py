@@ -27,7 +27,7 @@ class Filter:
     ordering = Ordering.KEEPS_KEY
 
     def __init__(self, options: FilterOptions) -> None:
-        self._scripted = Scripted(options, options.condition)
+        self._scripted = Scripted(options, "condition", options.condition)
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""

@@ -12,7 +12,9 @@ from headrace.config.property import REQUIRED, Group, Property
 from headrace.config.regex import compile_java_regex
 from headrace.connect.evaluation.values import tombstones
 from headrace.connect.records import Records
+from headrace.errors import HeadraceError
 from headrace.transforms.expressions.languages import LANGUAGES, expression
+from headrace.transforms.transform import WrongOption
 
 
 class NullHandling(StrEnum):
@@ -52,9 +54,15 @@ class ScriptedOptions(Configuration):
 class Scripted:
     """An expression over some of the records."""
 
-    def __init__(self, options: ScriptedOptions, text: str) -> None:
-        """Raises HeadraceError("transforms.expression_not_understood")."""
-        self.expression = expression(options.language, text)
+    def __init__(self, options: ScriptedOptions, option: str, text: str) -> None:
+        """`option` has the expression `text`.
+
+        Raises WrongOption("transforms.expression_not_understood").
+        """
+        try:
+            self.expression = expression(options.language, text)
+        except HeadraceError as error:
+            raise WrongOption(error.code, option, f": {error.message}", error.remedy) from None
         self._pattern = (
             compile_java_regex(options.topic_regex, case_matters=True)
             if options.topic_regex
@@ -64,7 +72,7 @@ class Scripted:
 
     def sees(self, records: Records) -> bool:
         """Whether records of this topic are its own."""
-        return self._pattern is None or self._pattern.fullmatch(records.shape.topic) is not None
+        return self._pattern is None or self._pattern.fullmatch(records.shape.topic)
 
     def split(self, records: Records) -> tuple[Records, Records]:
         """The records that pass as they are, and those for the expression."""

@@ -18,7 +18,7 @@ from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
 from headrace.transforms.kafka.schemas import rebuilt
 from headrace.transforms.parts import Part
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
 class HeaderFromOptions(NullsOptions):
@@ -44,9 +44,10 @@ class HeaderFrom:
 
     def __init__(self, options: HeaderFromOptions, part: Part) -> None:
         if len(options.fields) != len(options.headers):
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.lists_of_different_lengths",
-                f"fields has {len(options.fields)} names and headers {len(options.headers)}",
+                "headers",
+                f" has {len(options.headers)} names, and fields {len(options.fields)}",
                 "Give each field the name of its header.",
             )
         self._names = tuple(zip(options.fields, options.headers, strict=True))

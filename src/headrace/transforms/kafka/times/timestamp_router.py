@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import EXACT_TEXT
+from headrace.config.kinds import TRIMMED_TEXT
 from headrace.config.property import Group, Property
 from headrace.connect.evaluation.values import values
 from headrace.connect.records import Records
@@ -16,7 +16,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.times.date_format import DateFormat
 from headrace.transforms.routing import Routes
-from headrace.transforms.transform import Declaration, Ordering
+from headrace.transforms.transform import Declaration, Ordering, WrongOption
 
 
 class TimestampRouterOptions(Configuration):
@@ -24,14 +24,14 @@ class TimestampRouterOptions(Configuration):
 
     topic_format = Property(
         "topic.format",
-        EXACT_TEXT,
+        TRIMMED_TEXT,
         "${topic}-${timestamp}",
         Group.CONVERTERS,
         "The new topic: `${topic}` is the one before, `${timestamp}` the record's time.",
     )
     timestamp_format = Property(
         "timestamp.format",
-        EXACT_TEXT,
+        TRIMMED_TEXT,
         "yyyyMMdd",
         Group.CONVERTERS,
         "How times are written: a pattern of Java's SimpleDateFormat; in UTC.",
@@ -39,13 +39,14 @@ class TimestampRouterOptions(Configuration):
 
 
 def date_format(name: str, pattern: str) -> DateFormat:
-    """The format of an option. Raises HeadraceError("transforms.bad_date_format")."""
+    """The format of an option. Raises WrongOption("transforms.bad_date_format")."""
     try:
         return DateFormat(pattern)
     except ValueError as error:
-        raise HeadraceError(
+        raise WrongOption(
             "transforms.bad_date_format",
-            f"{name} = {pattern!r}: {error}",
+            name,
+            f" = {pattern!r}: {error}",
             "Write a pattern of Java's SimpleDateFormat, texts between apostrophes.",
         ) from None
 
@@ -57,9 +58,10 @@ class TimestampRouter:
 
     def __init__(self, options: TimestampRouterOptions) -> None:
         if not options.topic_format.strip():
-            raise HeadraceError(
+            raise WrongOption(
                 "transforms.empty_topic",
-                "topic.format is empty",
+                "topic.format",
+                " is empty",
                 "Write a topic, such as ${topic}-${timestamp}.",
             )
         self._topic = options.topic_format

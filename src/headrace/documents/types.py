@@ -1,0 +1,74 @@
+"""Which Connect types the values of BSON have by themselves, and what their values are then.
+
+A type tells every value of it: a date is Connect's Timestamp, a Decimal128 a text. What a declared
+type holds is told by `headrace.documents.target_schema`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from headrace.connect.schema import Field, Schema, Type
+from headrace.documents.bson import Kind
+from headrace.documents.values import SCALARS, elements_of, pointer_parts, regex_parts, scoped_code
+
+TEXT = Schema(Type.STRING, optional=True)
+_TIMESTAMP = Schema(
+    Type.INT64, optional=True, name="org.apache.kafka.connect.data.Timestamp", version=1
+)
+REGEX = Schema(
+    Type.STRUCT,
+    optional=True,
+    name="io.debezium.mongodb.regex",
+    fields=(Field("regex", TEXT), Field("options", TEXT)),
+)
+POINTER_FIELDS = ("$ref", "$id")
+"""Fields of a DBPointer, both texts."""
+SCALAR_TYPES: Mapping[Kind, Schema] = {
+    Kind.DOUBLE: Schema(Type.FLOAT64, optional=True),
+    Kind.BINARY: Schema(Type.BYTES, optional=True),
+    Kind.BOOLEAN: Schema(Type.BOOLEAN, optional=True),
+    Kind.DATE: _TIMESTAMP,
+    Kind.TIMESTAMP: _TIMESTAMP,
+    Kind.INT32: Schema(Type.INT32, optional=True),
+    Kind.INT64: Schema(Type.INT64, optional=True),
+}
+"""Of values without parts; those of other types are texts."""
+TEXTS = (Kind.STRING, Kind.OBJECT_ID, Kind.CODE, Kind.SYMBOL)
+"""Types whose texts tell the whole value."""
+
+
+def scalar_type(kind: Kind) -> Schema:
+    """The type of a value without parts."""
+    return SCALAR_TYPES.get(kind, TEXT)
+
+
+def plain_value(
+    kind: int, value: bytes, field_name: Callable[[str], str], array: Callable[[bytes], object]
+) -> object:
+    """A value and its bytes in Python, in the form of its type. `field_name` gives fields their
+    names; `array` makes the values of arrays that are fields."""
+    match kind:
+        case Kind.DOCUMENT:
+            return plain_members(value, field_name, array)
+        case Kind.ARRAY:
+            return array(value)
+        case Kind.REGEX:
+            return dict(zip(("regex", "options"), regex_parts(value), strict=True))
+        case Kind.DB_POINTER:
+            return dict(zip(map(field_name, POINTER_FIELDS), pointer_parts(value), strict=True))
+        case Kind.CODE_WITH_SCOPE:
+            code, scope = scoped_code(value)
+            return {"code": code, "scope": plain_members(scope, field_name, array)}
+    return None if kind == Kind.UNDEFINED else SCALARS[kind](value)
+
+
+def plain_members(
+    document: bytes, field_name: Callable[[str], str], array: Callable[[bytes], object]
+) -> dict[str, object]:
+    """The fields of a document but undefined ones, as `plain_value` makes them."""
+    return {
+        field_name(name): plain_value(kind, value, field_name, array)
+        for kind, name, value in elements_of(document)
+        if kind != Kind.UNDEFINED
+    }
