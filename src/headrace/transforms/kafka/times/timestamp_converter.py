@@ -123,8 +123,8 @@ class TimestampConverter:
         node = self._part.node(records.shape)
         if node is None:
             return [records]
-        is_named = self._options.field and not records.shape.null_has_schema
-        if is_named and self._part.absent(records).all():
+        has_members = records.shape.null_has_schema and as_struct(node) is not None
+        if self._options.field and not has_members and self._part.absent(records).all():
             return [records]
         if node.schema.type is Type.ANY:
             return self._maps(records, node)
