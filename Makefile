@@ -48,7 +48,7 @@ check: $(STAMP)  ## Format, lint, types, import contracts, generated docs
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@for name in $(CONNECTORS); do \
+	@for name in $(CONNECTORS) transforms errors; do \
 	  $(BIN)/headrace describe $$name --markdown | diff -u docs/reference/$$name.md - || \
 	  { echo "docs/reference is not current: make docs" >&2; exit 1; }; done
 
@@ -60,6 +60,8 @@ docs: $(STAMP)  ## Write docs/reference
 	@for name in $(CONNECTORS); do \
 	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
 	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
+	@$(BIN)/headrace describe transforms --pages docs/reference
+	@$(BIN)/headrace describe errors --markdown > docs/reference/errors.md
 
 golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'

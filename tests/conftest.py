@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from headrace.errors import HeadraceError
+from headrace.spark.kernels import COMPILE
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
 from tests.servers.kafka import KafkaServer
@@ -30,9 +31,6 @@ settings.register_profile("random", deadline=None)
 settings.load_profile("headrace")
 
 
-_COMPILE = "from headrace.spark.kernels import load_kernels; load_kernels()"
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Tests wait for servers half of their time, and a Spark session takes a gigabyte."""
@@ -49,7 +47,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Kernels are compiled once, and not by every worker at the same time."""
     if getattr(session.config.option, "numprocesses", None):
-        subprocess.run([sys.executable, "-c", _COMPILE], check=False)
+        subprocess.run([sys.executable, "-c", COMPILE], check=False)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

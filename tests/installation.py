@@ -31,7 +31,7 @@ def build_wheel(folder: Path) -> Path:
         else:
             shutil.copy(ROOT / name, sources)
     without_index = ("--no-build-isolation", "--check-build-dependencies", "--no-deps")
-    _pip("wheel", *without_index, "--wheel-dir", folder, sources)
+    pip("wheel", *without_index, "--wheel-dir", folder, sources)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -51,7 +51,7 @@ class Installation:
         environment = folder / "environment"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
         self._programs = environment / "bin"
-        _pip("--python", self._programs / "python", "install", "--no-deps", "--no-compile", wheel)
+        pip("--python", self._programs / "python", "install", "--no-deps", "--no-compile", wheel)
         (self.packages,) = environment.glob("lib/python*/site-packages")
         (metadata,) = self.packages.glob("headrace-*.dist-info")
         for required in _required(Distribution.at(metadata), {}):
@@ -74,7 +74,8 @@ class Installation:
         )
 
 
-def _pip(*arguments: str | Path) -> None:
+def pip(*arguments: str | Path) -> None:
+    """Run pip with what this machine has; no index is asked."""
     command = [sys.executable, "-m", "pip", "--no-input", "-q", *map(str, arguments)]
     # Neither an index nor a folder of packages is looked into.
     environment = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}

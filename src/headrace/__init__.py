@@ -115,7 +115,7 @@ def table(
     name: str,
     schema: str | StructType | Mapping[str, str],
     *,
-    key: str | Sequence[str] = (),
+    key: str | Sequence[str] | None = (),
     documents: bool = False,
     conflict: str = "fail",
 ) -> DataFrame:
@@ -127,9 +127,10 @@ def table(
     `.name` (`inventory.orders`); without a column `topic`, all.
 
     `schema` says the columns of the rows: a DDL text or a StructType, or the properties of the
-    source, whose catalogue is asked. The comment of a declared column names the schema that its
-    values have in JSON where that is none of Debezium's defaults (`at TIMESTAMP_NTZ COMMENT
-    'io.debezium.time.Timestamp'`); see docs/guides/tables.md. `key` names the columns of the key
+    source, whose catalogue is asked (of a database of documents: a sample of the collection). The
+    comment of a declared column names the schema that its values have in JSON where that is none
+    of Debezium's defaults (`at TIMESTAMP_NTZ COMMENT 'io.debezium.time.Timestamp'`); see
+    docs/guides/tables.md. `key` names the columns of the key
     when `schema` is declared. `documents`: the events are of a database of documents, and the
     declared columns are fields of the Extended JSON in `before` and `after`; the schema `VARIANT`
     or `STRING` takes whole documents. A type holds a value of a document exactly, or there is a
@@ -168,9 +169,9 @@ def fold(
     Columns: those of the key that the rows lack, those of the rows, `__deleted` (boolean: the row
     is gone; its other columns but the key's are null), and `__kept` (array<string>: columns that no
     change of the key told, because the database does not log unchanged large values; they show
-    `unavailable`, and the target keeps its own values; texts and bytes only). A change of a key is
-    a delete of the old one and a create of the new one; tombstones are deletes. An update without
-    `after` says nothing and is left out. A TRUNCATE fails the query.
+    what stands for `unavailable` in their type, and the target keeps its own values). A change of a
+    key is a delete of the old one and a create of the new one; tombstones are deletes. An update
+    without `after` says nothing and is left out. A TRUNCATE fails the query.
 
     Raises HeadraceError: `spark.fold_of_a_stream`, `spark.no_changes`, `spark.no_key`,
     `spark.no_such_column`, `spark.no_order`.

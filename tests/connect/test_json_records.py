@@ -9,6 +9,7 @@ import pytest
 
 from headrace.connect.json_records import read_records, write_records
 from headrace.errors import HeadraceError
+from headrace.transforms import apply_json
 from tests.golden.transforms.cases import stored_records
 
 INT = {"type": "int32", "optional": False}
@@ -60,3 +61,84 @@ def test_what_is_no_record_is_told_apart_from_the_others(wrong: dict[str, Any]) 
     failed: dict[int, HeadraceError] = {}
     written = write_records(read_records(entries, failed.__setitem__))
     assert (list(failed), list(written)) == ([1], [0, 2])
+
+
+STRUCT = {"type": "struct", "optional": True,
+          "fields": [{"type": "string", "optional": False, "field": "a"}]}  # fmt: skip
+
+
+def text_record(text: str, **members: Any) -> dict[str, Any]:
+    return record(value={"schema": STRUCT, "payload": {"a": text}}) | members
+
+
+def test_a_record_with_a_wrong_partition_leaves_the_values_of_the_others_alone() -> None:
+    entries = [
+        text_record("secret of a", partition="0"),
+        text_record("b1", topic="b", partition=1),
+        text_record("b2", topic="b"),
+    ]
+    failed: dict[int, HeadraceError] = {}
+    written = write_records(read_records(entries, failed.__setitem__))
+    assert list(failed) == [0]
+    assert written == {1: entries[1], 2: entries[2]}
+
+
+def nested_schema(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = INT
+    for _ in range(depth):
+        schema = {"type": "struct", "optional": False, "fields": [{"field": "a"} | schema]}
+    return schema
+
+
+def nested(depth: int) -> Any:
+    payload: Any = 1
+    for _ in range(depth):
+        payload = {"a": payload}
+    return payload
+
+
+HOSTILE = {
+    "half of a surrogate pair": text_record("\ud800"),
+    "half of a surrogate pair without schema": record(
+        value={"schema": None, "payload": {"a": "\ud800"}}
+    ),
+    "half of a surrogate pair in the topic": record(topic="\ud800"),
+    "half of a surrogate pair in a header's name": record(
+        headers=[{"name": "\ud800", "schema": INT, "payload": 1}]
+    ),
+    "half of a surrogate pair in a schema": text_record("a")
+    | {"value": {"schema": STRUCT | {"name": "\udfff"}, "payload": None}},
+    "a partition without room": text_record("a", partition=1 << 32),
+    "a timestamp without room": text_record("a", timestamp=1 << 63),
+    "parameters that are no object": record(
+        value={"schema": INT | {"parameters": [1]}, "payload": 1}
+    ),
+    "a schema that no JSON has": record(value={"schema": {"type": {1}}, "payload": 1}),
+}
+
+
+@pytest.mark.parametrize("defect", HOSTILE)
+def test_one_hostile_record_is_an_error_of_its_own(defect: str) -> None:
+    with pytest.raises(HeadraceError):
+        read_records([HOSTILE[defect]])
+    entries = [text_record("x"), HOSTILE[defect], text_record("y")]
+    made = apply_json({}, entries)
+    assert (made[0], made[2]) == (entries[0], entries[2])
+    assert "connect.record_not_understood" in str(made[1])
+
+
+@pytest.mark.parametrize("depth", [100, 300, 320, 400, 700, 900, 5_000])
+def test_a_deep_record_comes_back_or_is_an_error_of_its_own(depth: int) -> None:
+    deep = [
+        record(value={"schema": None, "payload": nested(depth)}),
+        record(value={"schema": nested_schema(depth), "payload": nested(depth)}),
+    ]
+    made = apply_json({}, [text_record("x"), *deep, text_record("y")])
+    assert (made[0], made[3]) == (text_record("x"), text_record("y"))
+    for entry, result in zip(deep, made[1:3], strict=True):
+        assert result is not None
+        if "error" in result:
+            assert "nested too deep" in str(result)
+            assert depth > 100
+        elif entry is deep[0]:
+            assert result == entry

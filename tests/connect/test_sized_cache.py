@@ -10,13 +10,19 @@ def test_the_least_recently_used_values_go_when_the_bytes_are_too_many() -> None
     assert cache.get("a") == 0
     cache.put("d", 3, 30)
     assert [cache.get(name) for name in "abcd"] == [0, None, 2, 3]
-    assert cache.nbytes == 90
+    assert cache.size == 90
 
 
 def test_a_value_put_again_counts_once_and_a_value_beyond_the_limit_is_the_only_one() -> None:
     cache: SizedCache[str, int] = SizedCache(100)
     cache.put("a", 1, 60)
     cache.put("a", 2, 70)
-    assert (cache.get("a"), cache.nbytes, len(cache)) == (2, 70, 1)
+    assert (cache.get("a"), cache.size, len(cache)) == (2, 70, 1)
     cache.put("b", 3, 1000)
-    assert (cache.get("a"), cache.get("b"), cache.nbytes) == (None, 3, 1000)
+    assert (cache.get("a"), cache.get("b"), cache.size) == (None, 3, 1000)
+
+
+def test_a_value_is_made_where_there_is_none_and_the_one_used_longest_ago_goes() -> None:
+    cache: SizedCache[str, str] = SizedCache(2)
+    made = [cache.of(key, lambda key=key: f"{key}{len(cache)}") for key in "abacab"]
+    assert made == ["a0", "b1", "a0", "c2", "a0", "b2"]

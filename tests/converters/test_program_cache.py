@@ -91,7 +91,7 @@ def test_programs_of_tables_that_are_no_longer_read_are_let_go(cache: SizedCache
     # A key, a value and two headers each.
     assert programs() - before <= 4 * 10
     assert len(cache) == 10
-    assert cache.nbytes <= cache.limit
+    assert cache.size <= cache.limit
 
 
 def test_a_relation_that_comes_again_is_not_compiled_again(cache: SizedCache) -> None:

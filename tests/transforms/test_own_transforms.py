@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace.config.java_properties import parse_properties
+from headrace.connect.json_records import read_records
+from headrace.connect.records import Records
+from headrace.errors import HeadraceError
 from headrace.transforms import apply_json
+from headrace.transforms.json_form import read_chain
+from headrace.transforms.transform import Ordering, transform
+from tests.installation import pip
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-transform.md"
 ORDER = {
@@ -53,3 +65,130 @@ def test_the_transforms_of_the_page_do_what_it_says(properties: dict[str, str]) 
         "x",
         None,
     ]
+
+
+PACKAGE = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "orders-of-a-shop"
+version = "1.0"
+
+[tool.setuptools]
+py-modules = ["orders", "declared"]
+
+[project.entry-points."headrace.transforms"]
+OnlyLarge = "declared:DECLARATION"
+WithTotal = "orders:with_total"
+Gone = "orders:no_such_function"
+"""
+DECLARED = """
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import integer
+from headrace.config.property import REQUIRED, Group, Property
+from headrace.transforms.transform import Declaration, FunctionTransform
+from orders import only_large
+
+class OnlyLargeOptions(Configuration):
+    least = Property("least", integer(1), REQUIRED, Group.CONVERTERS, "The least amount.")
+
+def make(options):
+    return FunctionTransform(only_large, {"least": str(options.least)})
+
+DECLARATION = Declaration("OnlyLarge", "Leaves small orders out.", OnlyLargeOptions, make)
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a distribution that pip built and installed there."""
+    folder = tmp_path_factory.mktemp("package")
+    project, target = folder / "project", folder / "installed"
+    project.mkdir()
+    for name, text in (
+        ("pyproject.toml", PACKAGE), ("declared.py", DECLARED), ("orders.py", block("python")),
+    ):  # fmt: skip
+        (project / name).write_text(text)
+    pip("install", "--no-build-isolation", "--no-deps", "--target", target, project)
+    return target
+
+
+def transformed(
+    installed: Path, tmp_path: Path, **options: str
+) -> subprocess.CompletedProcess[str]:
+    """What a fresh process that finds the package makes of two orders."""
+    (tmp_path / "chain.properties").write_text(
+        "\n".join(["transforms=a,b", *(f"transforms.{n}={text}" for n, text in options.items())])
+    )
+    records = "\n".join(json.dumps(order(amount)) for amount in (99, 100))
+    return subprocess.run(
+        [sys.executable, "-m", "headrace.cli", "transform", tmp_path / "chain.properties"],
+        input=records, env={**os.environ, "PYTHONPATH": str(installed)}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+
+
+def test_transforms_of_an_installed_package_are_found_by_their_entry_points(
+    installed: Path, tmp_path: Path
+) -> None:
+    chain = {"a.type": "OnlyLarge", "a.least": "100", "b.type": "WithTotal", "b.tax": "19"}
+    run = transformed(installed, tmp_path, **chain)
+    assert run.returncode == 0, run.stderr
+    small, large = map(json.loads, run.stdout.splitlines())
+    assert small is None
+    assert large["value"]["payload"] == {"id": 1, "amount": 100, "total": 119}
+
+
+def test_what_is_wrong_with_transforms_of_a_package_is_told_at_once(
+    installed: Path, tmp_path: Path
+) -> None:
+    run = transformed(installed, tmp_path, **{"a.type": "OnlyLarge", "b.type": "Gone"})
+    assert run.returncode == 1
+    assert "transforms.a.least is missing" in run.stderr
+    assert "transforms.b.type: orders:no_such_function cannot be loaded" in run.stderr
+    run = transformed(installed, tmp_path, **{"a.type": "OnlyLarg", "b.type": "WithTotal"})
+    assert "transforms.a.type: 'OnlyLarg' is no transform; did you mean OnlyLarge?" in run.stderr
+
+
+@transform(ordering=Ordering.KEEPS_KEY)
+def careless(records: Records, options: Mapping[str, str]) -> Iterable[Records]:
+    """Gives what is no part of its records of the topic odd."""
+    results: dict[str, Any] = {
+        "texts": ["x"],
+        "nothing": None,
+        "one": records,
+        "twice": [records, records],
+        "others": [replace(records, place=records.place + 1000)],
+        "short": [replace(records, place=records.place[:0])],
+        "shapeless": [replace(records, shape=None)],  # type: ignore[arg-type]
+    }
+    return results[options["gives"]] if records.shape.topic == "odd" else [records]
+
+
+@pytest.mark.parametrize(
+    ("gives", "message"),
+    [
+        ("texts", "it gave a str instead of Records"),
+        ("nothing", "TypeError"),
+        ("one", "TypeError"),
+        ("twice", "it gave a record twice"),
+        ("others", "it gave a record that it did not get"),
+        ("short", "it gave Records with another number of rows than of places"),
+        ("shapeless", "instead of Records"),
+    ],
+)
+def test_a_wrong_result_is_an_error_with_the_alias(gives: str, message: str) -> None:
+    own = f"{__name__}:careless"
+    chain = {"transforms": "a", "transforms.a.type": own, "transforms.a.gives": gives}
+    odd = order(1) | {"topic": "odd"}
+    made = apply_json(chain, [order(1), odd, odd])
+    assert made[0] is not None
+    assert made[0]["topic"] == "orders"
+    for result in made[1:]:
+        assert result is not None
+        assert str(result["error"]).startswith("transforms.a: ")
+        assert message in str(result["error"])
+    with pytest.raises(HeadraceError, match=r"^transforms\.a: "):
+        read_chain(chain)(read_records([odd]))

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from headrace.cli import main
-from headrace.transforms.reference import behind, reference, shown
+from headrace.transforms import apply_json
+from headrace.transforms.reference import behind, index, pages, shown
 from headrace.transforms.registry import (
     find_predicate,
     find_transform,
@@ -19,17 +20,40 @@ from headrace.transforms.registry import (
 )
 from headrace.transforms.transform import Declaration
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "transforms.md"
+FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 
 
-def test_the_page_is_what_the_declarations_and_their_examples_say(
+def test_the_index_and_the_pages_are_what_the_declarations_and_their_examples_say(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """`make docs` writes them."""
+    assert main(["describe", "transforms", "--markdown"]) == 0
+    assert capsys.readouterr().out == index() == (FOLDER / "transforms.md").read_text()
+    assert main(["describe", "transforms", "--pages", str(tmp_path)]) == 0
+    written, kept = (
+        {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*/*/*.md")}
+        for folder in (tmp_path, FOLDER)
+    )
+    assert written == pages()
+    assert kept == written
+
+
+def test_the_index_leads_to_every_page() -> None:
+    assert re.findall(r"^\| \[\w+\]\((.+?)\)", index(), re.MULTILINE) == list(pages())
+
+
+def test_the_page_of_one_transform_is_printed_by_its_name(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`headrace describe transforms --markdown` writes it."""
-    assert main(["describe", "transforms", "--markdown"]) == 0
-    assert capsys.readouterr().out == reference() == PAGE.read_text()
+    (page,) = (page for path, page in pages().items() if path.endswith("/InsertField.md"))
+    for name in ("InsertField", "InsertField$Key", f"{KAFKA}.InsertField$Value"):
+        assert main(["describe", "transforms", name, "--markdown"]) == 0
+        assert capsys.readouterr().out == page
+    assert main(["describe", "transforms", "InsertFeild$Key"]) == 1
+    assert "did you mean InsertField$Key?" in capsys.readouterr().err
 
 
+KAFKA = "org.apache.kafka.connect.transforms"
 DECLARED = [*transforms(), *predicates()]
 
 
@@ -47,27 +71,26 @@ def test_an_example_shows_what_its_transform_or_predicate_does(
         assert shown(made) != shown(declaration.example.record())
 
 
-def test_every_transform_and_predicate_has_a_part_of_the_page_with_its_options_and_an_example() -> (
-    None
-):
-    """Classes for keys and for values share one."""
-    page = PAGE.read_text()
-    by_name: dict[str, list[tuple[str, Declaration[Any]]]] = {}
-    for java_class, declaration in DECLARED:
-        by_name.setdefault(short_name(java_class).partition("$")[0], []).append(
-            (java_class, declaration)
-        )
-    for name, entries in by_name.items():
-        part = re.split(r"\n##+ ", page.partition(f"# {name}\n")[2])[0]
-        shows = [each for each in entries if each[1].example is not None]
-        assert shows, name
-        for java_class, declaration in entries:
-            assert f"`{java_class}`" in part
-            assert all(f"| `{option}` |" in part for option in declaration.options.properties())
-        for java_class, declaration in shows:
-            assert declaration.example is not None
-            assert shown(declaration.example.record()) in part
-            assert f"becomes\n\n```yaml\n{shown(behind(declaration.example, java_class))}\n" in part
+@pytest.mark.parametrize("path", pages())
+def test_a_page_has_the_options_and_an_example_that_does_what_the_page_says(path: str) -> None:
+    """Classes for keys and for values share a page. The properties are run as they stand on it."""
+    page = pages()[path]
+    name = Path(path).stem
+    entries = [each for each in DECLARED if short_name(each[0]).partition("$")[0] == name]
+    for java_class, declaration in entries:
+        assert f"`{java_class}`" in page
+        assert all(f"| `{option}` |" in page for option in declaration.options.properties())
+    examples = [each.example for _, each in entries if each.example is not None]
+    blocks = re.findall(r"```\w+\n(.*?)\n```", page, re.DOTALL)
+    assert len(blocks) == 3 * len(examples) > 0
+    for example, given, before, after in zip(
+        examples, blocks[::3], blocks[1::3], blocks[2::3], strict=True
+    ):
+        assert before == shown(example.record())
+        steps = dict(line.split("=", 1) for line in given.splitlines())
+        steps |= {"transforms": "t"} | ({"predicates": "p"} if "predicates." in given else {})
+        (made,) = apply_json(steps, [example.record()])
+        assert after == shown(made) != before
 
 
 def test_transforms_are_found_by_their_classes() -> None:

@@ -6,7 +6,8 @@ import argparse
 import contextlib
 import fcntl
 import logging
-import threading
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -71,13 +72,19 @@ class Pipeline:
         finally:
             connector.close()
 
+    def _options(self) -> dict[str, str]:
+        """Options of our sources. Raises HeadraceError for a schema that is not found out."""
+        from headrace.spark.query.options import with_sampled_schemas
+
+        return pack(with_sampled_schemas(self.properties, self.config))
+
     def stream(self, spark: SparkSession) -> DataFrame:
         """The events, as the `headrace` source gives them."""
         from headrace.spark.source import HeadraceDataSource
 
         spark.dataSource.register(HeadraceDataSource)
         reader = spark.readStream.format(HeadraceDataSource.name())
-        return reader.options(**pack(self.properties)).load()
+        return reader.options(**self._options()).load()
 
     def parts(self, spark: SparkSession, target: Output, checkpoint: Path) -> DataFrame:
         """The events as parts of the file sink `target`, a row a part, for PartsSink."""
@@ -92,7 +99,7 @@ class Pipeline:
         }
         reader = spark.readStream.format(PartsDataSource.name())
         reader = reader.options(**{name: str(path) for name, path in sink.items()})
-        return reader.options(**pack(self.properties)).load()
+        return reader.options(**self._options()).load()
 
     def kafka_ranges(self, spark: SparkSession, folder: Path, checkpoint: Path) -> DataFrame:
         """The events on their way to Kafka, a row a slice, for KafkaSink."""
@@ -101,7 +108,7 @@ class Pipeline:
         spark.dataSource.register(KafkaRangesSource)
         reader = spark.readStream.format(KafkaRangesSource.name())
         reader = reader.options(**{FOLDER: str(folder), CHECKPOINT: str(checkpoint)})
-        return reader.options(**pack(self.properties)).load()
+        return reader.options(**self._options()).load()
 
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
         """Starts a query that `writer` describes, with the configuration's name and trigger."""
@@ -242,11 +249,15 @@ def open_session(
         session = Session(spark, jvm)
         if compiling is not None:
             # Every process would compile the same kernels by itself.
-            while compiling.is_alive():
-                compiling.join(0.1)
+            while compiling.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    compiling.wait(0.1)
                 STOP.check()
         STOP.check()
     except BaseException:
+        if compiling is not None:
+            compiling.kill()
+            compiling.wait()
         jvm.terminate()
         jvm.close()
         raise
@@ -256,16 +267,19 @@ def open_session(
     return session
 
 
-def compile_kernels(messages: Messages) -> threading.Thread | None:
-    """Compiles the kernels in the background, and says so, where none are compiled yet."""
-    from headrace.spark.kernels import kernels_are_compiled, load_kernels
+def compile_kernels(messages: Messages) -> subprocess.Popen[bytes] | None:
+    """Compiles the kernels in the background, and says so, where none are compiled yet.
+
+    The compiler has a process of its own, and so no part in a terminal's Ctrl-C: a thread that
+    compiles cannot be ended, and a process that ends under it crashes.
+    """
+    from headrace.spark.kernels import COMPILE, kernels_are_compiled
 
     if kernels_are_compiled():
         return None
     messages.phase("compiling kernels, once per installation: about a minute")
-    thread = threading.Thread(target=load_kernels, name="headrace kernels", daemon=True)
-    thread.start()
-    return thread
+    command = [sys.executable, "-c", COMPILE]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
 def supervise(

@@ -47,22 +47,49 @@ def read_records(
     places: list[int] = []
     for index, entry in enumerate(entries):
         try:
-            form = _form_of(entry)
-            group = groups.get(form)
-            if group is None:
-                group = groups[form] = _Group.of(len(groups), entry)
-            images.append(group.image(entry))
-            group.rows.append(len(places))
-            group.partitions.append(_integer(entry, "partition"))
+            group, image, partition = _read(groups, entry)
         except HeadraceError as error:
             if failed is None:
                 raise
             failed(index, error)
             continue
+        group.rows.append(len(places))
+        group.partitions.append(partition)
+        images.append(image)
         places.append(index)
     table = _table(images, list(groups.values()))
     place = np.array(places, np.int64)
     return [group.records(table, place) for group in groups.values() if group.rows]
+
+
+def _read(
+    groups: dict[tuple[object, ...], _Group], entry: JsonRecord
+) -> tuple[_Group, bytes, int | None]:
+    """The group of a record, its image and its partition. The record is not in the group yet.
+
+    Raises HeadraceError for whatever is wrong with the record.
+    """
+    try:
+        partition = _integer(entry, "partition", 32)
+        form = _form_of(entry)
+        group = groups.get(form)
+        if group is None:
+            group = groups[form] = _Group.of(len(groups), entry)
+        return group, group.image(entry), partition
+    except HeadraceError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whoever writes a record may write anything
+        raise _wrong(_defect(error)) from None
+
+
+def _defect(error: Exception) -> str:
+    """What is wrong with a record that cannot be read or written."""
+    match error:
+        case RecursionError():
+            return "a record is nested too deep"
+        case UnicodeEncodeError():
+            return "a text of a record has half of a surrogate pair, which UTF-8 does not have"
+    return f"a record is not in Kafka Connect's JSON form ({type(error).__name__})"
 
 
 def _table(images: Sequence[bytes], groups: Sequence[_Group]) -> RowTable:
@@ -106,21 +133,34 @@ def _headers(entry: JsonRecord) -> list[Mapping[str, object]]:
     return headers
 
 
-def _integer(entry: JsonRecord, name: str) -> int | None:
-    number = entry.get(name)
-    if number is None or type(number) is int:
-        return number
-    raise _wrong(f"a record's {name} is no whole number")
+def _integer(entry: JsonRecord, name: str, bits: int) -> int | None:
+    number = entry.get(name) if isinstance(entry, Mapping) else None
+    if number is None:
+        return None
+    if type(number) is not int:
+        raise _wrong(f"a record's {name} is no whole number")
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise _wrong(f"a record's {name} has no room in {bits} bits")
+    return number
 
 
 def _form_of(entry: JsonRecord) -> tuple[object, ...]:
-    """What records of one Records have in common."""
+    """What records of one Records have in common.
+
+    Raises UnicodeEncodeError for a name, a topic or a text of a schema that UTF-8 does not have.
+    """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("topic"), str):
         raise _wrong("a record has no topic")
     parts = [_part(entry, "key"), _part(entry, "value")]
-    schemas = [None if part is None else json.dumps(part["schema"]) for part in parts]
-    headers = [(each["name"], json.dumps(each.get("schema"))) for each in _headers(entry)]
+    schemas = [None if part is None else _schema_text(part["schema"]) for part in parts]
+    headers = [(each["name"], _schema_text(each.get("schema"))) for each in _headers(entry)]
+    for name in (entry["topic"], *(name for name, _ in headers)):
+        str(name).encode()
     return (entry["topic"], *schemas, *headers)
+
+
+def _schema_text(described: object) -> bytes:
+    return json.dumps(described, ensure_ascii=False).encode()
 
 
 @dataclass
@@ -158,7 +198,7 @@ class _Group:
         cells: list[tuple[int, bytes]] = []
         for schema, part in zip(self.schemas, [*parts, *_headers(entry)], strict=True):
             cells += cells_of(schema, load_value(schema, part.get("payload")))
-        cells.append(cell_of(_TIMESTAMP, _integer(entry, "timestamp")))
+        cells.append(cell_of(_TIMESTAMP, _integer(entry, "timestamp", 64)))
         return image_of(cells)
 
     def records(self, table: RowTable, place: np.ndarray) -> Records:
@@ -170,16 +210,47 @@ class _Group:
         return Records(self.shape, table, rows, place[rows], partition=partition)
 
 
-def write_records(pieces: Sequence[Records]) -> dict[int, dict[str, object]]:
+def write_records(
+    pieces: Sequence[Records], failed: Callable[[int, HeadraceError], None] | None = None
+) -> dict[int, dict[str, object]]:
     """The records in JSON, by their places.
 
-    Raises what the decoder of a cell raises.
+    Raises what the decoder of a cell raises, and HeadraceError("connect.record_not_understood") for
+    a record that has no such form, unless `failed` is told of its place and its error: then it is
+    left out.
     """
-    return {
-        int(place): record
-        for records in pieces
-        for place, record in zip(records.place, _written(records), strict=True)
-    }
+    written: dict[int, dict[str, object]] = {}
+    for records in pieces:
+        if failed is None:
+            written |= _by_place(records)
+        else:
+            written |= _tolerantly(records, failed)
+    return written
+
+
+def _by_place(records: Records) -> dict[int, dict[str, object]]:
+    try:
+        return dict(zip(records.place.tolist(), _written(records), strict=True))
+    except HeadraceError:
+        raise
+    except Exception as error:
+        raise _wrong(_defect(error)) from error
+
+
+def _tolerantly(
+    records: Records, failed: Callable[[int, HeadraceError], None]
+) -> dict[int, dict[str, object]]:
+    """Halves the records until those that have no JSON form are alone."""
+    try:
+        return _by_place(records)
+    except HeadraceError as error:
+        if len(records) == 1:
+            failed(int(records.place[0]), error)
+            return {}
+    first = np.arange(len(records)) < len(records) // 2
+    return _tolerantly(records.with_rows(first), failed) | _tolerantly(
+        records.with_rows(~first), failed
+    )
 
 
 def _written(records: Records) -> list[dict[str, object]]:

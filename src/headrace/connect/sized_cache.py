@@ -1,10 +1,10 @@
-"""A cache that is bounded by the bytes of what it holds."""
+"""A cache that is bounded by the number of what it holds, or by its bytes."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -12,14 +12,15 @@ V = TypeVar("V")
 
 
 class SizedCache(Generic[K, V]):
-    """Values of at most `limit` bytes together; the least recently used ones go first.
+    """Values whose sizes are at most `limit` together; the least recently used ones go first.
 
-    A value that is larger than the limit is the only one.
+    Sizes are bytes, or 1 each where the limit is a number of values. A value that is larger than
+    the limit is the only one. Threads may share it.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.nbytes = 0
+        self.size = 0
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -35,14 +36,23 @@ class SizedCache(Generic[K, V]):
             self._entries.move_to_end(key)
             return entry[0]
 
-    def put(self, key: K, value: V, nbytes: int) -> None:
-        """Keep `value`, which takes `nbytes` bytes, and let go of what is too much."""
+    def of(self, key: K, make: Callable[[], V]) -> V:
+        """The value of `key`, which is made and kept with the size 1 where there is none. Two
+        threads that lack it at the same time both make it."""
+        value = self.get(key)
+        if value is None:
+            value = make()
+            self.put(key, value)
+        return value
+
+    def put(self, key: K, value: V, size: int = 1) -> None:
+        """Keep `value`, and let go of what is too much."""
         with self._lock:
             replaced = self._entries.pop(key, None)
             if replaced is not None:
-                self.nbytes -= replaced[1]
-            self._entries[key] = (value, nbytes)
-            self.nbytes += nbytes
-            while self.nbytes > self.limit and len(self._entries) > 1:
+                self.size -= replaced[1]
+            self._entries[key] = (value, size)
+            self.size += size
+            while self.size > self.limit and len(self._entries) > 1:
                 _, (_, freed) = self._entries.popitem(last=False)
-                self.nbytes -= freed
+                self.size -= freed

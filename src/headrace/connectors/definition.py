@@ -23,6 +23,7 @@ from headrace.errors import HeadraceError
 if TYPE_CHECKING:
     from headrace.config.properties.common import ConnectorConfig
     from headrace.connect.records import Shape
+    from headrace.connect.schema import Schema
     from headrace.connectors.connector import Connector
     from headrace.offsets.offset import OffsetObject
     from headrace.signals.sending import SignalTargets
@@ -199,6 +200,20 @@ class ConnectorDefinition(Protocol):
             "Declare the columns: .schema(...) of the reader, or schema=... of headrace.table.",
         )
 
+    def sampled_schema(
+        self,
+        config: ConnectorConfig,  # noqa: ARG002
+        topic: str | None = None,  # noqa: ARG002
+    ) -> Schema:
+        """The struct that documents of a captured collection have in common, found out from a
+        sample: of the collection whose events have this topic, or a topic that ends in it behind a
+        dot; None: of the only captured one. Raises HeadraceError."""
+        raise HeadraceError(
+            "connectors.no_sampled_schema",
+            f"The connector {self.name} has no documents to find a schema out from",
+            "Declare the schema: target.schema of the transform, or schema=... of headrace.table.",
+        )
+
     def insert_signal(
         self,
         config: ConnectorConfig,  # noqa: ARG002
@@ -243,6 +258,7 @@ class NamedDefinition(ConnectorDefinition):
     open_function: str
     check_function = ""
     shapes_function = ""
+    schema_function = ""
     signal_function = ""
     targets_function = ""
     trial_function = ""
@@ -284,6 +300,13 @@ class NamedDefinition(ConnectorDefinition):
             return super().event_shapes(config)
         shapes: Sequence[Shape] = resolve_name(self.shapes_function)(config)
         return shapes
+
+    def sampled_schema(self, config: ConnectorConfig, topic: str | None = None) -> Schema:
+        """See ConnectorDefinition."""
+        if not self.schema_function:
+            return super().sampled_schema(config, topic)
+        schema: Schema = resolve_name(self.schema_function)(config, topic)
+        return schema
 
     def insert_signal(self, config: ConnectorConfig, collection: str, signal: Signal) -> None:
         """See ConnectorDefinition."""

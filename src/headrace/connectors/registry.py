@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.config.finding import PropertyFinding
     from headrace.config.properties.common import ConnectorConfig
     from headrace.connect.records import Shape
+    from headrace.connect.schema import Schema
     from headrace.connectors.connector import Connector
 
 log = logging.getLogger(__name__)
@@ -171,6 +172,16 @@ def event_shapes(config: ConnectorConfig) -> Sequence[Shape]:
     definition = definition_of(config)
     require_driver(definition)
     return definition.event_shapes(config)
+
+
+def sampled_schema(config: ConnectorConfig, topic: str | None = None) -> Schema:
+    """What documents of a captured collection have in common; see ConnectorDefinition.
+
+    Raises HeadraceError.
+    """
+    definition = definition_of(config)
+    require_driver(definition)
+    return definition.sampled_schema(config, topic)
 
 
 def send_signal(

@@ -23,7 +23,7 @@ from headrace.converters.json.kernel import run_json
 from headrace.converters.order import in_total_order, partitions_in_order
 from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.plain.kernel import run_plain
-from headrace.converters.shapes import CompiledShape, Converters
+from headrace.converters.shapes import CompiledShape, Converters, named
 from headrace.converters.typed.batches import batch_column
 from headrace.converters.typed.converters import ColumnConverter
 from headrace.errors import HeadraceError
@@ -175,7 +175,7 @@ class SliceConverter:
             which, row = int(part.shapes[place]), int(part.rows[place])
             compiled, records = part.compiled[which], part.records[which]
             role, path = compiled.place_of(unrenderable.instructions.get(place, 0))
-            error = _named(why, records.shape.topic, role, path)
+            error = named(why, records.shape.topic, role, path)
             if failed is None:
                 raise error from None
             made = failed(records.with_rows(records.rows == row), role, error)
@@ -373,16 +373,6 @@ def _is_of_records(error: HeadraceError) -> bool:
     """Whether another record may be right."""
     area = error.code.partition(".")[0]
     return not error.retriable and area not in ("registry", "config") and error.code not in _DEFECTS
-
-
-def _named(error: HeadraceError, topic: str, role: str, path: str) -> HeadraceError:
-    """The error with the record's topic and the field that it is about."""
-    if error.code == "converters.text_too_large":
-        return error  # has them
-    what = f"the {role} of a record of {topic}" + (f", field {path}" if path else "")
-    return HeadraceError(
-        error.code, f"{what}: {error.message}", error.remedy, retriable=error.retriable
-    )
 
 
 def _too_large(part: _Slice, place: int, what: str) -> HeadraceError:

@@ -43,14 +43,25 @@ class CompiledHeader:
         return self.program is None and self.on is On.EVERY
 
 
+def named(error: HeadraceError, topic: str, role: str, path: str = "") -> HeadraceError:
+    """The error with the record's topic and the field that it is about. What a schema registry
+    says names its subject, and a text that is too large its record."""
+    if error.code == "converters.text_too_large" or error.code.startswith("registry."):
+        return error
+    what = f"the {role} of a record of {topic}" + (f", field {path}" if path else "")
+    return HeadraceError(
+        error.code, f"{what}: {error.message}", error.remedy, retriable=error.retriable
+    )
+
+
 class CompiledShape:
     """The programs of one shape, and what `emit` is told of them."""
 
     def __init__(self, shape: Shape, converters: Converters, names: dict[str, int]) -> None:
         """`names` are those of headers by number; the shape's are added."""
         self.made: MadeColumns = {}
-        self.key = self._program(shape.topic, shape.key, converters.key, shape)
-        self.value = self._program(shape.topic, shape.value, converters.value, shape)
+        self.key = self._program("key", shape.key, converters.key, shape)
+        self.value = self._program("value", shape.value, converters.value, shape)
         # The headers of key changes come first, as Debezium has them.
         in_order = sorted(shape.headers, key=lambda header: header.on is On.EVERY)
         self._in_order = in_order
@@ -76,18 +87,25 @@ class CompiledShape:
         self._words = self._shape_words(programs, of_headers)
 
     def _program(
-        self, topic: str, node: Node | None, converter: Converter, shape: Shape
+        self, role: str, node: Node | None, converter: Converter, shape: Shape
     ) -> Program | None:
         if node is None:
             return None
-        return converter.program(topic, node, self.made, null_has_schema=shape.null_has_schema)
+        has_schema = shape.null_has_schema
+        try:
+            return converter.program(shape.topic, node, self.made, null_has_schema=has_schema)
+        except HeadraceError as error:
+            raise named(error, shape.topic, role) from None
 
     def _header(self, shape: Shape, header: Header, converter: Converter) -> CompiledHeader:
         node = header.node
-        if isinstance(node, Constant):
-            text = converter.constant(shape.topic, node.schema, node.value)
-            return CompiledHeader(header.name, header.on, text)
-        program = converter.program(shape.topic, node, self.made, null_has_schema=False)
+        try:
+            if isinstance(node, Constant):
+                text = converter.constant(shape.topic, node.schema, node.value)
+                return CompiledHeader(header.name, header.on, text)
+            program = converter.program(shape.topic, node, self.made, null_has_schema=False)
+        except HeadraceError as error:
+            raise named(error, shape.topic, f"header {header.name}") from None
         return CompiledHeader(header.name, header.on, program=program)
 
     def _header_table(self, names: dict[str, int]) -> np.ndarray:

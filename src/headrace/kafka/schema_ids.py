@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
+
+from headrace.connect.sized_cache import SizedCache
 
 MOST_IDS = 10_000
 _DIGEST_BYTES = 16
@@ -34,32 +34,23 @@ class SchemaIds:
 
     def __init__(self, limit: int = MOST_IDS) -> None:
         self.limit = limit
-        self._ids: OrderedDict[SchemaKey, int] = OrderedDict()
+        self._ids: SizedCache[SchemaKey, int] = SizedCache(limit)
         self._used: list[dict[SchemaKey, int]] = []
-        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def of(self, key: SchemaKey, ask: Callable[[], int]) -> int:
         """The id of a schema; `ask` is called for one that is not kept."""
-        with self._lock:
-            number = self._ids.get(key)
-        if number is None:
-            number = ask()
-        self.learn({key: number})
+        number = self._ids.of(key, ask)
         for used in self._used:
             used[key] = number
         return number
 
     def learn(self, ids: Mapping[SchemaKey, int]) -> None:
         """Keep ids that were asked for elsewhere."""
-        with self._lock:
-            self._ids.update(ids)
-            for key in ids:
-                self._ids.move_to_end(key)
-            while len(self._ids) > self.limit:
-                self._ids.popitem(last=False)
+        for key, number in ids.items():
+            self._ids.put(key, number)
 
     @contextmanager
     def used(self) -> Iterator[dict[SchemaKey, int]]:

@@ -83,6 +83,10 @@ def kernels_are_compiled() -> bool:
     return _stamp().exists()
 
 
+COMPILE = "from headrace.spark.kernels import load_kernels; load_kernels()"
+"""What a process of its own runs that compiles the kernels for the others."""
+
+
 def load_kernels() -> None:
     """Load the kernels of the modules that this process has, or compile all when that was not done
     yet. One of another package that cannot be is a warning: its connector need not be the one in

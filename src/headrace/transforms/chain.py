@@ -11,7 +11,13 @@ import numpy as np
 from headrace.connect.records import Records, Shape
 from headrace.errors import HeadraceError
 from headrace.transforms.blank_records import blank_records
-from headrace.transforms.transform import Foresight, Ordering, Predicate, Transform
+from headrace.transforms.transform import (
+    Foresight,
+    FunctionTransform,
+    Ordering,
+    Predicate,
+    Transform,
+)
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +141,7 @@ def _split(
 
 def _applied(step: Step, records: Records) -> Iterable[Records]:
     try:
-        return list(step.transform.apply(records))
+        return _sound(step.transform, records, list(step.transform.apply(records)))
     except HeadraceError as error:
         message = f"transforms.{step.alias}: {error.message}"
         raise HeadraceError(error.code, message, error.remedy, retriable=error.retriable) from error
@@ -145,6 +151,38 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
             f"transforms.{step.alias}: {type(error).__name__}: {error}",
             "Mend the transform; errors.tolerance=all leaves such records out.",
         ) from error
+
+
+def _sound(transform: Transform, records: Records, results: list[Records]) -> list[Records]:
+    """What a transform gave, as far as it is records of `records`, none of them twice.
+
+    Raises HeadraceError("transforms.wrong_result").
+    """
+    is_own = isinstance(transform, FunctionTransform)
+    if not is_own and type(transform).__module__.startswith("headrace."):
+        return results
+    for result in results:
+        if not isinstance(result, Records) or not isinstance(result.shape, Shape):
+            raise _wrong_result(f"it gave a {type(result).__name__} instead of Records")
+    if results == [records]:
+        return results
+    if any(len(result.rows) != len(result.place) for result in results):
+        raise _wrong_result("it gave Records with another number of rows than of places")
+    places = np.concatenate([records.place[:0], *(result.place for result in results)])
+    if len(np.unique(places)) != len(places):
+        raise _wrong_result("it gave a record twice")
+    if not np.isin(places, records.place).all():
+        raise _wrong_result("it gave a record that it did not get")
+    return results
+
+
+def _wrong_result(what: str) -> HeadraceError:
+    return HeadraceError(
+        "transforms.wrong_result",
+        what,
+        "Give Records made of those that it got by with_rows, with_shape and with_column, each "
+        "record in one of them at most.",
+    )
 
 
 def _tolerated(

@@ -46,7 +46,7 @@ def run_chain(
         errors[int(original.place[0])] = error
 
     records = read_records(entries, errors.__setitem__)
-    made = write_records(chain(records, failed))
+    made = write_records(chain(records, failed), errors.__setitem__)
     return [
         {"error": str(errors[place])} if place in errors else made.get(place)
         for place in range(len(entries))

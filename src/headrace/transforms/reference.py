@@ -1,4 +1,4 @@
-"""The reference page of transforms and predicates, from their declarations."""
+"""The reference pages of transforms and predicates, from their declarations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from headrace.config.describe import describe_rows
+from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.json_form import apply_json
-from headrace.transforms.registry import predicates, short_name, transforms
+from headrace.transforms.registry import find_transform, predicates, short_name, transforms
 from headrace.transforms.transform import Declaration
 
 _HEAD = """# Transforms and predicates
@@ -36,30 +37,87 @@ write one. Expressions are those of Java and match whole names, in their case.
 
 _PREDICATES = """## Predicates
 
-Each example leaves out the records for which its predicate is true.
+The example of each leaves out the records for which it is true.
 """
 
-
-def reference() -> str:
-    """The page."""
-    parts = [_HEAD, *_sections(transforms(), "##"), _PREDICATES, *_sections(predicates(), "###")]
-    return "\n".join(parts)
+_PREDICATES_GROUP = "predicates"
+_Entry = tuple[str, Declaration[Any]]
 
 
-def _sections(declared: Iterable[tuple[str, Declaration[Any]]], mark: str) -> Iterator[str]:
-    """A section each; the classes of one name for keys and values share one."""
-    by_name: dict[str, list[tuple[str, Declaration[Any]]]] = {}
+def index() -> str:
+    """The page that has all transforms and predicates, with the way to the page of each."""
+    parts = [_HEAD]
+    parts += _table("Transforms", transforms())
+    parts += [_PREDICATES, *_table("Predicates", predicates())]
+    return "\n".join(parts) + "\n"
+
+
+def pages() -> dict[str, str]:
+    """The page of each transform and predicate, by its path beside the index."""
+    return {path: _page(name, entries) for path, name, entries in _listed()}
+
+
+def page_of(name: str) -> str:
+    """The page of one, by its class or short name. Raises HeadraceError as `find_transform`."""
+    for _, short, entries in _listed():
+        if name.partition("$")[0] == short or name in (java_class for java_class, _ in entries):
+            return _page(short, entries)
+    find_transform(name)
+    raise HeadraceError(
+        "describe.no_page",
+        f"{name} is a transform of one's own, and has no page",
+        "Its options are what its declaration says.",
+    )
+
+
+def _listed() -> Iterator[tuple[str, str, list[_Entry]]]:
+    """Path, name and declarations of each page; the classes of one name for keys and values share
+    one."""
+    by_name: dict[str, list[_Entry]] = {}
+    declared: list[_Entry] = [*transforms(), *predicates()]
     for java_class, declaration in declared:
         name = short_name(java_class).partition("$")[0]
         by_name.setdefault(name, []).append((java_class, declaration))
     for name, entries in by_name.items():
-        yield f"{mark} {name}\n"
-        _, declaration = entries[0]
-        classes = ", ".join(f"`{java_class}`" for java_class, _ in entries)
-        yield f"{declaration.meaning} Class: {classes}.\n"
-        yield from _options(declaration)
-        for java_class, each in entries:
-            yield from _example(java_class, each)
+        yield f"transforms/{_group(entries[0][0])}/{name}.md", name, entries
+
+
+def _group(java_class: str) -> str:
+    """The folder of a page: who has the class, or its connector."""
+    parts = java_class.split(".")
+    if _PREDICATES_GROUP in parts:
+        return _PREDICATES_GROUP
+    if "connector" in parts:
+        return parts[parts.index("connector") + 1]
+    return "kafka" if "kafka" in parts else "debezium"
+
+
+def _table(head: str, declared: Iterable[_Entry]) -> Iterator[str]:
+    names = {short_name(java_class).partition("$")[0] for java_class, _ in declared}
+    yield f"| {head} | Of | |\n|---|---|---|"
+    for path, name, entries in _listed():
+        if name in names:
+            meaning = entries[0][1].meaning.replace("|", "\\|")
+            yield f"| [{name}]({path}) | {_group(entries[0][0])} | {meaning} |"
+    yield ""
+
+
+def _page(name: str, entries: list[_Entry]) -> str:
+    _, declaration = entries[0]
+    classes = ", ".join(f"`{java_class}`" for java_class, _ in entries)
+    parts = [
+        f"# {name}\n",
+        "Generated from the declaration by `headrace describe transforms --pages FOLDER`.\n",
+        f"{declaration.meaning} Class: {classes}. "
+        "[All transforms and predicates](../../transforms.md).\n",
+    ]
+    options = [*_options(declaration)]
+    if options:
+        parts += ["## Options\n", *options]
+    parts.append("## Example\n")
+    for java_class, each in entries:
+        parts += _example(java_class, each)
+    return "\n".join(parts)
 
 
 def _options(declaration: Declaration[Any]) -> Iterator[str]:

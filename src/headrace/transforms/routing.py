@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from headrace.config.regex import compile_java_regex, compile_java_replacement
 from headrace.connect.records import Records, Shape
+from headrace.connect.sized_cache import SizedCache
 from headrace.transforms.transform import PerShape, WrongOption
 
 MOST_ROUTES = 10_000
-"""Topics of one shape that are kept in mind."""
+"""Topics of one shape that are kept in mind: those used last."""
 
 
 def _with_topic(shape: Shape, topic: str) -> Shape:
@@ -42,9 +43,9 @@ class Renaming:
     def __call__(self, name: str) -> str | None:
         """The name with the first match replaced; None where the expression does not match all of
         it."""
-        if self._pattern.fullmatch(name) is None:
+        if not self._pattern.fullmatch(name):
             return None
-        return self._pattern.sub(self._replaced, name, count=1)
+        return self._pattern.replaced(name, self._replaced)
 
 
 class Routes:
@@ -53,19 +54,14 @@ class Routes:
     def __init__(self, sent: Callable[[Shape, str], Shape] = _with_topic) -> None:
         """`sent` gives the shape of records behind a route; without it, only the topic changes."""
         self._sent = sent
-        self._shapes: PerShape[dict[str, Shape]] = PerShape(lambda _shape: {})
+        self._shapes: PerShape[SizedCache[str, Shape]] = PerShape(lambda _: SizedCache(MOST_ROUTES))
 
     def shape(self, shape: Shape, topic: str) -> Shape:
         """The shape of records of `shape` that go to `topic`: the same one again, as long as there
         are at most MOST_ROUTES."""
         if topic == shape.topic:
             return shape
-        shapes = self._shapes(shape)
-        if topic not in shapes:
-            if len(shapes) >= MOST_ROUTES:
-                del shapes[next(iter(shapes))]
-            shapes[topic] = self._sent(shape, topic)
-        return shapes[topic]
+        return self._shapes(shape).of(topic, lambda: self._sent(shape, topic))
 
     def split(self, records: Records, topics: pa.Array) -> Iterator[Records]:
         """The records by topic (texts, one per record); where it is null or blank, they stay."""

@@ -138,7 +138,8 @@ class SnapshotConfig(Configuration):
         integer(1),
         "1",
         Group.SNAPSHOT,
-        "Most connections that read the snapshot at once. Left out: as many as Spark has cores.",
+        "Most connections that read the snapshot at once; as many as Spark has cores where the "
+        "property is not set (Debezium: 1).",
     )
     snapshot_max_threads_multiplier = Property(
         "snapshot.max.threads.multiplier",

@@ -40,6 +40,7 @@ class MongoDefinition(NamedDefinition):
     open_function = "headrace.connectors.mongodb.connector:open_connector"
     check_function = "headrace.connectors.mongodb.checks.deployment:check"
     shapes_function = "headrace.connectors.mongodb.event_shapes:event_shapes"
+    schema_function = "headrace.connectors.mongodb.reading.sampled_schema:sampled_schema"
     signal_function = "headrace.connectors.mongodb.signal_collection:insert_signal"
     targets_function = "headrace.connectors.mongodb.checks.signals:signal_targets"
     demo_class = "headrace.connectors.mongodb.demo:ShopDemo"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import NamedTuple
 
 import psycopg
 from psycopg.pq.abc import PGconn
@@ -176,33 +177,43 @@ def settings_of_users(connection: psycopg.Connection) -> Iterator[None]:
     connection.execute(f"SELECT {', '.join(before)}".encode(), row[: len(before)])
 
 
+class Refusal(NamedTuple):
+    """What an SQLSTATE means; the message is the server's own. `remedy` may name `{limit}`."""
+
+    code: str
+    remedy: str
+    retriable: bool
+
+
 _BY_STATE = {
-    "28P01": ("authentication", "Check database.user and database.password.", False),
-    "28000": (
+    "28P01": Refusal("authentication", "Check database.user and database.password.", False),
+    "28000": Refusal(
         "not_allowed",
         "Allow the role, host and database in pg_hba.conf (also for replication).",
         False,
     ),
-    "3D000": ("unknown_database", "Check database.dbname.", False),
-    "42501": ("no_privilege", "Grant the role what it needs (headrace check FILE).", False),
-    "53300": ("too_many_connections", "Raise max_connections or max_wal_senders.", True),
-    "53400": ("limit_reached", "Raise max_replication_slots, or drop unused slots.", False),
-    "57P03": ("not_ready", "Wait until the server has started.", True),
-    "57P01": ("connection_lost", "The server shut down; it is tried again.", True),
-    "57P02": ("connection_lost", "The server crashed; it is tried again.", True),
-    "55P03": (
+    "3D000": Refusal("unknown_database", "Check database.dbname.", False),
+    "42501": Refusal("no_privilege", "Grant the role what it needs (headrace check FILE).", False),
+    "53300": Refusal("too_many_connections", "Raise max_connections or max_wal_senders.", True),
+    "53400": Refusal("limit_reached", "Raise max_replication_slots, or drop unused slots.", False),
+    "57P03": Refusal("not_ready", "Wait until the server has started.", True),
+    "57P01": Refusal("connection_lost", "The server shut down; it is tried again.", True),
+    "57P02": Refusal("connection_lost", "The server crashed; it is tried again.", True),
+    "55P03": Refusal(
         "lock_timeout",
         "Another session changes a table; it is tried again. Or raise snapshot.lock.timeout.ms.",
         True,
     ),
-    "57014": (
+    "57014": Refusal(
         "query_timeout",
         "Raise {limit}, or end what holds locks on the catalogue (SELECT pid, "
         "query FROM pg_stat_activity WHERE wait_event_type = 'Lock').",
         True,
     ),
-    "55006": ("slot_in_use", "Give every query its own slot.name, or stop the other one.", True),
-    "58P01": ("slot_lost", "Drop the slot and start with a new checkpoint.", False),
+    "55006": Refusal(
+        "slot_in_use", "Give every query its own slot.name, or stop the other one.", True
+    ),
+    "58P01": Refusal("slot_lost", "Drop the slot and start with a new checkpoint.", False),
 }
 # While logging in, libpq gives no SQLSTATE. The first that matches decides.
 _BY_TEXT = (

@@ -78,13 +78,13 @@ class BytesConverter:
     ) -> Program:
         if self._delegate is not None and not _are_bytes(node.schema):
             return self._delegate.program(topic, node, made, null_has_schema=null_has_schema)
-        _check_bytes(topic, node.schema)
+        _check_bytes(node.schema)
         return compile_plain(node, RAW_BYTES, made)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:
         if self._delegate is not None and not _are_bytes(schema):
             return self._delegate.constant(topic, schema, value)
-        _check_bytes(topic, schema)
+        _check_bytes(schema)
         return RAW_BYTES.constant(schema, value)
 
 
@@ -96,11 +96,14 @@ def _are_bytes(schema: Schema) -> bool:
     return schema.type is Type.BYTES and schema.name != DECIMAL
 
 
-def _check_bytes(topic: str, schema: Schema) -> None:
+def _check_bytes(schema: Schema) -> None:
     if _are_bytes(schema):
         return
+    what = schema.name or schema.type.value
+    if schema.type is Type.ANY:
+        what = "value without a schema"
     raise HeadraceError(
         "converters.not_bytes",
-        f"the converter bytes was given a {schema.name or schema.type.value} of topic {topic}",
+        f"the converter bytes takes no {what}",
         "It takes bytes only: set its delegate.converter.type, or use json, avro or string.",
     )

@@ -83,6 +83,15 @@ class Converted:
         """Which values are not null (bool)."""
         return np.asarray(self.cells[:, _KIND] != NULL)
 
+    def shown_as(self, schema: Schema) -> Converted:
+        """The same values of a schema that differs in names alone."""
+        if schema.type is Type.STRUCT:
+            inner = [each.schema for each in schema.fields]
+        else:
+            inner = [each for each in (schema.keys, schema.values) if each is not None]
+        members = (member.shown_as(each) for member, each in zip(self.members, inner, strict=True))
+        return replace(self, schema=schema, members=tuple(members) if self.members else ())
+
 
 def node_of(schema: Schema) -> Column:
     """A node for converted values of a schema that has no parts."""
@@ -102,14 +111,15 @@ def opened(cells: np.ndarray) -> np.ndarray:
     return out
 
 
-def converted(cells: np.ndarray, schema: Schema, conflicts: Conflicts) -> Converted:
-    """The values in `cells`, a type byte and its bytes each, as a column of `schema`.
+def converted(cells: np.ndarray, schema: Schema, conflicts: Conflicts, path: str = "") -> Converted:
+    """The values in `cells`, a type byte and its bytes each, as a column of `schema`; `path` is
+    what conflicts call the values.
 
     Raises what `conflicts` raises, and HeadraceError `documents.value_not_understood` for a value
     that is no sound BSON.
     """
     whole = _Conversion(conflicts)
-    return whole.column(opened(cells), schema, np.arange(len(cells)), lambda _row: "")
+    return whole.column(opened(cells), schema, np.arange(len(cells)), lambda _row: path)
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,15 @@ from headrace.documents.target_schema.policies import ConflictPolicy, Conflicts
 
 @dataclass(frozen=True)
 class PartDecoder:
-    """Decodes such cells of a schema, one by one or all of a column."""
+    """Decodes such cells of a schema, one by one or all of a column. `shown` is the same schema
+    with the names that its structs and fields get."""
 
     schema: Schema
+    shown: Schema
 
     def column(self, cells: np.ndarray) -> Converted:
         """The values in cells (int64 of kind, address, length)."""
-        return converted(cells, self.schema, Conflicts(ConflictPolicy.NULL))
+        return converted(cells, self.schema, Conflicts(ConflictPolicy.NULL)).shown_as(self.shown)
 
     def __call__(self, raw: bytes) -> object:
         """The Connect value in the bytes of a cell."""

@@ -9,13 +9,16 @@ from pathlib import Path
 
 from headrace.config.configuration import error_of
 from headrace.config.packing import pack
+from headrace.config.properties.common import ConnectorConfig
 from headrace.config.property import attribute_name
 from headrace.config.source import Properties, read_file, read_mapping, read_packed
-from headrace.connectors.registry import examine, find_definition
+from headrace.connectors.registry import examine, find_definition, sampled_schema
+from headrace.documents.target_schema.ddl import ddl
 from headrace.errors import HeadraceError, HeadraceWarning
 
 Configured = Mapping[str, object] | str | os.PathLike[str]
 
+_SCHEMA, _UNKNOWN, _SAMPLED = "target.schema", "target.schema.unknown", "sampled"
 _UNRESOLVED = "config.unresolved_reference"
 _QUIET = ("config.ignored", "config.not_needed")
 # Set by Spark Connect: the source then runs where the server is, with the server's environment.
@@ -33,7 +36,33 @@ def options(configuration: Configured | None = None, /, **properties: object) ->
     for warning in config.warnings:
         if warning.code not in _QUIET:
             warnings.warn(str(warning), HeadraceWarning, stacklevel=3)
-    return pack(given)
+    return pack(with_sampled_schemas(given, config))
+
+
+def with_sampled_schemas(properties: Properties, config: ConnectorConfig) -> Properties:
+    """The properties with the schemas that transforms let the connector find out, so that every
+    process of a query has the same ones. `config` is what the properties say. Raises
+    HeadraceError that names the property."""
+    aliases = [
+        member.variables[0]
+        for member in config.transforms_options
+        if member.variables[1] == _SCHEMA
+        and member.value.strip().lower() == _SAMPLED
+        and member.variables[0] in (config.transforms or ())
+    ]
+    if not aliases:
+        return properties
+    try:
+        schema = ddl(sampled_schema(config))
+    except HeadraceError as error:
+        message = f"transforms.{aliases[0]}.{_SCHEMA}={_SAMPLED}: {error.message}"
+        raise HeadraceError(error.code, message, error.remedy, retriable=error.retriable) from None
+    made = {f"transforms.{alias}.{_SCHEMA}": schema for alias in aliases}
+    for alias in aliases:
+        name = f"transforms.{alias}.{_UNKNOWN}"
+        if properties.get(name, "").strip().lower() in ("", "auto"):
+            made[name] = "fail"
+    return properties.with_overrides(made)
 
 
 def _read(configuration: Configured | None) -> Properties:

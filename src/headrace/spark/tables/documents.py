@@ -27,20 +27,25 @@ from pyspark.sql.types import (
 )
 
 from headrace.documents.target_schema.ddl import declared
-from headrace.documents.target_schema.policies import ConflictPolicy
+from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
 from headrace.documents.target_schema.target import REST, TargetSchema
 
 
-def document(text: Column, target: DataType, conflict: ConflictPolicy) -> Column:
-    """A document's text as a target: a struct of its fields, or VARIANT as the text is. Fields that
-    a struct lacks are left out.
+def document(
+    text: Column,
+    target: DataType,
+    conflict: ConflictPolicy,
+    unknown: UnknownFields = UnknownFields.DROP,
+) -> Column:
+    """A document's text as a target: a struct of its fields, or VARIANT as the text is. `unknown`
+    says what becomes of fields that a struct lacks.
 
     Raises HeadraceError `documents.schema_not_understood` for a target with other types than
     documents are brought to, and `documents.rest_declared`.
     """
     if not isinstance(target, StructType):
         return F.parse_json(text)
-    schema = TargetSchema(declared(target.json()), conflict)
+    schema = TargetSchema(declared(target.json()), conflict, unknown)
     if schema.keeps_rest:
         target = StructType([*target.fields, StructField(REST, VariantType())])
     made = _without_variants(target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -23,9 +23,10 @@ from pyspark.sql.types import (
 from headrace.config.properties.common import ConnectorConfig
 from headrace.connect.records import Shape
 from headrace.connect.schema import Schema, Type
-from headrace.connectors.registry import event_shapes, parse_configuration
+from headrace.connectors.registry import event_shapes, parse_configuration, sampled_schema
 from headrace.converters.typed.types import typed
-from headrace.documents.target_schema.policies import ConflictPolicy
+from headrace.documents.target_schema.ddl import ddl
+from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
 from headrace.errors import HeadraceError
 from headrace.spark.tables.documents import document
 from headrace.spark.tables.forms import decoded, wire_type
@@ -41,13 +42,14 @@ _JSON_NAME = "io.debezium.data.Json"
 class _Layout:
     """The types of a table's events: its rows, its keys (None: left as text) and the source block.
     `is_document`: `before` and `after` are texts of Extended JSON. `topic` is the table's, if
-    known."""
+    known. `is_sampled`: the rows are as a sample of documents has them."""
 
     row: DataType
     key: StructType | None
     source: DataType
     is_document: bool
     topic: str | None = None
+    is_sampled: bool = False
 
 
 def table(
@@ -55,12 +57,12 @@ def table(
     name: str,
     schema: str | StructType | Mapping[str, str],
     *,
-    key: str | Sequence[str] = (),
+    key: str | Sequence[str] | None = (),
     documents: bool = False,
     conflict: str = "fail",
 ) -> DataFrame:
     """See `headrace.table`."""
-    key = [key] if isinstance(key, str) else list(key)
+    key = [key] if isinstance(key, str) else list(key or ())
     if isinstance(schema, Mapping):
         layout = _asked(parse_configuration(schema), name)
     else:
@@ -150,11 +152,15 @@ def _envelope(layout: _Layout, *, is_wire: bool) -> StructType:
 def _fields(
     value: Column, layout: _Layout, conflict: ConflictPolicy, *, is_wire: bool
 ) -> list[Column]:
-    made: list[Column] = [value.getField("op").alias("op")]
+    told = F.when(~_is_tombstone(is_wire=is_wire), F.raise_error(F.lit(_NO_EVENT)).cast("string"))
+    made: list[Column] = [F.coalesce(value.getField("op"), told).alias("op")]
     for name in ("before", "after"):
         image = value.getField(name)
         if layout.is_document and not isinstance(layout.row, StringType):
-            image = document(image, layout.row, conflict)
+            unknown = UnknownFields.FAIL if layout.is_sampled else UnknownFields.DROP
+            if conflict is ConflictPolicy.NULL:
+                unknown = UnknownFields.DROP
+            image = document(image, layout.row, conflict, unknown)
         elif is_wire:
             image = decoded(image, layout.row)
         made.append(image.alias(name))
@@ -162,6 +168,23 @@ def _fields(
     made.append((decoded(source, layout.source) if is_wire else source).alias("source"))
     made.append(value.getField("ts_ms").alias("ts_ms"))
     return made
+
+
+_NO_EVENT = (
+    "headrace.table: a value without op is no change event. Pass the events as the connector or "
+    "Debezium made them, before ExtractNewRecordState and the like."
+)
+
+
+def _is_tombstone(*, is_wire: bool) -> Column:
+    """Whether an event has no value: null, or JSON's null as payload of a schema."""
+    value = F.col("value")
+    if not is_wire:
+        return value.isNull()
+    text = value.cast("string")
+    no_payload = F.get_json_object(text, "$.payload").isNull()
+    with_schema = text.rlike(r'^\s*\{\s*"(schema|payload)"')
+    return text.isNull() | (with_schema & no_payload)
 
 
 def _ddl(kind: DataType) -> str:
@@ -202,7 +225,11 @@ def _asked(config: ConnectorConfig, name: str) -> _Layout:
             f"{name} is {len(chosen)} of the captured tables; their topics: {known}",
             "Name a table that the properties capture as in its topic, such as inventory.orders.",
         )
-    return _layout_of(chosen[0])
+    layout = _layout_of(chosen[0])
+    if not layout.is_document:
+        return layout
+    row = StructType.fromDDL(ddl(sampled_schema(config, layout.topic)))
+    return replace(layout, row=row, is_sampled=True)
 
 
 def _layout_of(shape: Shape) -> _Layout:

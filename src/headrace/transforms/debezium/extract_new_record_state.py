@@ -119,7 +119,8 @@ class ExtractNewRecordState:
         return [] if is_event and self._options.route_by_field else self.apply(records)
 
     def apply(self, records: Records) -> Iterable[Records]:
-        """See Transform."""
+        """See Transform. Raises HeadraceError("transforms.row_is_no_struct") for other images, and
+        ("transforms.no_envelope") for a value that has the name of an envelope and no images."""
         absent = tombstones(records)
         if absent.any():
             if self._mode is DeleteMode.REWRITE_WITH_TOMBSTONE:
@@ -136,14 +137,15 @@ class ExtractNewRecordState:
         if envelope is None:
             yield records
             return
-        parts = fields(envelope)
-        has_after = ~nulls(records, parts.get("after"))
+        has_after = ~nulls(records, _part(envelope, "after"))
         if has_after.any():
             yield from self._rows(records.with_rows(has_after), "after", self._upserts)
-        if has_after.all() or self._mode is DeleteMode.DROP:
+        if has_after.all():
             return
         # A record without any row is a truncation.
-        deleted = ~has_after & ~nulls(records, parts.get("before"))
+        deleted = ~has_after & ~nulls(records, _part(envelope, "before"))
+        if self._mode is DeleteMode.DROP:
+            return
         if deleted.any():
             yield from self._rows(records.with_rows(deleted), "before", self._deletes)
 
@@ -224,6 +226,8 @@ class ExtractNewRecordState:
         envelope = envelope_of(records.shape)
         assert envelope is not None
         row = as_struct(fields(envelope)[image])
+        if row is not None and image == "after" and self._mode.rewrites:
+            row = self._marked(row, "false")
         column = self._options.route_by_field
         node = fields(row).get(column)
         if node is None or node.schema.type is not Type.STRING:
@@ -267,16 +271,21 @@ class ExtractNewRecordState:
 
     def _rewritten(self, shape: Shape, image: str, deleted: str) -> Shape:
         envelope, row = self._row(shape, image)
+        _part(envelope, "op")
         if self._mode.rewrites:
-            members = fields(row)
-            if self._options.replace_null_with_default:
-                members = {name: with_defaults(node) for name, node in members.items()}
-            row = with_fields(row, {**members, _DELETED: Constant(_OPTIONAL_TEXT, deleted)})
+            row = self._marked(row, deleted)
         row = with_fields(row, with_added_fields(row, self._fields, envelope))
         row = replace(row, schema=row.schema.as_optional(optional=False))
         return replace(
             shape, value=row, headers=with_headers(shape, headers_of(self._headers, envelope))
         )
+
+    def _marked(self, row: Struct, deleted: str) -> Struct:
+        """The row as modes that rewrite have it: with its defaults and a mark of deletes."""
+        members = fields(row)
+        if self._options.replace_null_with_default:
+            members = {name: with_defaults(node) for name, node in members.items()}
+        return with_fields(row, {**members, _DELETED: Constant(_OPTIONAL_TEXT, deleted)})
 
     def _tombstone(self, shape: Shape) -> Shape:
         made = headers_of_tombstone(self._headers)
@@ -320,6 +329,19 @@ class ExtractNewRecordState:
             if name not in names or (only_optional and not member.schema.optional)
         }
         return with_fields(node, members)
+
+
+def _part(envelope: Struct, name: str) -> Node:
+    """A field that every envelope has."""
+    part = fields(envelope).get(name)
+    if part is None:
+        raise HeadraceError(
+            "transforms.no_envelope",
+            f"a value named {envelope.schema.name} has no field {name}",
+            "Only envelopes have names that end in .Envelope: give the transform a predicate, or "
+            "the value another name.",
+        )
+    return part
 
 
 DECLARATION = Declaration(

@@ -13,11 +13,15 @@ from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.documents.bson import Kind
 from headrace.documents.splitting import Structure
+from headrace.documents.target_schema.ddl import declared
+from headrace.documents.target_schema.policies import UnknownFields
+from headrace.documents.target_schema.target import TargetSchema
 from headrace.documents.types import TEXT
 from headrace.errors import HeadraceError
 from headrace.transforms.documents.cells import present
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.options import (
+    SAMPLED,
     ExtractNewDocumentStateOptions,
     UnsetHandling,
     former_document_options,
@@ -27,6 +31,7 @@ from headrace.transforms.documents.released import not_converted
 from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
 from headrace.transforms.documents.schemaless import SchemalessDocuments
 from headrace.transforms.documents.struct_form import Leaves, StructForm
+from headrace.transforms.documents.target_documents import TargetDocuments
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.flatten import flattened
 from headrace.transforms.kafka.schemas import rebuilt
@@ -89,10 +94,29 @@ class ExtractNewDocumentState:
             (entry.struct, entry.field) for entry in (*self._fields, *self._headers)
         )
         self._made: PerStructure[_Made] = PerStructure()
+        self._target = self._target_documents()
+
+    def _target_documents(self) -> TargetDocuments | None:
+        options = self._options
+        if options.target_schema in (None, SAMPLED):
+            return None
+        handling = options.target_schema_unknown
+        unknown = UnknownFields.FAIL if handling == "fail" else UnknownFields.DROP
+        schema = declared(options.target_schema)
+        return TargetDocuments(
+            TargetSchema(schema, options.target_schema_conflict, unknown),
+            self._form,
+            self._mode,
+            self._finished,
+            self._headers,
+            with_id=options.delete_tombstone_handling_mode_rewrite_with_id,
+        )
 
     def expected(self, records: Records) -> Iterable[Records]:
         """See Foresight: documents say which fields there are."""
-        return [records] if _identifier(records.shape) is None else []
+        if _identifier(records.shape) is None:
+            return [records]
+        return [] if self._target is None else self._target.expected(records)
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""
@@ -106,6 +130,11 @@ class ExtractNewDocumentState:
         identifier = _identifier(records.shape)
         if identifier is None:
             yield records
+            return
+        if self._options.target_schema == SAMPLED:
+            raise not_sampled()
+        if self._target is not None:
+            yield from self._target.apply(records, identifier)
             return
         absent = tombstones(records)
         if absent.any():
@@ -234,10 +263,7 @@ class ExtractNewDocumentState:
         if self._options.flatten_struct and case.is_partial:
             members = self._undotted(members)
         row = leaves.struct(name, members, optional=False)
-        row = self._with_added(row, envelope, name)
-        if self._options.flatten_struct:
-            delimiter = self._options.flatten_struct_delimiter
-            row = rebuilt(row, list(flattened(row, delimiter, is_optional=False)))
+        row = self._finished(row, envelope, name)
         key_node, key_columns = self._key(key)
         headers = with_headers(shape, headers_of(self._headers, envelope.struct))
         return _Made(
@@ -246,6 +272,14 @@ class ExtractNewDocumentState:
             tuple(leaves.columns),
             tuple(of_key.columns),
         )
+
+    def _finished(self, row: Struct, envelope: DocumentEnvelope, name: str) -> Struct:
+        """A row with the fields that are added, and flat where that is asked for."""
+        row = self._with_added(row, envelope, name)
+        if not self._options.flatten_struct:
+            return row
+        delimiter = self._options.flatten_struct_delimiter
+        return rebuilt(row, list(flattened(row, delimiter, is_optional=False)))
 
     def _undotted(self, members: Mapping[str, Node]) -> dict[str, Node]:
         """Dots in the names of what an update changed become the delimiter."""
@@ -318,6 +352,15 @@ class ExtractNewDocumentState:
 
         made = self._made(shape, (key.key, "tombstone"), make)
         return key.with_columns(key.records, made.key).with_shape(made.shape)
+
+
+def not_sampled() -> HeadraceError:
+    """The error of a schema that nobody found out."""
+    return HeadraceError(
+        "transforms.schema_not_sampled",
+        "target.schema=sampled, and no connector was asked for documents",
+        "Pass the connector's properties through headrace.options(...), or declare the schema.",
+    )
 
 
 def with_nulls(members: dict[str, Node], removed: Iterable[str], *, paths: bool) -> dict[str, Node]:

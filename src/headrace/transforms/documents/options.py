@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from headrace.config.kinds import BOOLEAN, EXACT_TEXT, TEXT, choice, one_of
+from headrace.config.kinds import BOOLEAN, EXACT_TEXT, TEXT, Kind, choice, one_of
 from headrace.config.property import Group, Property
 from headrace.debezium.naming.names import NameAdjustmentMode
+from headrace.documents.target_schema.ddl import declared
+from headrace.documents.target_schema.policies import ConflictPolicy
+from headrace.errors import HeadraceError
 from headrace.transforms.documents.struct_form import ArrayEncoding
 from headrace.transforms.transform import Replacement
 from headrace.transforms.unwrapping.deletes import MODE, former_options
@@ -23,6 +26,37 @@ class UnsetHandling(StrEnum):
     """They are null."""
     OMIT = "omit"
     """The record does not have them."""
+
+
+SAMPLED = "sampled"
+"""As target.schema: the connector finds it out from documents of its collection."""
+
+
+def _parse_schema(text: str) -> str:
+    """A schema's text. Raises ValueError."""
+    if text.lower() == SAMPLED:
+        return SAMPLED
+    try:
+        declared(text)
+    except HeadraceError as error:
+        raise ValueError(error.message) from None
+    return text
+
+
+SCHEMA: Kind[str] = Kind(
+    "columns as Spark's DDL declares them, the JSON of a StructType, or `sampled`", _parse_schema
+)
+
+
+class UnknownFieldHandling(StrEnum):
+    """What becomes of fields that the target schema does not have."""
+
+    AUTO = "auto"
+    """As DROP where the schema is declared, and as FAIL where it was sampled."""
+    DROP = "drop"
+    """They are left out."""
+    FAIL = "fail"
+    """The record fails."""
 
 
 class ExtractNewDocumentStateOptions(UnwrappingOptions):
@@ -70,6 +104,34 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions):
         Group.CONVERTERS,
         "What becomes of fields that an update removed: null, or left out (omit) as in "
         "Debezium 3.6.",
+    )
+    target_schema = Property(
+        "target.schema",
+        SCHEMA,
+        None,
+        Group.CONVERTERS,
+        "The schema that all records get: columns as Spark's DDL declares them (`_id STRING, total "
+        "DECIMAL(10,2)`), the JSON of a StructType, or `sampled`: found out from documents of the "
+        "connector's collection when the options are made. Left out: each record has the schema of "
+        "its document.",
+    )
+    target_schema_conflict = Property(
+        "target.schema.conflict",
+        choice(ConflictPolicy),
+        "fail",
+        Group.CONVERTERS,
+        "What becomes of a value that its field of target.schema does not hold exactly: the record "
+        "fails, the value is null, or it is null and stands in the field `__rest` (rest), with the "
+        "fields that target.schema lacks.",
+    )
+    target_schema_unknown = Property(
+        "target.schema.unknown",
+        choice(UnknownFieldHandling),
+        "auto",
+        Group.CONVERTERS,
+        "What becomes of fields that target.schema lacks, unless they stand in `__rest`: they are "
+        "left out (drop), or the record fails (fail); auto drops them where the schema is "
+        "declared, and fails where it was sampled.",
     )
     route_by_field = Property(
         "route.by.field",

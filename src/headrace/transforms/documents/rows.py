@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
@@ -10,6 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from headrace.connect.records import Cells, ColumnIdentity, Node, Records, Shape
+from headrace.connect.sized_cache import SizedCache
 from headrace.documents.splitting import SplitForm, Structure, split, structure_of
 from headrace.transforms.documents.cells import BsonCells, bson_cells
 from headrace.transforms.documents.released import check_equal_arrays, has_arrays_of_arrays
@@ -31,18 +31,13 @@ class PerStructure(Generic[T]):
     documents: the last ones used, as long as the shape lives."""
 
     def __init__(self) -> None:
-        self._made: PerShape[OrderedDict[Hashable, T]] = PerShape(lambda _shape: OrderedDict())
+        self._made: PerShape[SizedCache[Hashable, T]] = PerShape(
+            lambda _: SizedCache(_MOST_STRUCTURES)
+        )
 
     def __call__(self, shape: Shape, marks: Hashable, make: Callable[[], T]) -> T:
         """What was made of a shape and of what `marks` stand for."""
-        made = self._made(shape)
-        if marks in made:
-            made.move_to_end(marks)
-            return made[marks]
-        made[marks] = make()
-        if len(made) > _MOST_STRUCTURES:
-            made.popitem(last=False)
-        return made[marks]
+        return self._made(shape).of(marks, make)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tests.golden.transforms.workloads.workload import (
+    KAFKA,
     Configured,
     Option,
     Transform,
     Workload,
+    chain,
     workload,
 )
 
@@ -21,6 +23,8 @@ CHANGES = (
 OTHERS = ("pg_heartbeat", "pg_begin", "pg_end", "pg_message", "ora_create_table", "small", "empty")
 DROPPED = ("pg_drop_listed", "pg_drop_key", "pg_drop_delete", "pg_drop_wrong", "pg_create",
            "pg_tombstone")  # fmt: skip
+NAMED = {"type": f"{KAFKA}SetSchemaMetadata$Value", "schema.name": "q.Envelope"}
+NO_ENVELOPES = ("small", "small_nulls", "tombstone", "pg_heartbeat", "pg_begin", "field_inner")
 MODE = "delete.tombstone.handling.mode"
 ADDED = (
     "op",
@@ -66,6 +70,9 @@ UNWRAP = Transform(
 
 
 def _more() -> list[Configured]:
+    def without(image: str) -> dict[str, str]:
+        return {"type": f"{KAFKA}ReplaceField$Value", "exclude": image}
+
     cases = [
         UNWRAP.case("every type", {MODE: mode}, ("pg_types", "pg_types_update", "pg_types_nulls",
                                                  "pg_types_delete", "pg_shard_1"))
@@ -81,6 +88,23 @@ def _more() -> list[Configured]:
                 MODE: mode, "drop.fields.header.name": "dropped",
                 "drop.fields.keep.schema.compatible": "false", "add.fields": "op"}, DROPPED),
         ]  # fmt: skip
+    defaulted = ("pg_types", "pg_types_nulls", "pg_types_delete")
+    for mode in ("drop", "rewrite", "rewrite-with-tombstone"):
+        cases += [
+            UNWRAP.case(f"{mode} with a route by {column}, defaults {defaults}", {
+                MODE: mode, "route.by.field": column, "replace.null.with.default": defaults},
+                defaulted)
+            for column, defaults in (("text", "true"), ("text", "false"), ("__deleted", "true"))
+        ]  # fmt: skip
+    for mode in MODES:
+        step = {"type": UNWRAP.type, MODE: mode}
+        cases.append(
+            Configured(f"{mode}, no envelope but its name", chain(NAMED, step), NO_ENVELOPES)
+        )
+        cases += [
+            Configured(f"{mode}, no image {image}", chain(without(image), step), ROWS)
+            for image in ("before", "after", "op")
+        ]
     cases += [
         UNWRAP.case("rewrite every type", {MODE: "rewrite"},
                     ("pg_types", "pg_types_nulls", "pg_types_delete")),

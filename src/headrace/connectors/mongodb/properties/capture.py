@@ -31,6 +31,7 @@ from headrace.connectors.mongodb.properties.modes import (
     PipelineOrder,
 )
 from headrace.connectors.mongodb.properties.stages import parse_stages
+from headrace.documents.target_schema.sampling import SampleConflict
 
 _EXCLUDED: Kind[tuple[FieldRule, ...]] = Kind(
     "database.collection.field,database.collection.field.nested", parse_excluded_fields
@@ -194,6 +195,22 @@ class MongoCaptureConfig(Configuration):
         "1 h",
         Group.HEADRACE,
         "A warning comes when the position is less than this away from the oplog's oldest entry.",
+    )
+    target_schema_sample_size = Property(
+        "target.schema.sample.size",
+        integer(1),
+        "1000",
+        Group.CONVERTERS,
+        "Documents of which a schema is found out, where one is asked for: by "
+        "ExtractNewDocumentState with target.schema=sampled, or by headrace.table.",
+    )
+    target_schema_sample_conflict = Property(
+        "target.schema.sample.conflict",
+        choice(SampleConflict),
+        "string",
+        Group.CONVERTERS,
+        "The type that a field of a sampled schema gets whose values have none in common: text, "
+        "VARIANT, or none: the start fails.",
     )
     json_serialization_mode = Property(
         "json.serialization.mode",

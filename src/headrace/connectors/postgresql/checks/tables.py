@@ -10,6 +10,7 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.replica_identity_rules import rules_for
 from headrace.errors import HeadraceError
+from headrace.findings import counted
 from headrace.relational.checks import named_tables
 
 _RIGHTS = """
@@ -100,8 +101,9 @@ def check_identities(checked: Checked) -> None:
     if others:
         checked.ok(
             "replica_identity",
-            f"{others} tables are identified by a key: `before` holds it alone, and an "
-            "unchanged large value is replaced by unavailable.value.placeholder",
+            f"Of {counted(others, 'table')} the server logs the former key, not the former row: "
+            "in events `before` has the key alone, and a large value that an UPDATE leaves as it "
+            "was is unavailable.value.placeholder",
         )
 
 

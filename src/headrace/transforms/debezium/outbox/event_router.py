@@ -13,6 +13,7 @@ from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import nulls, tombstones, values
 from headrace.connect.records import NO_PARTITION, Column, Node, Records, Shape
 from headrace.connect.schema import Schema, Type
+from headrace.connect.sized_cache import SizedCache
 from headrace.connect.trees import as_struct, fields, member, select
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.debezium.outbox.json_payloads import expanded
@@ -45,6 +46,14 @@ class _Form:
 
 
 @dataclass(frozen=True)
+class _Event:
+    """The shape of events, and the column of their payloads where these were texts of JSON."""
+
+    shape: Shape
+    payloads: Column | None
+
+
+@dataclass(frozen=True)
 class _Row:
     """The columns of an outbox table, the column of its events' time, and what was made of it."""
 
@@ -52,8 +61,7 @@ class _Row:
     members: dict[str, Node]
     event_time: Node | None
     time: Column
-    shapes: dict[_Form, Shape] = field(default_factory=dict)
-    payloads: dict[Schema, Column] = field(default_factory=dict)
+    events: SizedCache[_Form, _Event] = field(default_factory=lambda: SizedCache(MOST_ROUTES))
 
 
 class EventRouter(OutboxRouter):
@@ -137,14 +145,14 @@ class EventRouter(OutboxRouter):
             empty = is_empty(records, payload)
             if empty.any():
                 form = _Form(route, is_tombstone=True)
-                yield records.with_rows(empty).with_shape(self._shape(shape, row, form))
+                yield records.with_rows(empty).with_shape(self._event(shape, row, form).shape)
                 records = records.with_rows(~empty)
         for version, part in self.by_version(records, shape, row.members):
             form = _Form(route, version)
             if options.table_expand_json_payload and payload.schema.type is Type.STRING:
                 yield from self._expanded(part, shape, row, form, payload)
             elif len(part):
-                yield part.with_shape(self._shape(shape, row, form))
+                yield part.with_shape(self._event(shape, row, form).shape)
 
     def _expanded(
         self, records: Records, shape: Shape, row: _Row, form: _Form, payload: Node
@@ -159,14 +167,11 @@ class EventRouter(OutboxRouter):
             part = records.with_rows(chosen[index])
             if not len(part):
                 continue
-            if schema is not None:
-                column = row.payloads.get(schema)
-                if column is None:
-                    column = row.payloads[schema] = column_of(schema)
-                    _bound(row.payloads)
+            event = self._event(shape, row, replace(form, payload=schema))
+            if event.payloads is not None:
                 payloads = [made[number][1] for number in index[chosen[index]].tolist()]
-                part = with_values(part, column, payloads)
-            yield part.with_shape(self._shape(shape, row, replace(form, payload=schema)))
+                part = with_values(part, event.payloads, payloads)
+            yield part.with_shape(event.shape)
 
     def _payload(self, text: str) -> tuple[Schema | None, object]:
         try:
@@ -175,18 +180,15 @@ class EventRouter(OutboxRouter):
             log.warning("A payload of an outbox is no JSON that becomes a struct: it stays a text")
             return None, None
 
-    def _shape(self, shape: Shape, row: _Row, form: _Form) -> Shape:
-        if form not in row.shapes:
-            row.shapes[form] = self._made(shape, row, form)
-            _bound(row.shapes)
-        return row.shapes[form]
+    def _event(self, shape: Shape, row: _Row, form: _Form) -> _Event:
+        return row.events.of(form, lambda: self._made(shape, row, form))
 
-    def _made(self, shape: Shape, row: _Row, form: _Form) -> Shape:
-        payload = self.field(shape, row.members, self.columns.payload)
-        if form.payload is not None:
-            payload = row.payloads[form.payload]
+    def _made(self, shape: Shape, row: _Row, form: _Form) -> _Event:
+        column = None if form.payload is None else column_of(form.payload)
+        text = self.field(shape, row.members, self.columns.payload)
+        payload = text if column is None else column
         name = schema_name(row.name, form.route)
-        return replace(
+        made = replace(
             shape,
             topic=self.topic(form.route),
             key=self.field(shape, row.members, self.columns.key),
@@ -197,11 +199,7 @@ class EventRouter(OutboxRouter):
             null_has_schema=True,
             timestamp=row.time if self.columns.timestamp else row.event_time,
         )
-
-
-def _bound(kept: dict[object, object] | dict[_Form, Shape] | dict[Schema, Column]) -> None:
-    if len(kept) > MOST_ROUTES:
-        del kept[next(iter(kept))]  # type: ignore[arg-type]
+        return _Event(made, column)
 
 
 DECLARATION = Declaration(

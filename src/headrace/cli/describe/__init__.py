@@ -1,9 +1,10 @@
-"""List a connector's properties, or the transforms: defaults, meanings, what is supported."""
+"""List a connector's properties, the transforms, or the errors: defaults, meanings, remedies."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -18,6 +19,7 @@ from headrace.connectors.registry import definitions, find_definition
 from headrace.errors import HeadraceError
 
 _TRANSFORMS = "transforms"
+_ERRORS = "errors"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,28 +29,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "connector",
         nargs="?",
         default=names[0],
-        help=f"one of: {', '.join([*names, _TRANSFORMS])} (default: %(default)s); or a property",
+        help="one of: "
+        + ", ".join([*names, _TRANSFORMS, _ERRORS])
+        + " (default: %(default)s); or a property",
     )
     parser.add_argument(
-        "properties", nargs="*", metavar="PROPERTY", help="describe these properties only"
+        "properties",
+        nargs="*",
+        metavar="PROPERTY",
+        help="describe these properties, or transforms, only",
     )
     parser.add_argument(
         "--grep", metavar="TEXT", help="only properties whose name or meaning has this text"
     )
     parser.add_argument("--markdown", action="store_true", help="print the reference page")
+    parser.add_argument(
+        "--pages",
+        type=Path,
+        metavar="FOLDER",
+        help="of transforms: write a page for each below this folder",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the properties by group, or the reference page. Raises
     HeadraceError("describe.unknown_property") for a name that no connector has."""
     if arguments.connector == _TRANSFORMS:
-        from headrace.transforms.reference import reference
+        return _describe_transforms(arguments)
+    if arguments.connector == _ERRORS:
+        from headrace.cli.describe.errors import reference
 
-        page = reference()
-        if arguments.markdown:
-            print(page, end="")
-        else:
-            Console(soft_wrap=True).print(Markdown(page))
+        _print_page(reference(), arguments)
         return 0
     if _names_a_property(arguments.connector):
         _describe_anywhere([arguments.connector, *arguments.properties])
@@ -61,6 +72,29 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.properties:
         rows = [row for name in arguments.properties for row in _rows_of(declarations, name)]
     _print_rows([row for row in rows if _has(row, arguments.grep)])
+    return 0
+
+
+def _print_page(page: str, arguments: argparse.Namespace) -> None:
+    if arguments.markdown:
+        print(page, end="")
+    else:
+        Console(soft_wrap=True).print(Markdown(page))
+
+
+def _describe_transforms(arguments: argparse.Namespace) -> int:
+    """Prints the pages of the transforms that are named, or the index of all, or writes the pages
+    below a folder."""
+    from headrace.transforms.reference import index, page_of, pages
+
+    if arguments.pages is not None:
+        for path, page in pages().items():
+            file = arguments.pages / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(page)
+        return 0
+    for page in [page_of(name) for name in arguments.properties] or [index()]:
+        _print_page(page, arguments)
     return 0
 
 

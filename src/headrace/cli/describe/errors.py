@@ -1,0 +1,307 @@
+"""The reference page of errors, from the places in the sources that raise them.
+
+Read is the text of this package's modules: every call that makes an error or a finding of a check,
+its code, its message and its remedy. What is told only when it happens stands in capitals.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import headrace
+
+SOURCES = Path(headrace.__file__).parent
+
+_HEAD = """# Errors and warnings
+
+Generated from the sources by `headrace describe errors --markdown`.
+
+Every error has a code, a message and a remedy. The command line prints all three and ends with
+status 1; in Python `HeadraceError` has `code`, `message` and `remedy`, and `headrace.error(query)`
+gives the error that ended a query. Codes are stable; their first part says where an error comes
+from. The list also has what `headrace check` finds, and warnings of a configuration.
+
+Words in capitals stand for what is known only when it happens; `CONNECTOR` in a code is the name of
+the connector. An empty message is the server's own.
+"""
+_CODE = re.compile(r"[a-zA-Z_]+(?:\.[a-z_0-9]+)+")
+_WORD = re.compile(r"[a-z_0-9]+")
+_LEVELS = ("ok", "warning", "error")
+
+
+@dataclass(frozen=True, order=True)
+class Told:
+    """One way in which a code is told. `place` is the module and the line."""
+
+    code: str
+    message: str
+    remedy: str
+    place: str
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Which arguments of a call are the code, the message (None: the server's words) and the
+    remedy."""
+
+    message: int | None
+    remedy: int
+    code: int = 0
+
+
+_FORMS = {
+    "HeadraceError": _Form(1, 2),
+    "PropertyFinding": _Form(2, 3),
+    "Finding": _Form(2, 3),
+    "add": _Form(2, 3),
+    "problem": _Form(2, 3),
+    "warn": _Form(1, 2),
+    "refuse": _Form(1, 2),
+    "error": _Form(1, 2),
+    "Answer": _Form(1, 2),
+    "Refusal": _Form(None, 1),
+}
+_OF_CONNECTOR = ("warn", "refuse", "Answer", "Refusal")
+"""Calls whose codes are without the connector's name."""
+
+_METHODS = ("warn", "refuse", "error")
+
+
+def reference() -> str:
+    """The page."""
+    parts = [_HEAD]
+    area = ""
+    row_of = ""
+    for code, message, remedy in sorted({(one.code, one.message, one.remedy) for one in told()}):
+        if code.partition(".")[0] != area:
+            area = code.partition(".")[0]
+            parts.append(f"\n## {area}\n\n| Code | Message | Remedy |\n|---|---|---|\n")
+        name = f"`{code}`" if code != row_of else ""
+        row_of = code
+        parts.append(f"| {name} | {_cell(message)} | {_cell(remedy)} |\n")
+    return "".join(parts)
+
+
+def codes() -> frozenset[str]:
+    """All codes of the page."""
+    return frozenset(one.code for one in told())
+
+
+@cache
+def told() -> tuple[Told, ...]:
+    """Every error and finding of the sources."""
+    modules = _modules()
+    return tuple(one for module in modules for one in module.told())
+
+
+def passed_on() -> frozenset[str]:
+    """Places that make an error whose code is not their own: they name another one's code, or a
+    caller's."""
+    return frozenset(place for module in _modules() for place in module.passed_on())
+
+
+@cache
+def _modules() -> tuple[_Module, ...]:
+    texts = {path: ast.parse(path.read_text()) for path in sorted(SOURCES.rglob("*.py"))}
+    constants: dict[str, str] = {}
+    areas: dict[str, str] = {}
+    for tree in texts.values():
+        for name, value in _assigned(tree.body):
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                constants.setdefault(name, value.value)
+            if isinstance(value, ast.Call) and _name_of(value.func) == "Purpose":
+                (area,) = (each.value for each in value.keywords if each.arg == "area")
+                areas[name] = str(ast.literal_eval(area))
+    return tuple(
+        _Module(path.relative_to(SOURCES), tree, constants, areas) for path, tree in texts.items()
+    )
+
+
+class _Module:
+    """One module. `constants` are the texts that all modules name, `areas` the first parts of
+    codes of Kafka's clients by the name of their purpose."""
+
+    def __init__(
+        self,
+        path: Path,
+        tree: ast.Module,
+        constants: Mapping[str, str],
+        areas: Mapping[str, str],
+    ) -> None:
+        self._path = path
+        self._constants = dict(constants) | {
+            name: value.value
+            for name, value in _assigned(tree.body)
+            if isinstance(value, ast.Constant) and isinstance(value.value, str)
+        }
+        self._areas = areas
+        self._calls = list(_calls(tree, ()))
+
+    def told(self) -> Iterator[Told]:
+        for call, scope in self._calls:
+            form = _FORMS[_name_of(call.func)]
+            if not self._is_told(call, form):
+                continue
+            locals_ = dict(_assigned(scope))
+            message = "" if form.message is None else self._argument(call, form.message, locals_)
+            if _name_of(call.func) == "Answer":
+                message = f"SERVER {message}"
+            remedy = self._argument(call, form.remedy, locals_)
+            for code in self._codes(call):
+                if _CODE.fullmatch(code):
+                    yield Told(code, message, remedy, self._place(call))
+
+    def passed_on(self) -> Iterator[str]:
+        for call, _ in self._calls:
+            if _name_of(call.func) == "HeadraceError" and not list(self._codes(call)):
+                yield self._place(call)
+
+    def _place(self, call: ast.Call) -> str:
+        return f"{self._path}: {ast.unparse(call.args[0]) if call.args else ''}"
+
+    def _is_told(self, call: ast.Call, form: _Form) -> bool:
+        """Whether it is what its name says; an `ok` of a check tells of nothing wrong."""
+        if len(call.args) <= form.code:
+            return False
+        if _name_of(call.func) in _METHODS:
+            return isinstance(call.func, ast.Attribute) and len(call.args) > form.remedy
+        if form.message == 2 and _name_of(call.func) in ("add", "Finding"):
+            level = call.args[1] if len(call.args) > 1 else None
+            return not isinstance(level, ast.Constant) or level.value in _LEVELS[1:]
+        return True
+
+    def _codes(self, call: ast.Call) -> Iterator[str]:
+        name, code = _name_of(call.func), call.args[0] if call.args else None
+        text = code.value if isinstance(code, ast.Constant) else None
+        if name in _OF_CONNECTOR or name == "error":
+            if isinstance(text, str) and _WORD.fullmatch(text):
+                yield from (f"{area}.{text}" for area in self._areas_of(call))
+            return
+        if isinstance(code, ast.Name):
+            text = self._constants.get(code.id)
+        elif isinstance(code, ast.JoinedStr):
+            text = _code_with_connector(code)
+        if isinstance(text, str):
+            yield text
+
+    def _areas_of(self, call: ast.Call) -> Sequence[str]:
+        if _name_of(call.func) == "error":
+            receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+            area = self._areas.get(_name_of(receiver) if receiver is not None else "")
+            return [area] if area else sorted(set(self._areas.values()))
+        parts = self._path.parts
+        return [parts[1] if parts[0] == "connectors" and len(parts) > 2 else "CONNECTOR"]
+
+    def _argument(self, call: ast.Call, place: int, named: Mapping[str, ast.expr]) -> str:
+        if len(call.args) <= place:
+            return ""
+        return " ".join(self._text(call.args[place], named, 0).split())
+
+    def _text(self, tree: ast.expr | None, named: Mapping[str, ast.expr], depth: int) -> str:
+        """What an expression shows, as far as its text tells; a word in capitals for the rest."""
+        match tree:
+            case ast.Constant(value=str(text)):
+                return text
+            case ast.JoinedStr(values=parts):
+                return "".join(self._text(part, named, depth) for part in parts)
+            case ast.FormattedValue(value=value):
+                return self._text(value, named, depth)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._text(left, named, depth) + self._text(right, named, depth)
+            case ast.BinOp(left=left, op=ast.Mult()):  # `text * bool`: only sometimes there
+                return "" if isinstance(left, ast.JoinedStr) else self._text(left, named, depth)
+            case ast.IfExp(body=body, orelse=orelse):
+                # What is said only sometimes is left out.
+                texts = [self._text(one, named, depth) for one in (body, orelse)]
+                return texts[0] if all(texts) else ""
+            case ast.BoolOp(values=[first, *_]):
+                return self._text(first, named, depth)
+            case ast.Name(id=name) if depth < 4 and name in named:
+                return self._text(named[name], {**named, name: ast.Name("_")}, depth + 1)
+            case ast.Name(id=name) if name in self._constants:
+                return self._constants[name]
+        return _word(tree)
+
+
+def _calls(
+    tree: ast.AST, scope: Sequence[ast.stmt]
+) -> Iterator[tuple[ast.Call, Sequence[ast.stmt]]]:
+    """Calls that may make an error, each with the statements of its function."""
+    if isinstance(tree, ast.FunctionDef):
+        scope = [one for one in ast.walk(tree) if isinstance(one, ast.stmt)]
+    if isinstance(tree, ast.Call) and _name_of(tree.func) in _FORMS:
+        yield tree, scope
+    for child in ast.iter_child_nodes(tree):
+        yield from _calls(child, scope)
+
+
+def _assigned(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """Names that are set once by plain statements, and to what."""
+    given: dict[str, list[ast.expr]] = {}
+    for statement in body:
+        if not isinstance(statement, ast.Assign):
+            continue
+        for target in statement.targets:
+            match target, statement.value:
+                case ast.Name(id=name), value:
+                    given.setdefault(name, []).append(value)
+                case ast.Tuple(elts=names), ast.Tuple(elts=values):
+                    for each, value in zip(names, values, strict=False):
+                        given.setdefault(_name_of(each), []).append(value)
+    yield from ((name, values[0]) for name, values in given.items() if len(values) == 1)
+
+
+def _name_of(tree: ast.expr) -> str:
+    match tree:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _code_with_connector(code: ast.JoinedStr) -> str | None:
+    """`f"{self._connector}.no_tables"`."""
+    match code.values:
+        case [ast.FormattedValue(value=value), ast.Constant(value=str(rest))]:
+            if _name_of(value).strip("_") == "connector":
+                return f"CONNECTOR{rest}"
+    return None
+
+
+def _word(tree: ast.expr | None) -> str:
+    """The word in capitals that stands for an expression."""
+    match tree:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.strip("_").upper() or "…"
+        case ast.Subscript(value=value) | ast.Starred(value=value) | ast.Await(value=value):
+            return _word(value)
+        case ast.Call(func=ast.Attribute(attr="join"), args=[listed]):
+            return _word(listed)
+        case ast.Call(func=ast.Name(id="str" | "repr" | "len" | "sorted" | "named"), args=[one]):
+            return _word(one)
+        case ast.Call(func=ast.Name(id="type")):
+            return "TYPE"
+        case ast.Call(func=function):
+            return _word(function)
+        case ast.GeneratorExp(elt=element) | ast.ListComp(elt=element):
+            return _word(element)
+        case ast.JoinedStr(values=parts):
+            return next(
+                (_word(one.value) for one in parts if isinstance(one, ast.FormattedValue)), "…"
+            )
+        case ast.Constant(value=value):
+            return str(value)
+    return "…"
+
+
+def _cell(text: str) -> str:
+    if not re.search("[a-z]", text):
+        text = "" if not text else "depends on the case, and is told with it"
+    text = text.replace("|", "\\|").replace("<", "\\<")
+    return text.replace("*", "\\*") if text.count("*") > 1 else text

@@ -1,0 +1,78 @@
+"""The schema that documents of a captured collection have in common, found out from a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from pymongo.errors import PyMongoError
+
+from headrace.connect.schema import Schema
+from headrace.connect.slices import Plan
+from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.connection import Client
+from headrace.connectors.mongodb.reading.collections import Collection, captured_collections
+from headrace.connectors.mongodb.starting.run import Run
+from headrace.connectors.waiting import Waiting
+from headrace.documents.target_schema.sampling import sampled
+from headrace.errors import HeadraceError
+
+_MOST_SHOWN = 5
+
+
+def sampled_schema(config: MongoConfig, topic: str | None = None) -> Schema:
+    """See ConnectorDefinition: of `target.schema.sample.size` documents that the server chooses,
+    as events show them: without excluded fields, and with renamed ones."""
+    run = Run.of(config, Plan(1, "key"), Waiting(lambda: False), inline=False)
+    try:
+        with run.client() as client:
+            collection = _chosen(captured_collections(client, run), run, topic)
+            documents = list(_sample(client, collection, config.target_schema_sample_size))
+    except PyMongoError as error:
+        raise run.translate(error, "Sampling documents") from None
+    rules = run.fields(collection.database, collection.short_name)
+    try:
+        shown = (rules.document(each) if rules.count else each for each in documents)
+        return sampled(shown, config.target_schema_sample_conflict)
+    except HeadraceError as error:
+        message = f"{collection.name}: {error.message}"
+        raise HeadraceError(error.code, message, error.remedy) from None
+
+
+def _chosen(collections: list[Collection], run: Run, topic: str | None) -> Collection:
+    """The collection of a topic or of its end; without one the only collection."""
+    topics = {run.facts(each.database, each.short_name).topic: each for each in collections}
+    chosen = list(topics.values())
+    if topic is not None:
+        chosen = [
+            each
+            for name, each in topics.items()
+            if topic in (name, each.name) or name.endswith(f".{topic}")
+        ]
+    if len(chosen) == 1:
+        return chosen[0]
+    shown = ", ".join(each.name for each in collections[:_MOST_SHOWN]) or "none"
+    shown += ", …" if len(collections) > _MOST_SHOWN else ""
+    what = f"{topic} is {len(chosen)}" if topic is not None else "there are not one but several"
+    if topic is None and not chosen:
+        what = "there are none"
+    raise HeadraceError(
+        "mongodb.no_collection_to_sample",
+        f"a schema is sampled of one collection, and of the captured ones {what}: {shown}",
+        "Let collection.include.list select one collection that is there, or declare the schema.",
+    )
+
+
+def _sample(client: Client, collection: Collection, size: int) -> Iterator[bytes]:
+    """Documents that the server chooses, by their `_id`, so that a small collection has one order
+    of fields. Raises the driver's errors."""
+    stages: list[dict[str, Any]] = [{"$sample": {"size": size}}, {"$sort": {"_id": 1}}]
+    batches = client[collection.database][collection.short_name].aggregate_raw_batches(
+        stages, allowDiskUse=True
+    )
+    for batch in cast("Iterator[bytes]", batches):
+        begin = 0
+        while begin < len(batch):
+            end = begin + int.from_bytes(batch[begin : begin + 4], "little")
+            yield batch[begin:end]
+            begin = end

@@ -1,0 +1,94 @@
+"""Nodes for documents that are brought to a declared schema, and the columns behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.images import NO_CELL
+from headrace.connect.records import Cells, Column, ColumnIdentity, Node, Records, Struct
+from headrace.connect.schema import Field, Schema, Type
+from headrace.documents.target_schema.conversion import Converted, node_of
+from headrace.documents.target_schema.parts import PartDecoder
+from headrace.errors import HeadraceError
+from headrace.transforms.documents.struct_form import StructForm
+
+_PRESENCE = Schema(Type.BYTES, optional=True)
+_PARTS = (Type.ARRAY, Type.MAP)
+
+
+@dataclass(frozen=True)
+class ColumnTree:
+    """A node for the values of a declared schema. `own` is the column of the values, or the one
+    that tells where there are structs; `members` are those of a struct."""
+
+    node: Node
+    own: Column
+    members: tuple[ColumnTree, ...] = ()
+
+    @staticmethod
+    def of(schema: Schema, name: str, form: StructForm) -> ColumnTree:
+        """Of a schema; `name` is that of the schema if it is a struct. Names of fields are adjusted
+        as `form` says, and inner structs have the names of their paths.
+
+        Raises HeadraceError("transforms.field_name_twice").
+        """
+        shown = named(schema, name, form)
+        if schema.type is Type.STRUCT:
+            members = tuple(
+                ColumnTree.of(each.schema, f"{name}.{form.field(each.name)}", form)
+                for each in schema.fields
+            )
+            own = Column(_PRESENCE, ColumnIdentity(), Encoding.BYTES, 0, bytes)
+            node = Struct(shown, tuple(each.node for each in members), presence=own)
+            return ColumnTree(node, own, members)
+        if schema.type in _PARTS:
+            decode = PartDecoder(schema, shown)
+            column = Column(shown, ColumnIdentity(), Encoding.PYTHON, 0, decode)
+        else:
+            column = node_of(schema)
+        return ColumnTree(column, column)
+
+    @property
+    def fields(self) -> dict[str, Node]:
+        """The members of a struct by name."""
+        names = (each.name for each in self.node.schema.fields)
+        return dict(zip(names, (each.node for each in self.members), strict=True))
+
+    def with_values(self, records: Records, column: Converted, memory: object) -> Records:
+        """The records with converted values, one per record, in the columns. `memory` is what the
+        values lie in."""
+        held = dict(self._cells(records, column, memory))
+        return replace(records, columns={**records.columns, **held})
+
+    def _cells(
+        self, records: Records, column: Converted, memory: object
+    ) -> Iterator[tuple[ColumnIdentity, Cells]]:
+        table = np.full((len(records.table), 3), NO_CELL, np.int64)
+        table[records.rows] = column.cells
+        yield self.own.identity, Cells(table, (column.memory, memory))
+        for each, member in zip(self.members, column.members, strict=False):
+            yield from each._cells(records, member, memory)
+
+
+def named(schema: Schema, name: str, form: StructForm) -> Schema:
+    """A declared schema with names for its structs, and the names of its fields adjusted."""
+    if schema.type is Type.STRUCT:
+        names = [form.field(each.name) for each in schema.fields]
+        if len(set(names)) < len(names):
+            raise HeadraceError(
+                "transforms.field_name_twice",
+                f"two fields of {name} have one name after the adjustment",
+                "Set field.name.adjustment.mode=avro_unicode, which keeps names distinct.",
+            )
+        fields = tuple(
+            Field(shown, named(each.schema, f"{name}.{shown}", form))
+            for shown, each in zip(names, schema.fields, strict=True)
+        )
+        return replace(schema, name=name, fields=fields)
+    if schema.type in _PARTS and schema.values is not None:
+        return replace(schema, values=named(schema.values, name, form))
+    return schema

@@ -1,0 +1,210 @@
+"""Change events of documents as records with the fields of a declared schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headrace.connect.evaluation.values import tombstones
+from headrace.connect.records import Constant, Node, Records, Shape, Struct
+from headrace.connect.schema import Schema, Type
+from headrace.documents.target_schema.conversion import Converted, converted
+from headrace.documents.target_schema.policies import Conflicts
+from headrace.documents.target_schema.target import TargetSchema
+from headrace.documents.types import TEXT
+from headrace.errors import HeadraceError
+from headrace.transforms.documents.cells import bson_cells, present
+from headrace.transforms.documents.envelope import DocumentEnvelope
+from headrace.transforms.documents.struct_form import Leaves, StructForm
+from headrace.transforms.documents.target_columns import ColumnTree
+from headrace.transforms.transform import PerShape
+from headrace.transforms.unwrapping.added_fields import (
+    AddedField,
+    headers_of,
+    headers_of_tombstone,
+    with_headers,
+)
+from headrace.transforms.unwrapping.deletes import DeleteMode
+
+_ID = "_id"
+_DELETED = "__deleted"
+_BOOLEAN = Schema(Type.BOOLEAN, optional=True)
+Finish = Callable[[Struct, DocumentEnvelope, str], Struct]
+"""What becomes of a row's struct at the end: fields are added, inner ones are lifted. Called with
+the envelope and the schema's name."""
+
+
+@dataclass(frozen=True)
+class _Shapes:
+    """What a shape of events becomes: rows of documents that are there and that are gone, deletes
+    and tombstones without a value. `row` and `key` are the columns."""
+
+    key: ColumnTree
+    row: ColumnTree
+    stored: Shape
+    gone: Shape
+    null: Shape
+
+
+@dataclass(frozen=True)
+class _Tombstones:
+    key: ColumnTree
+    shape: Shape
+
+
+class TargetDocuments:
+    """Brings documents to a schema, which all records have then. Keys have the type of `_id`."""
+
+    def __init__(
+        self,
+        target: TargetSchema,
+        form: StructForm,
+        mode: DeleteMode,
+        finish: Finish,
+        headers: Iterable[AddedField],
+        *,
+        with_id: bool,
+    ) -> None:
+        """`with_id`: rows of deleted documents have the `_id` of their keys."""
+        self._target, self._form, self._mode = target, form, mode
+        self._finish, self._headers, self._with_id = finish, tuple(headers), with_id
+        types = {each.name: each.schema for each in target.declared.fields}
+        self._id_type = types.get(_ID, TEXT)
+        self._shapes = PerShape(self._shapes_of)
+        self._tombstones = PerShape(self._tombstones_of)
+
+    def expected(self, records: Records) -> Iterator[Records]:
+        """The records that events like these may become, whatever their documents are."""
+        if DocumentEnvelope.of(records.shape) is None:
+            return
+        shapes = self._shapes(records.shape)
+        nothing = np.zeros((len(records), 3), np.int64)
+        row = self._target.converted(nothing)
+        records = shapes.row.with_values(records, row, None)
+        key = converted(nothing, self._id_type, Conflicts())
+        records = shapes.key.with_values(records, key, None)
+        yield records.with_shape(shapes.stored)
+        if self._mode.rewrites:
+            yield records.with_shape(shapes.gone)
+        elif self._mode is not DeleteMode.DROP:
+            yield records.with_shape(shapes.null)
+
+    def apply(self, records: Records, identifier: Node) -> Iterator[Records]:
+        """What becomes of events and tombstones with documents' keys, whose `_id` is the text
+        `identifier`; others pass."""
+        absent = tombstones(records)
+        if absent.any():
+            if self._mode is DeleteMode.REWRITE_WITH_TOMBSTONE:
+                kept = records.with_rows(absent)
+                made = self._tombstones(records.shape)
+                yield self._with_key(kept, identifier, made.key)[0].with_shape(made.shape)
+            records = records.with_rows(~absent)
+        if not len(records):
+            return
+        envelope = DocumentEnvelope.of(records.shape, as_released=self._form.as_released)
+        if envelope is None:
+            yield records
+            return
+        shapes = self._shapes(records.shape)
+        has_document = present(records, envelope.after)
+        stored = records.with_rows(has_document)
+        if len(stored):
+            yield self._rows(stored, envelope.after, identifier, shapes, shapes.stored)
+        gone = records.with_rows(~has_document)
+        _refuse_updates(gone, envelope)
+        if not len(gone) or self._mode is DeleteMode.DROP:
+            return
+        if not self._mode.rewrites:
+            yield self._with_key(gone, identifier, shapes.key)[0].with_shape(shapes.null)
+            return
+        has_image = present(gone, envelope.before)
+        for part, node in (
+            (gone.with_rows(has_image), envelope.before),
+            (gone.with_rows(~has_image), None),
+        ):
+            if len(part):
+                yield self._rows(part, node, identifier, shapes, shapes.gone)
+
+    def _rows(
+        self,
+        records: Records,
+        node: Node | None,
+        identifier: Node,
+        shapes: _Shapes,
+        shape: Shape,
+    ) -> Records:
+        """Records with the documents at `node`; None: they have none."""
+        made, key = self._with_key(records, identifier, shapes.key)
+        cells, memory = np.zeros((len(records), 3), np.int64), None
+        if node is not None:
+            documents = bson_cells(records, node)
+            cells, memory = documents.cells, documents
+        row = self._target.converted(cells)
+        if node is None and self._with_id:
+            row = _with_member(row, _ID, key)
+        return shapes.row.with_values(made, row, (memory, key.memory)).with_shape(shape)
+
+    def _with_key(
+        self, records: Records, identifier: Node, tree: ColumnTree
+    ) -> tuple[Records, Converted]:
+        keys = bson_cells(records, identifier)
+        column = converted(keys.cells, self._id_type, Conflicts(), path=_ID)
+        column = replace(column, memory=(column.memory, keys))
+        return tree.with_values(records, column, keys), column
+
+    def _key(self) -> tuple[ColumnTree, Struct]:
+        tree = ColumnTree.of(self._id_type, "null.id", self._form)
+        return tree, Leaves(self._form).struct(None, {"id": tree.node}, optional=False)
+
+    def _shapes_of(self, shape: Shape) -> _Shapes:
+        envelope = DocumentEnvelope.of(shape, as_released=self._form.as_released)
+        assert envelope is not None
+        name = self._form.schema_name((envelope.struct.schema.name or "").removesuffix(".Envelope"))
+        tree = ColumnTree.of(self._target.schema, name, self._form)
+        key, key_node = self._key()
+        headers = with_headers(shape, headers_of(self._headers, envelope.struct))
+        null = replace(shape, key=key_node, value=None, headers=headers, null_has_schema=False)
+
+        def of_rows(*, is_deleted: bool) -> Shape:
+            members = tree.fields
+            if self._mode.rewrites:
+                if _DELETED in members:
+                    raise HeadraceError(
+                        "transforms.field_name_twice",
+                        f"a record of {name} would have two fields {_DELETED}",
+                        "Rename the field of target.schema.",
+                    )
+                members[_DELETED] = Constant(_BOOLEAN, is_deleted)
+            # The names are adjusted already.
+            row = Leaves(StructForm()).struct(name, members, optional=False)
+            return replace(null, value=self._finish(row, envelope, name))
+
+        return _Shapes(key, tree, of_rows(is_deleted=False), of_rows(is_deleted=True), null)
+
+    def _tombstones_of(self, shape: Shape) -> _Tombstones:
+        key, node = self._key()
+        headers = with_headers(shape, headers_of_tombstone(self._headers))
+        return _Tombstones(key, replace(shape, key=node, headers=headers))
+
+
+def _with_member(row: Converted, name: str, column: Converted) -> Converted:
+    """Structs with another column for a field, where they have it."""
+    names = [each.name for each in row.schema.fields]
+    members = [
+        column if each == name else member for each, member in zip(names, row.members, strict=True)
+    ]
+    return replace(row, members=tuple(members))
+
+
+def _refuse_updates(records: Records, envelope: DocumentEnvelope) -> None:
+    """Refuses what tells only what an update changed: a field that it does not tell would be null
+    like one that there is not."""
+    told = present(records, envelope.update) | present(records, envelope.patch)
+    if len(records) and told.any():
+        raise HeadraceError(
+            "transforms.update_without_document",
+            f"an update of {records.shape.topic} has no document, and target.schema needs one",
+            "Set capture.mode=change_streams_update_full, which delivers whole documents.",
+        )

@@ -1,0 +1,67 @@
+"""A terminal in which the commands of a page are run as its reader types them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyspark
+
+from tests.docs.pages import Block
+
+ENDS = "headrace.trigger=availableNow\n"
+"""What ends a run with the last change that there was when it began: readers type Ctrl-C."""
+_SECONDS = 300
+
+
+class Terminal:
+    """Commands run in `folder`. Names and ports of the pages stand for those of the servers that
+    run: `substitutes`, which are all that is changed, besides ENDS in a connector's file. What an
+    `export` sets, stays."""
+
+    def __init__(self, folder: Path, substitutes: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._substitutes = substitutes
+        programs = (Path(sys.executable).parent, Path(pyspark.__file__).parent / "bin")
+        path = ":".join([*map(str, programs), os.environ["PATH"]])
+        self._environment = {**os.environ, "PATH": path, "COLUMNS": "200"}
+
+    def with_substitutes(self, more: Mapping[str, str]) -> Terminal:
+        """The same terminal for pages that call servers by other names, too."""
+        return Terminal(self.folder, {**self._substitutes, **more})
+
+    def text(self, block: Block) -> str:
+        """The block with the servers' own names."""
+        text = block.text
+        for name, own in self._substitutes.items():
+            text = text.replace(name, own)
+        return text
+
+    def write(self, name: str, block: Block, more: str = "") -> None:
+        """A connector's properties as a file; `more` lines stand behind them."""
+        (self.folder / name).write_text(self.text(block) + more + ENDS)
+
+    def run(self, block: Block, *, status: int = 0) -> str:
+        """What the block's commands print: standard output and standard error."""
+        return self.type(self.text(block), status=status)
+
+    def type(self, commands: str, *, status: int = 0) -> str:
+        """What commands print, which end with `status`."""
+        for name, value in re.findall(r"^export (\w+)=(.*)$", commands, re.M):
+            self._environment[name] = value
+        ran = subprocess.run(
+            ["/bin/bash", "-e", "-o", "pipefail", "-c", commands],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+        assert ran.returncode == status, ran.stdout
+        return ran.stdout

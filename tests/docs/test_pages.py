@@ -1,0 +1,51 @@
+"""What pages say of properties and of other pages is true."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from headrace.config.source import read_text
+from headrace.connectors.registry import parse_configuration
+from tests.docs.pages import ROOT, Block, blocks, pages
+
+CONVERTERS = "docs/guides/converters.md"
+SHOP = {
+    "connector.class": "postgresql",
+    "topic.prefix": "shop",
+    "database.hostname": "localhost",
+    "database.user": "cdc",
+    "database.dbname": "shop",
+}
+
+
+@pytest.mark.parametrize(
+    "block",
+    [*blocks(CONVERTERS, "properties"), *blocks("docs/guides/postgresql.md", "properties")],
+    ids=str,
+)
+def test_properties_of_a_page_are_taken_without_a_warning(block: Block) -> None:
+    config = parse_configuration(read_text(block.text).with_overrides(SHOP))
+    assert config.warnings == ()
+
+
+LINK = re.compile(r"\[[^\]]+\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+
+
+@pytest.mark.parametrize("page", pages())
+def test_links_lead_to_files_and_headings_that_exist(page: str) -> None:
+    folder = (ROOT / page).parent
+    for path, heading in LINK.findall((ROOT / page).read_text()):
+        if path.startswith("http"):
+            continue
+        target = (folder / path).resolve() if path else ROOT / page
+        assert target.exists(), f"{page}: {path}"
+        if heading:
+            assert heading in headings(target.read_text()), f"{page}: {path}#{heading}"
+
+
+def headings(text: str) -> set[str]:
+    """Anchors of a page's headings, as they are made of their texts."""
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
