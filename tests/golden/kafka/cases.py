@@ -25,13 +25,13 @@ _UNWRAP = {
     "transforms": "unwrap",
     "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState",
     "transforms.unwrap.add.fields": "op,table",
-    "transforms.unwrap.add.headers": "op",
+    "transforms.unwrap.add.headers": "op,db,source.table",
     "transforms.unwrap.delete.tombstone.handling.mode": "rewrite-with-tombstone",
 }
 _UNWRAP_DOCUMENTS = {
     "transforms": "unwrap",
     "transforms.unwrap.type": "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState",
-    "transforms.unwrap.add.headers": "op",
+    "transforms.unwrap.add.headers": "op,db,source.collection",
     "transforms.unwrap.delete.tombstone.handling.mode": "rewrite-with-tombstone",
 }
 _CREATION = {
@@ -139,7 +139,12 @@ def _body(connector: Mapping[str, str]) -> Write:
     return write
 
 
-_ENVELOPES = {**_PLAIN_JSON, **_CREATION}
+_CHANGES = {
+    "transforms": "changes",
+    "transforms.changes.type": "io.debezium.transforms.ExtractChangedRecordState",
+    "transforms.changes.header.changed.name": "Changed",
+}
+_ENVELOPES = {**_CHANGES, **_PLAIN_JSON, **_CREATION}
 CASES = {
     case.name: case
     for case in (

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tests.golden.database import PREFIX
 from tests.servers.kafka import KafkaServer
@@ -20,7 +20,7 @@ def lines_of(kafka: KafkaServer) -> list[str]:
     partition, in order. Members are the texts that the records have."""
     lines = []
     for topic in topics(kafka):
-        for record in read_topic(kafka, topic):
+        for record in sorted(read_topic(kafka, topic), key=lambda record: record.partition):
             headers = ",".join(
                 f"{json.dumps(name)}:{_text(value)}" for name, value in record.headers or []
             )
@@ -44,6 +44,11 @@ def count(kafka: KafkaServer) -> int:
             TopicPartition(name, number) for name in topics(kafka) for number in range(PARTITIONS)
         ]
         return sum(consumer.get_watermark_offsets(place, timeout=60)[1] for place in places)
+    except KafkaException as error:
+        # A topic that is new may have no leader yet.
+        if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+            raise
+        return 0
     finally:
         consumer.close()
 
