@@ -14,7 +14,7 @@ from headrace.config.property import Group, Property
 from headrace.connect.evaluation import gathering
 from headrace.connect.evaluation.columns import column_of
 from headrace.connect.evaluation.json_objects import in_table, members
-from headrace.connect.evaluation.values import connect_values, nulls, tombstones, values
+from headrace.connect.evaluation.values import connect_values, encoded_texts, nulls, tombstones
 from headrace.connect.records import Column, Constant, Node, Records, Shape, Struct
 from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.connect.trees import as_struct, fields, with_defaults, with_fields
@@ -239,7 +239,7 @@ class ExtractNewRecordState:
                 f"{records.shape.topic} has {what} {column}, which route.by.field names",
                 "Name a column of texts, or give the transform a predicate.",
             )
-        return values(records, node)
+        return encoded_texts(records, node)
 
     def _row(self, shape: Shape, image: str) -> tuple[Struct, Struct]:
         """The envelope, and the row that it holds as an image."""

@@ -12,6 +12,7 @@ from headrace.connect.records import ColumnIdentity, Constant, Node, Records, Sh
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.documents.bson import Kind
+from headrace.documents.columns.structured_records import StructuredRecords
 from headrace.documents.splitting import Structure
 from headrace.documents.target_schema.ddl import declared
 from headrace.documents.target_schema.policies import UnknownFields
@@ -29,7 +30,7 @@ from headrace.transforms.documents.options import (
 )
 from headrace.transforms.documents.patches import described
 from headrace.transforms.documents.released import not_converted
-from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
+from headrace.transforms.documents.rows import PerStructure, structured
 from headrace.transforms.documents.schemaless import SchemalessDocuments
 from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.documents.target_documents import TargetDocuments
