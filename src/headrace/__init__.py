@@ -115,7 +115,7 @@ def table(
     name: str,
     schema: str | StructType | Mapping[str, str],
     *,
-    key: str | Sequence[str] = (),
+    key: str | Sequence[str] | None = (),
     documents: bool = False,
     conflict: str = "fail",
 ) -> DataFrame:

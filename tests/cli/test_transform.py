@@ -46,14 +46,23 @@ def test_each_line_is_a_record_a_null_or_an_error(
     assert "connect.record_not_understood" in made[3]["error"]
 
 
-def test_a_line_that_is_no_json_and_a_wrong_chain_are_one_message(
+def test_a_line_that_is_no_json_is_an_error_in_its_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chain, records = tmp_path / "chain.json", tmp_path / "records.jsonl"
-    records.write_text(record() + "\nnone\n")
+    lines = ["\ufeff" + record(), "none", "[" * 100_000, "1" * 5_000, '"\\ud800"', record()]
+    whole = "\n".join(lines).encode() + b'\n{"topic": "\xff"}\n' + record(topic="u").encode()
+    records.write_bytes(whole)
     chain.write_text("{}")
-    assert main(["transform", str(chain), str(records)]) == 1
-    assert "line 2 of the records is not JSON" in capsys.readouterr().err
+    assert main(["transform", str(chain), str(records)]) == 0
+    made = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each.get("topic", "error") for each in made] == ["t", *["error"] * 4, "t", "error", "u"]
+    assert "line 2 of the records is not JSON" in made[1]["error"]
+
+
+def test_a_wrong_chain_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chain, records = tmp_path / "chain.json", tmp_path / "records.jsonl"
+    records.write_text(record())
     chain.write_text('{"transforms": "a,b", "transforms.a.type": "Gone"}')
     assert main(["transform", str(chain), str(records)]) == 1
     error = capsys.readouterr().err

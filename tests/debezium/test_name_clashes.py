@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from headrace.config.regex import compile_java_regex
 from headrace.debezium.naming.clashes import name_clashes
 from headrace.debezium.naming.names import AS_NAMED, NameAdjustment, NameAdjustmentMode
 from headrace.debezium.naming.topics import Replacement, TopicNames, TopicNamingStrategy
@@ -40,6 +39,6 @@ def test_tables_that_are_routed_to_one_topic_share_it_on_purpose() -> None:
     routed = TopicNames(
         "p",
         strategy=TopicNamingStrategy.SCHEMA_REGEX,
-        routing=Replacement(re.compile(r"(.*)_\d+"), "$1"),
+        routing=Replacement(compile_java_regex(r"(.*)_\d+"), "$1"),
     )
     assert clashes(("s", "t_1"), ("s", "t_2"), topics=routed) == []

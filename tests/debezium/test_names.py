@@ -7,6 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.config.regex import compile_java_regex
 from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.debezium.naming.topics import (
     KeyField,
@@ -40,8 +41,8 @@ def test_a_regex_strategy_joins_tables_and_tells_their_rows_apart() -> None:
     topics = TopicNames(
         "p",
         strategy=TopicNamingStrategy.SCHEMA_REGEX,
-        routing=Replacement(re.compile(r"(.*)shard_[0-9]+"), "$1all\\$"),
-        key_field=KeyField("from", Replacement(re.compile(r".*shard_([0-9]+)"), "<$1>")),
+        routing=Replacement(compile_java_regex(r"(.*)shard_[0-9]+"), "$1all\\$"),
+        key_field=KeyField("from", Replacement(compile_java_regex(r".*shard_([0-9]+)"), "<$1>")),
     )
     assert topics.data("s", "shard_12") == "p.s.all$"
     assert topics.key_fields("s", "shard_12") == (("from", "<12>"),)
@@ -51,7 +52,7 @@ def test_a_regex_strategy_joins_tables_and_tells_their_rows_apart() -> None:
 
 
 def test_a_routing_that_gives_no_name_keeps_the_topic() -> None:
-    topics = TopicNames("p", routing=Replacement(re.compile(".*"), ""))
+    topics = TopicNames("p", routing=Replacement(compile_java_regex(".*"), ""))
     assert topics.data("s", "t") == "p.s.t"
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from unittest import mock
 
 import pyarrow as pa
+import pytest
 
 from headrace.connect.json_records import read_records, write_records
-from headrace.transforms import routing
+from headrace.errors import HeadraceError
+from headrace.transforms import apply_json, routing
+from headrace.transforms.json_form import read_chain
 from headrace.transforms.routing import Routes
-from tests.transforms.test_chain import record
+from tests.transforms.test_chain import properties, record
 
 
 def test_records_are_split_by_topic_and_stay_where_it_is_null_or_blank() -> None:
@@ -35,3 +38,36 @@ def test_only_so_many_routes_are_kept_those_used_last() -> None:
         routes.shape(records.shape, "c")
         assert routes.shape(records.shape, "a") is first
         assert routes.shape(records.shape, "b") is not second
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"type": "RegexRouter", "regex": "(a+)+b", "replacement": "$1"},
+        {"type": "ByLogicalTableRouter", "topic.regex": "(a|aa)+b", "topic.replacement": "$1"},
+        {"type": "Filter", "language": "groovy", "condition": "!(value ==~ /(a+)+b/)"},
+        {"type": "Filter", "language": "spark.sql", "condition": "NOT (value RLIKE '(a|a)*b')"},
+        {
+            "type": "Filter",
+            "language": "spark.sql",
+            "condition": "NOT (value LIKE '%a%a%a%a%a%a%a%a%a%b')",
+        },
+    ],
+)
+def test_no_expression_hangs(step: dict[str, str]) -> None:
+    entry = record("a" * 200, "a" * 4_000)
+    made = apply_json(properties(a=step), [entry])
+    assert made == [entry]
+
+
+def test_what_could_hang_is_refused_at_the_start() -> None:
+    router = {"type": "ByLogicalTableRouter", "topic.regex": "(a|aa)+$b", "topic.replacement": "x"}
+    with pytest.raises(HeadraceError, match=r"transforms\.a\.topic\.regex.*could take for ever"):
+        read_chain(properties(a=router))
+
+
+def test_an_ambiguous_expression_renames_as_others_do() -> None:
+    router = {"type": "RegexRouter", "regex": "((?:[a-z]+_?)+)\\.(.*)", "replacement": "$2-$1"}
+    made = apply_json(properties(a=router), [record("shop_eu.orders")])
+    assert made[0] is not None
+    assert made[0]["topic"] == "orders-shop_eu"

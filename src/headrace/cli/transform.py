@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -39,15 +40,23 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(chain: Chain, lines: TextIO) -> None:
     records = _records(lines)
     while some := list(islice(records, _AT_ONCE)):
-        for result in run_chain(chain, some):
+        results = iter(
+            run_chain(chain, [each for each in some if not isinstance(each, HeadraceError)])
+        )
+        for each in some:
+            is_error = isinstance(each, HeadraceError)
+            result = {"error": str(each)} if is_error else next(results)
             print(json.dumps(result, ensure_ascii=False, separators=(",", ":")))
 
 
 def _opened(path: str | None) -> AbstractContextManager[TextIO]:
     if path is None:
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         return nullcontext(sys.stdin)
     try:
-        return open(path, encoding="utf-8")  # noqa: PTH123
+        # Bytes that are no UTF-8 are an error of their line.
+        return open(path, encoding="utf-8", errors="surrogateescape")  # noqa: PTH123
     except OSError as error:
         raise HeadraceError(
             "cli.unreadable_records",
@@ -56,15 +65,17 @@ def _opened(path: str | None) -> AbstractContextManager[TextIO]:
         ) from None
 
 
-def _records(lines: TextIO) -> Iterator[dict[str, object]]:
+def _records(lines: TextIO) -> Iterator[dict[str, object] | HeadraceError]:
+    """The records, and the errors of lines that are no JSON."""
     for number, line in enumerate(lines, 1):
-        if not line.strip():
+        text = line.removeprefix("\ufeff") if number == 1 else line  # a byte order mark
+        if not text.strip():
             continue
         try:
-            yield json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise HeadraceError(
+            yield json.loads(text)
+        except (ValueError, RecursionError) as error:
+            yield HeadraceError(
                 "cli.bad_record",
                 f"line {number} of the records is not JSON: {error}",
                 'Write one {"topic": …, "key": …, "value": …, "headers": […]} per line.',
-            ) from None
+            )

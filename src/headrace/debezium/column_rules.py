@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+from headrace.debezium.naming.expressions import WholeMatch
+
 
 @dataclass(frozen=True)
 class Truncate:
@@ -76,13 +78,13 @@ class ColumnRules:
         return next((rule for matches, rule in self.rules if matches(column, type_name)), None)
 
 
-def by_column(patterns: Iterable[re.Pattern[str]]) -> Callable[[str, str], bool]:
+def by_column(patterns: Iterable[WholeMatch]) -> Callable[[str, str], bool]:
     """Matches a column by its whole name."""
     compiled = tuple(patterns)
     return lambda column, _type: any(pattern.fullmatch(column) for pattern in compiled)
 
 
-def by_type(patterns: Iterable[re.Pattern[str]]) -> Callable[[str, str], bool]:
+def by_type(patterns: Iterable[WholeMatch]) -> Callable[[str, str], bool]:
     """Matches a column by its type."""
     compiled = tuple(patterns)
     return lambda _column, name: any(pattern.fullmatch(name) for pattern in compiled)

@@ -13,6 +13,8 @@ NEW_KEY_HEADER = "__debezium.newkey"
 """On the delete of a key change: the key the row has now."""
 OLD_KEY_HEADER = "__debezium.oldkey"
 """On the create of a key change: the key the row had."""
+PLACEHOLDER = "__debezium_unavailable_value"
+"""Stands for a value that a log does not carry: the default of `unavailable.value.placeholder`."""
 
 
 def key_schema(topic: str, columns: Iterable[Field]) -> Schema:

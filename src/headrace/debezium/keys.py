@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from headrace.debezium.naming.expressions import WholeMatch
 from headrace.errors import HeadraceError
 
 
@@ -13,7 +14,7 @@ from headrace.errors import HeadraceError
 class KeyRule:
     """One entry of `message.key.columns`: tables whose name matches get these key columns."""
 
-    tables: re.Pattern[str]
+    tables: WholeMatch
     columns: tuple[str, ...]
 
 

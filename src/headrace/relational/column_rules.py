@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from headrace.config.properties.relational import RelationalConfig
-from headrace.config.regex import compile_java_regex
+from headrace.config.regex import Expression, compile_java_regex
 from headrace.debezium.column_rules import (
     ColumnRule,
     ColumnRules,
@@ -45,7 +44,7 @@ def column_rules(config: RelationalConfig) -> ColumnRules:
     return ColumnRules(tuple(rules))
 
 
-def _compiled(expressions: Iterable[str]) -> list[re.Pattern[str]]:
+def _compiled(expressions: Iterable[str]) -> list[Expression]:
     return [compile_java_regex(text) for text in expressions]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.config.properties.common import ConnectorConfig
-from headrace.config.regex import compile_java_regex, split_regex_list
+from headrace.config.regex import Expression, compile_java_regex, split_regex_list
 from headrace.errors import HeadraceError
 
 CLASS = "io.debezium.processors.reselect.ReselectColumnsPostProcessor"
@@ -30,8 +29,8 @@ class Lookup:
 class Reselection:
     """The settings of one such post-processor. Expressions are for `schema.table:column`."""
 
-    include: tuple[re.Pattern[str], ...] = ()
-    exclude: tuple[re.Pattern[str], ...] = ()
+    include: tuple[Expression, ...] = ()
+    exclude: tuple[Expression, ...] = ()
     unavailable: bool = True
     null: bool = True
     by_event_key: bool = False
@@ -126,7 +125,7 @@ def _reselection(alias: str, options: Mapping[str, str]) -> Reselection:
         ) from None
 
 
-def _expressions(text: str) -> tuple[re.Pattern[str], ...]:
+def _expressions(text: str) -> tuple[Expression, ...]:
     return tuple(compile_java_regex(part) for part in split_regex_list(text))
 
 

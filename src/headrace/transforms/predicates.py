@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import REGEX, TEXT
 from headrace.config.property import REQUIRED, Group, Property
-from headrace.config.regex import compile_java_regex
+from headrace.config.regex import Expression, compile_java_regex
 from headrace.connect.evaluation.values import carries, tombstones
 from headrace.connect.records import On, Records
 from headrace.transforms.example import Example
@@ -39,11 +38,11 @@ class HasHeaderKeyOptions(Configuration):
 class TopicNameMatches:
     """True for records whose whole topic matches."""
 
-    pattern: re.Pattern[str]
+    pattern: Expression
 
     def matches(self, records: Records) -> bool:
         """See Predicate."""
-        return self.pattern.fullmatch(records.shape.topic) is not None
+        return self.pattern.fullmatch(records.shape.topic)
 
 
 @dataclass(frozen=True)

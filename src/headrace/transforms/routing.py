@@ -43,9 +43,9 @@ class Renaming:
     def __call__(self, name: str) -> str | None:
         """The name with the first match replaced; None where the expression does not match all of
         it."""
-        if self._pattern.fullmatch(name) is None:
+        if not self._pattern.fullmatch(name):
             return None
-        return self._pattern.sub(self._replaced, name, count=1)
+        return self._pattern.replaced(name, self._replaced)
 
 
 class Routes:

@@ -49,7 +49,7 @@ def test_the_guides_commands_prepare_a_server(
                 command: dict[str, Any] = json_util.loads(to_extended_json(command_line[2]))
                 client[command_line[1] or "admin"].command(command)
         monkeypatch.setenv("CDC_PASSWORD", "secret")
-        (text,) = blocks("properties")
+        text = blocks("properties")[0]
         given = read_text(text.replace("mongodb://h1,h2/?replicaSet=rs0", server.uri))
         more = {
             "signal.data.collection": "inventory.signals",
@@ -112,7 +112,7 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
     example = ast.parse(blocks("python")[0])
     (given,) = (ast.literal_eval(one) for one in ast.walk(example) if isinstance(one, ast.Dict))
     config = parse_options(headrace.options(given))
-    (text,) = blocks("properties")
+    text = blocks("properties")[0]
     written = parse_configuration(read_text(text))
     assert config.names_in("collection.include.list") == written.names_in("collection.include.list")
     assert config.warnings == ()

@@ -214,3 +214,18 @@ def test_a_value_without_a_schema_is_not_one_with_one() -> None:
     (records,) = batch.records
     assert records.shape.value.schema == SCHEMALESS
     assert connect_values(records, records.shape.value) == [{"a": 1}]
+
+
+def test_a_header_without_a_name_is_an_error_of_its_record() -> None:
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    x = {"key": "x", "value": b"1"}
+    headers = pa.array([[x], [x, {"key": None, "value": b"2"}], [None], None, [x]], kind)
+    batch = read([b"1"] * 5, WITHOUT, headers=headers)
+    assert {
+        row: (role, error.code) for row, (role, error) in batch.errors.items()
+    } == dict.fromkeys((1, 2), ("header", "converters.header_without_name"))
+    assert sorted(int(row) for records in batch.records for row in records.rows) == [0, 3, 4]
+    names = [header.name for records in batch.records for header in records.shape.headers]
+    assert set(names) == {"x"}
+    nameless = pa.array([[None], [None]], kind)
+    assert list(read([b"1"] * 2, WITHOUT, headers=nameless).errors) == [0, 1]

@@ -24,7 +24,13 @@ YOUNGER = {f"{DEBEZIUM}ToLogicalTopicRouter"}
 """Classes that Debezium 3.6.3 has not: there is nothing to record."""
 OWN = {
     f"{DEBEZIUM}ExtractNewRecordState": {"headrace.compatibility"},
-    f"{DOCUMENTS}ExtractNewDocumentState": {"unset.handling", "headrace.compatibility"},
+    f"{DOCUMENTS}ExtractNewDocumentState": {
+        "unset.handling",
+        "headrace.compatibility",
+        "target.schema",
+        "target.schema.unknown",
+        "target.schema.conflict",
+    },
     f"{DEBEZIUM}Filter": {"language=python", "language=spark.sql"},
     f"{DEBEZIUM}ContentBasedRouter": {"language=python", "language=spark.sql"},
 }

@@ -82,7 +82,8 @@ def test_a_literal_is_its_text_or_something_that_was_written(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ('["a\\"b", null]', ["a\"b", None]),
+        ('["a\\"b", null]', None),
+        ('["a\\"b", "c"]', ["a\"b", "c"]),
         ('{"a": [1, 2.5], "b": []}', None),
         ('{"a": {"b": 300}}', {"a": {"b": 300}}),
         ("[1, 70000]", [1, 70000]),

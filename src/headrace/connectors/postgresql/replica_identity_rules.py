@@ -36,7 +36,7 @@ class IdentityRule:
 
     def matches(self, table: str) -> bool:
         """Whether the rule names `schema.table`."""
-        return compile_java_regex(self.tables).fullmatch(table) is not None
+        return compile_java_regex(self.tables).fullmatch(table)
 
     def __str__(self) -> str:
         return self.identity if self.index is None else f"{self.identity} {self.index}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -131,6 +131,8 @@ class RecordReader:
             for index, error in headers.opened.errors.items():
                 row = int(np.searchsorted(headers.ends, index, side="right")) - 1
                 errors.setdefault(row, ("header", error))
+        for row in _beyond(columns.get("timestamp")):
+            errors.setdefault(row, ("value", _NO_TIMESTAMP))
         errors |= {row: ("value", error) for row, error in value.errors.items()}
         errors |= {row: ("key", error) for row, error in key.errors.items()}
         kinds = np.zeros(count, np.int64) if headers is None else headers.kinds
@@ -197,9 +199,14 @@ class RecordReader:
             return None
         entries = array.flatten()
         names = entries.field("key").dictionary_encode()
-        texts = [str(name) for name in names.dictionary.to_pylist()]
-        of_name = np.asarray(names.indices).astype(np.int64)
+        texts = [*map(str, names.dictionary.to_pylist()), ""]
+        nameless = np.asarray(entries.is_null()) | np.asarray(names.is_null())
+        indices = np.asarray(pc.fill_null(names.indices, 0)).astype(np.int64)
+        of_name = np.where(nameless, len(texts) - 1, indices)
         opened = self._readers["header"].open(entries.field("value"), np.repeat(topics, lengths))
+        if nameless.any():
+            wrong = dict.fromkeys(np.flatnonzero(nameless).tolist(), _NAMELESS)
+            opened = replace(opened, errors={**opened.errors, **wrong})
         ends = np.concatenate([[0], np.cumsum(lengths)])
         marks = np.ascontiguousarray(np.stack([of_name, opened.numbers], axis=1)).tobytes()
         seen: dict[bytes, int] = {}
@@ -262,6 +269,14 @@ class RecordReader:
         return held, np.delete(members, wrong)
 
 
+_NAMELESS = HeadraceError(
+    "converters.header_without_name", "has no name", "Give each header a key that is not null."
+)
+_NO_TIMESTAMP = HeadraceError(
+    "converters.timestamp_without_room",
+    "has a timestamp that no timestamp of Spark holds",
+    "Give milliseconds since 1970-01-01 UTC.",
+)
 _NOTHING = PartForm(Schema(Type.STRING, optional=True), kernel.TEXT_BYTES, bytes.decode)
 """Of a header without a value."""
 
@@ -299,6 +314,15 @@ def _header_spans(headers: _Headers | None, members: np.ndarray) -> list[np.ndar
     first = headers.ends[members]
     count = int(headers.ends[members[0] + 1] - first[0])
     return [headers.opened.texts.spans[first + number] for number in range(count)]
+
+
+def _beyond(array: pa.Array | None) -> list[int]:
+    """The rows whose milliseconds are more microseconds than 64 bits hold."""
+    if array is None or not pa.types.is_integer(array.type):
+        return []
+    numbers = np.asarray(pc.fill_null(array.cast(pa.int64()), 0))
+    most = np.iinfo(np.int64).max // 1000
+    return [int(row) for row in np.flatnonzero((numbers > most) | (numbers < -most))]
 
 
 def _times(array: pa.Array) -> Cells:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from headrace.debezium.naming.expressions import Substitution
 from headrace.debezium.naming.names import unicode_escaped
 
 MAX_TOPIC_LENGTH = 249
@@ -71,26 +72,29 @@ def unicode_sanitized(name: str) -> str:
 class Replacement:
     """A regular expression for a whole name, and what replaces it (`$1`: a group)."""
 
-    regex: re.Pattern[str]
+    regex: Substitution
     replacement: str
 
     def __call__(self, name: str) -> str | None:
         """The new name; None when `name` does not match."""
-        if self.regex.fullmatch(name) is None:
+        if not self.regex.fullmatch(name):
             return None
-        return self.regex.sub(lambda match: expanded(self.replacement, match), name, count=1)
+        indexes = self.regex.groupindex
+        return self.regex.replaced(
+            name, lambda groups: _expanded(self.replacement, groups, indexes)
+        )
 
 
 _REFERENCE = re.compile(r"\\(.)|\$(?:(\d)|\{(\w+)\})", re.DOTALL)
 
 
-def expanded(replacement: str, match: re.Match[str]) -> str:
+def _expanded(replacement: str, groups: Sequence[str], indexes: Mapping[str, int]) -> str:
     """A replacement text of Java's Matcher: `$1`, `${name}`, and a backslash before a literal."""
 
     def one(found: re.Match[str]) -> str:
         if found[1] is not None:
             return found[1]
-        return match[found[3] if found[2] is None else int(found[2])] or ""
+        return groups[indexes[found[3]] if found[2] is None else int(found[2])]
 
     return _REFERENCE.sub(one, replacement)
 

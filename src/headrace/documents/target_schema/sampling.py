@@ -1,8 +1,9 @@
 """A schema that documents have in common, found out from some of them.
 
 Types widen: int32 to int64 to double (if it is exact for all whole numbers seen), int32 and
-int64 to decimal. A timestamp of BSON has an increment, which only texts hold. Documents have the
-fields of all, arrays the elements of all. What has no type in common is a conflict.
+int64 to decimal. Only texts hold the increment of a BSON timestamp, and a date whose microseconds
+exceed 64 bits. Documents have the fields of all, arrays the elements of all. What has no type in
+common is a conflict.
 """
 
 from __future__ import annotations
@@ -61,6 +62,10 @@ _WHOLE = (_Form.INT, _Form.LONG, _Form.LARGE)
 _DIGITS = {_Form.INT: 10, _Form.LONG: 19, _Form.LARGE: 19}
 
 
+_MOST_MILLIS = ((1 << 63) - 1) // 1000
+"""Milliseconds from 1970 of a date that a TIMESTAMP holds."""
+
+
 @dataclass(frozen=True)
 class _Seen:
     """What was seen at a field: `digits` before and behind the point of decimals, the members of
@@ -111,6 +116,8 @@ def _seen(kind: int, value: bytes) -> _Seen:
         assert isinstance(number, int)
         return _Seen(_Form.LONG if int(float(number)) == number else _Form.LARGE)
     if kind == Kind.TIMESTAMP and any(value[:_INCREMENT_BYTES]):
+        return _ANY
+    if kind == Kind.DATE and abs(int.from_bytes(value, "little", signed=True)) > _MOST_MILLIS:
         return _ANY
     if kind == Kind.DECIMAL128:
         return _of_decimal(Decimal(decimal_text(value)))

@@ -112,6 +112,9 @@ class FrameTask:
         columns = dict(zip(rows.schema.names, rows.columns, strict=True))
         columns["topic"] = pa.array([self._policy.dead_letters] * len(failures), pa.string())
         columns["partition"] = pa.nulls(len(failures), pa.int32())
+        if "timestamp" in columns and pa.types.is_integer(columns["timestamp"].type):
+            kind = schema.field("timestamp").type
+            columns["timestamp"] = _timestamps(columns["timestamp"], kind)
         if self._policy.tells:
             given = columns.get("headers")
             before = [None] * len(failures) if given is None else given.to_pylist()
@@ -147,6 +150,14 @@ def _topic_of(batch: pa.RecordBatch, row: int) -> str:
     if "topic" not in batch.schema.names:
         return ""
     return batch.column("topic")[row].as_py() or ""
+
+
+def _timestamps(milliseconds: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Numbers as timestamps; null where there is no room."""
+    most = np.iinfo(np.int64).max // 1000
+    has_room = pc.and_(pc.less_equal(milliseconds, most), pc.greater_equal(milliseconds, -most))
+    sound = pc.if_else(has_room, milliseconds, pa.scalar(None, milliseconds.type))
+    return sound.cast(pa.timestamp("ms", kind.tz)).cast(kind)
 
 
 def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
+from headrace.debezium.envelope import PLACEHOLDER
 from headrace.errors import HeadraceError
+from headrace.spark.tables.placeholders import can_show, shows
 
 DELETED = "__deleted"
 """Whether the last change of a key deleted its row (boolean, not null)."""
 KEPT = "__kept"
 """Names of the columns whose values no change tells: the row keeps those that it has."""
-PLACEHOLDER = "__debezium_unavailable_value"
 
 _ORDERS = ("sequence", "offset")
 """Columns that order the changes of a key, by preference."""
@@ -123,17 +124,14 @@ class _Columns:
         """The columns that can show that the log does not carry a value."""
         if not self._is_struct:
             return []
-        kinds = (StringType, BinaryType)
-        fields = enumerate(self._row.fields)
         return [
-            (at, f) for at, f in fields if isinstance(f.dataType, kinds) and f.name not in self._key
+            (at, field)
+            for at, field in enumerate(self._row.fields)
+            if field.name not in self._key and can_show(field.dataType)
         ]
 
     def _is_lacking(self, value: Column, kind: DataType) -> Column:
-        placeholder = F.lit(self._placeholder)
-        if isinstance(kind, BinaryType):
-            placeholder = F.encode(placeholder, "UTF-8")
-        return value.eqNullSafe(placeholder)
+        return shows(value, kind, self._placeholder)
 
     def told(self) -> list[Column]:
         """The last values of the columns that some changes do not tell, and their places."""

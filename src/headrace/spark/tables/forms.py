@@ -158,7 +158,7 @@ def _decimal(value: Column, target: DecimalType, name: str | None) -> Column:
         return bound(_variable_text(value), lambda text: _exact(text, target))
     if name is not None and name != DECIMAL:
         return bound(value, lambda text: _exact(text, target))
-    digits = F.hex(F.unbase64(value))
+    digits = _bytes(value)
     scale = target.scale
     if target.precision > _SHORT_DIGITS:
         text = bound(bound(digits, _unscaled), lambda number: _with_scale(number, F.lit(scale)))
@@ -169,9 +169,15 @@ def _decimal(value: Column, target: DecimalType, name: str | None) -> Column:
     return (whole * F.lit(Decimal(1).scaleb(-scale))).try_cast(target) if scale else whole
 
 
+def _bytes(value: Column) -> Column:
+    """The hexadecimal digits of a Base64 text's bytes; null where it is none, or is empty."""
+    digits = F.hex(F.try_to_binary(value, F.lit("base64")))
+    return F.when(digits != "", digits)
+
+
 def _variable_text(value: Column) -> Column:
     """The digits of a VariableScaleDecimal as text; null beyond 38 of them."""
-    number = bound(F.hex(F.unbase64(value.getField("value"))), _unscaled)
+    number = bound(_bytes(value.getField("value")), _unscaled)
     return bound(number, lambda digits: _with_scale(digits, value.getField("scale")))
 
 

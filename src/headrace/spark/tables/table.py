@@ -57,12 +57,12 @@ def table(
     name: str,
     schema: str | StructType | Mapping[str, str],
     *,
-    key: str | Sequence[str] = (),
+    key: str | Sequence[str] | None = (),
     documents: bool = False,
     conflict: str = "fail",
 ) -> DataFrame:
     """See `headrace.table`."""
-    key = [key] if isinstance(key, str) else list(key)
+    key = [key] if isinstance(key, str) else list(key or ())
     if isinstance(schema, Mapping):
         layout = _asked(parse_configuration(schema), name)
     else:
@@ -152,7 +152,8 @@ def _envelope(layout: _Layout, *, is_wire: bool) -> StructType:
 def _fields(
     value: Column, layout: _Layout, conflict: ConflictPolicy, *, is_wire: bool
 ) -> list[Column]:
-    made: list[Column] = [value.getField("op").alias("op")]
+    told = F.when(~_is_tombstone(is_wire=is_wire), F.raise_error(F.lit(_NO_EVENT)).cast("string"))
+    made: list[Column] = [F.coalesce(value.getField("op"), told).alias("op")]
     for name in ("before", "after"):
         image = value.getField(name)
         if layout.is_document and not isinstance(layout.row, StringType):
@@ -167,6 +168,23 @@ def _fields(
     made.append((decoded(source, layout.source) if is_wire else source).alias("source"))
     made.append(value.getField("ts_ms").alias("ts_ms"))
     return made
+
+
+_NO_EVENT = (
+    "headrace.table: a value without op is no change event. Pass the events as the connector or "
+    "Debezium made them, before ExtractNewRecordState and the like."
+)
+
+
+def _is_tombstone(*, is_wire: bool) -> Column:
+    """Whether an event has no value: null, or JSON's null as payload of a schema."""
+    value = F.col("value")
+    if not is_wire:
+        return value.isNull()
+    text = value.cast("string")
+    no_payload = F.get_json_object(text, "$.payload").isNull()
+    with_schema = text.rlike(r'^\s*\{\s*"(schema|payload)"')
+    return text.isNull() | (with_schema & no_payload)
 
 
 def _ddl(kind: DataType) -> str:

@@ -82,7 +82,10 @@ def compare(
         unordered |= ~both
     failed = left.failed | right.failed
     made = made.failing_as(left, right)
-    return made.failing(unordered & ~failed, f"{operator.value} compares values without an order")
+    what = f"{operator.value} compares values without an order"
+    if left.things or right.things:
+        what += " (structs, lists, maps and headers have none; a header's value is its .value)"
+    return made.failing(unordered & ~failed, what)
 
 
 def _are_things(operand: Operand) -> np.ndarray:

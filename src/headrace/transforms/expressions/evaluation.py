@@ -22,7 +22,6 @@ from headrace.transforms.expressions.operands import (
     booleans,
     chosen,
     constant,
-    each_distinct,
     no,
     true,
     valid,
@@ -138,6 +137,8 @@ class Evaluation:
             elif kind in NUMERIC:
                 zero = pa.scalar(0, pa.decimal256(1, 0) if kind is Kind.DECIMAL else array.type)
                 holds |= true(pc.not_equal(array, zero.cast(array.type)))
+            elif self._rules is Rules.GROOVY:
+                holds |= valid(array)  # a ByteBuffer is true, an empty one too
             else:
                 holds |= true(pc.not_equal(pc.binary_length(array), 0))
         for mask, thing in operand.things:
@@ -213,12 +214,10 @@ class Evaluation:
         for kind, array in operand.scalars.items():
             if kind in (Kind.SHORT, Kind.INT, Kind.LONG, Kind.BOOLEAN):
                 text = pc.coalesce(text, array.cast(pa.large_string()))
-        pattern = tree.pattern
-        test = pattern.fullmatch if tree.whole else pattern.search
-        holds = each_distinct(text, lambda each: test(each) is not None, pa.bool_())
+        holds = tree.pattern.matches(text, whole=tree.whole)
         other = ~operand.null & ~valid(text)
         null = operand.null if self._rules is Rules.SQL else None
-        if tree.whole:
+        if tree.whole or self._rules is Rules.SQL:
             made = booleans(true(holds), null)
         else:
             made = Operand(self._count, {Kind.MATCHER: holds.fill_null(False)})

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
-from headrace.config.regex import compile_java_regex
+from headrace.config.regex import Expression, compile_java_regex
 from headrace.errors import HeadraceError
 from headrace.transforms.expressions.groovy_tokens import Token, integer, tokens
 from headrace.transforms.expressions.methods import METHODS, Method
@@ -145,7 +144,7 @@ class _Parser:
             raise self.refuse("an expression is expected as text, as in /a.*/", token)
         return Match(tree, self.compiled(pattern, token), whole)
 
-    def compiled(self, pattern: Literal, token: Token) -> re.Pattern[str]:
+    def compiled(self, pattern: Literal, token: Token) -> Expression:
         try:
             return compile_java_regex(str(pattern.value), case_matters=True)
         except ValueError as error:
@@ -253,7 +252,7 @@ class _Parser:
             if self.token.symbol != ")":
                 self.expect(",")
         if name == "equals" and len(arguments) == 1:
-            return Comparison(Operator.EQUAL, of, arguments[0])
+            return Contained(of, (arguments[0],))  # an int equals no long
         constants = []
         for place, argument in zip(places, arguments, strict=True):
             if not isinstance(argument, Literal):

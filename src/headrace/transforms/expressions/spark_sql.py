@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from headrace.config.regex import compile_java_regex
+from headrace.config.regex import compile_java_regex, compile_like
 from headrace.errors import HeadraceError
 from headrace.transforms.expressions.tree import (
     VARIABLES,
@@ -175,7 +175,8 @@ class _Reading:
                     Comparison(Operator.LESS_OR_EQUAL, item, high),
                 )
             case exp.Like():
-                return Match(self.tree(node.this), self.like(node.expression), True)
+                pattern = str(self.literal(node.expression).value)
+                return Match(self.tree(node.this), compile_like(pattern), True)
             case exp.RegexpLike():
                 return self.matched(node)
             case exp.Case():
@@ -231,26 +232,13 @@ class _Reading:
         except ValueError as error:
             raise self.refuse(node, str(error)) from None
 
-    def like(self, node: exp.Expression) -> re.Pattern[str]:
-        """The pattern of LIKE: % is any text, _ any character, a backslash takes the next one."""
-        parts, escaped = [], False
-        for character in str(self.literal(node).value):
-            if escaped or character not in "%_\\":
-                parts.append(re.escape(character))
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            else:
-                parts.append(".*" if character == "%" else ".")
-        return re.compile("".join(parts), re.DOTALL)
-
     def matched(self, node: exp.Expression) -> Tree:
         pattern = str(self.literal(node.expression).value)
         try:
-            compiled = compile_java_regex(f"(?:.|\\n)*?(?:{pattern})(?:.|\\n)*", case_matters=True)
+            compiled = compile_java_regex(pattern, case_matters=True)
         except ValueError as error:
             raise self.refuse(node, str(error)) from None
-        return Match(self.tree(node.this), compiled, True)
+        return Match(self.tree(node.this), compiled, False)
 
     def case(self, node: exp.Case) -> Tree:
         made: Tree = Literal(None, None)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 
+from headrace.config.regex import Expression
 from headrace.errors import HeadraceError
 
 DEEPEST = 100
@@ -169,7 +169,7 @@ class Match:
     """Whether an expression matches the whole of a text, or is found in it."""
 
     of: Tree
-    pattern: re.Pattern[str]
+    pattern: Expression
     whole: bool
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from headrace.config.kinds import EXACT_TEXT, one_of
+from headrace.config.kinds import TRIMMED_TEXT, one_of
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records, Shape, Struct
 from headrace.connect.schema import Type
@@ -21,7 +21,9 @@ from headrace.transforms.transform import Declaration, Ordering, PerShape, Wrong
 class ExtractFieldOptions(NullsOptions):
     """Options of ExtractField."""
 
-    field = Property("field", EXACT_TEXT, REQUIRED, Group.CONVERTERS, "The field, or a path to it.")
+    field = Property(
+        "field", TRIMMED_TEXT, REQUIRED, Group.CONVERTERS, "The field, or a path to it."
+    )
     field_syntax_version = Property(
         "field.syntax.version",
         one_of("V1", "V2"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import EXACT_TEXT
+from headrace.config.kinds import TRIMMED_TEXT
 from headrace.config.property import Group, Property
 from headrace.connect.records import Node, Records, Shape, Struct
 from headrace.connect.schema import Type
@@ -23,7 +23,7 @@ class FlattenOptions(Configuration):
     """Options of Flatten."""
 
     delimiter = Property(
-        "delimiter", EXACT_TEXT, ".", Group.CONVERTERS, "Stands between the names of a path."
+        "delimiter", TRIMMED_TEXT, ".", Group.CONVERTERS, "Stands between the names of a path."
     )
 
 

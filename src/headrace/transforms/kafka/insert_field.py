@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from headrace.config.finding import PropertyFinding
-from headrace.config.kinds import EXACT_TEXT, Kind
+from headrace.config.kinds import TRIMMED_TEXT, Kind
 from headrace.config.property import Group, Property, refused
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values, nulls
@@ -40,6 +40,8 @@ class InsertedField(NamedTuple):
 
 
 def _parse_field(text: str) -> InsertedField:
+    if text in ("?", "!"):
+        raise ValueError("a field needs a name")
     if text.endswith("?"):
         return InsertedField(text[:-1], optional=True)
     if text.endswith("!"):
@@ -74,7 +76,7 @@ class InsertFieldOptions(NullsOptions):
         "static.field", FIELD, None, Group.CONVERTERS, "Gets the text of static.value."
     )
     static_value = Property(
-        "static.value", EXACT_TEXT, None, Group.CONVERTERS, "What static.field gets."
+        "static.value", TRIMMED_TEXT, None, Group.CONVERTERS, "What static.field gets."
     )
 
     def check(self) -> Iterator[PropertyFinding]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headrace.config.kinds import COMMA_LIST, EXACT_TEXT
+from headrace.config.kinds import COMMA_LIST, TRIMMED_TEXT
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import nulls
@@ -54,7 +54,7 @@ class MaskFieldOptions(NullsOptions):
     fields = Property("fields", COMMA_LIST, REQUIRED, Group.CONVERTERS, "The fields to mask.")
     replacement = Property(
         "replacement",
-        EXACT_TEXT,
+        TRIMMED_TEXT,
         None,
         Group.CONVERTERS,
         "What stands in place of numbers and texts; without it 0, an empty text, false, an empty "

@@ -21,7 +21,7 @@ def _parse_renames(text: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for entry in filter(None, (part.strip() for part in text.split(","))):
         parts = entry.split(":")
-        if len(parts) != 2:
+        if len(parts) != 2 or not parts[1]:
             raise ValueError(f"{entry!r} is not of the form old:new")
         pairs.append((parts[0], parts[1]))
     return tuple(pairs)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from headrace.config.kinds import EXACT_TEXT, INT_MAX, integer
+from headrace.config.kinds import INT_MAX, TRIMMED_TEXT, integer
 from headrace.config.property import Group, Property
 from headrace.connect.records import Records, Shape
 from headrace.connect.schema import Type
@@ -22,7 +22,7 @@ class SetSchemaMetadataOptions(NullsOptions):
     """Options of SetSchemaMetadata."""
 
     schema_name = Property(
-        "schema.name", EXACT_TEXT, None, Group.CONVERTERS, "The schema's name; none: it stays."
+        "schema.name", TRIMMED_TEXT, None, Group.CONVERTERS, "The schema's name; none: it stays."
     )
     schema_version = Property(
         "schema.version",

@@ -107,6 +107,16 @@ def _texts() -> dict[str, str | None]:
         "null": None,
         "other_documents": '[{"a": 1}, {"b": "x"}]',
         "big": '{"n": 123456789012345678901234567890, "d": 1e400, "i": 2147483648}',
+        "long": '{"a": 12345678901234567890}',
+        "long_even": '{"a": 18446744073709551616}',
+        "long_beyond": '{"a": 1' + "0" * 400 + "}",
+        "long_below": '{"a": [-9223372036854775809]}',
+        "half": '{"a": "\\ud800", "b": ["x\\udc00"], "c": "\\ud83d\\ude00"}',
+        "half_name": '{"a\\ud800": 1}',
+        "null_items": '{"a": [null], "b": [null, null], "c": [[null]], "d": 1}',
+        "null_list": "[null]",
+        "null_rows": '{"a": [{"x": null}, null, {"x": 1}]}',
+        "null_nested": '{"b": [{"l": [null]}], "c": {"l": [null]}}',
     }
 
 

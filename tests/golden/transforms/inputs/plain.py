@@ -120,6 +120,8 @@ ONE_VALUES: dict[str, tuple[dict[str, Any], Any]] = {
     "null": (optional(STRING), None),
     "null_at": (optional(CONNECT_TIMESTAMP), None),
 }
+YEAR = struct("year", {"text": STRING})
+YEARS = ("01/02/24", "01/02/2024", "1/2/124", "01/02/99", "1/2/9", " 3/4/ 10", "01/02/0024")
 
 
 def _without_maps(payload: dict[str, Any]) -> dict[str, Any]:
@@ -205,6 +207,8 @@ def plain_records() -> dict[str, Record]:
                 (f"{name}_2", second_value, None),
             )
         }
+    for number, text in enumerate(YEARS):
+        records[f"year_{number}"] = record("years", None, part(YEAR, {"text": text}))
     for name, (kind, value) in ONE_VALUES.items():
         one = part(kind, value)
         records[f"one_{name}"] = record("ones", one, one, [], 0, AT)

@@ -30,7 +30,7 @@ def insert_field() -> Workload:
         Option("offset.field", names("offset")),
         Option("timestamp.field", names("at")),
         Option("static.field", names("fixed"), {"static.value": "here"}),
-        Option("static.value", ("text", "1", "", "ä€😀"), {"static.field": "fixed"}),
+        Option("static.value", ("text", "1", "", " x ", "ä€😀"), {"static.field": "fixed"}),
         Option("replace.null.with.default", BOTH, {"topic.field": "topic"},
                ("small_nulls", "every_nulls", "pg_update", "pg_types_nulls")),
     )  # fmt: skip
@@ -42,6 +42,8 @@ def insert_field() -> Workload:
                                      "timestamp.field": "ts!", "static.field": "s?",
                                      "static.value": "v"}, (*PLAIN, "small_keyless", "every")),
             side.case("a static field without a value", {"static.field": "s"}),
+            side.case("no name but required", {"topic.field": "!"}, PLAIN),
+            side.case("no name", {"topic.field": "?"}, PLAIN),
             side.case("a name that is there", {"topic.field": "id"}),
             side.case("one name twice", {"topic.field": "x", "static.field": "x",
                                          "static.value": "v"}),
@@ -59,8 +61,8 @@ def replace_field() -> Workload:
     options = (
         Option("exclude", ("id", "secret,n", "absent", "id,name,n,secret", "id,part")),
         Option("include", ("id", "secret,n", "absent", "n,id,part", "")),
-        Option("renames", ("id:key", "n:m,name:title", "absent:x", "id:n", "n:id", "id", "a:b:c",
-                           "id:part,part:id", "")),
+        Option("renames", ("id:key", "n:m,name:title", "absent:x", "id:n", "n:id", "id", "id:",
+                           "a:b:c", "id:part,part:id", "")),
         Option("replace.null.with.default", BOTH, {"exclude": "absent"},
                ("small_nulls", "every_nulls", "pg_update", "pg_types_nulls")),
     )  # fmt: skip

@@ -22,7 +22,7 @@ NESTED = ("nested", "nested_null", "unmapped", "unmapped_nulls", "every", "tombs
 
 def flatten() -> Workload:
     """Flatten: structs inside of structs, and what stays."""
-    options = (Option("delimiter", (".", "_", "", "__", "-"), records=NESTED),)
+    options = (Option("delimiter", (".", "_", "", "__", "-", " ", " _ "), records=NESTED),)
     key, value = key_and_value("Flatten", options, NESTED, {})
     more = []
     for side in (key, value):

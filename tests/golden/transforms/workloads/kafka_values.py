@@ -54,6 +54,8 @@ def cast() -> Workload:
                                {"spec": f"id:{target},price:{target},ok:{target},none:{target}"},
                                ("no_schema",)))  # fmt: skip
     more += [
+        value.case("no schema and no such field", {"spec": "id:string,absent:int32"},
+                   ("no_schema", "small")),
         key.case("no specification", {"spec": ABSENT}),
         key.case("keys of change events", {"spec": "id:string,ID:int64"}, KEYED),
         key.case("keys of change events, whole", {}, KEYED),
@@ -71,6 +73,7 @@ PRECISIONS = ("seconds", "milliseconds", "microseconds", "nanoseconds", "days")
 TARGETS = ("string", "unix", "Date", "Time", "Timestamp", "date")
 INSTANTS = ("instants", "instants_2", "tombstone")
 FORMAT = FORMATS[0]
+YEARS = tuple(f"year_{number}" for number in range(7))
 
 
 def timestamp_converter() -> Workload:
@@ -103,6 +106,13 @@ def timestamp_converter() -> Workload:
         for form in FORMATS
     ]  # fmt: skip
     more += [
+        value.case(f"years of {form}", {"target.type": "Timestamp", "field": "text",
+                                        "format": form}, YEARS)
+        for form in ("dd/MM/yy", "dd/MM/yyyy", "d/M/y", "d/M/yyy", "dd/MM/yyyyy")
+    ]  # fmt: skip
+    more += [
+        value.case("a struct that is null", {"field": "id", "target.type": "Timestamp"},
+                   ("null_with_schema", "small", "tombstone")),
         value.case("no schema", {"field": "id"}, ("no_schema",)),
         value.case("no schema to a text", {"field": "id", "target.type": "string",
                                            "format": FORMAT}, ("no_schema",)),

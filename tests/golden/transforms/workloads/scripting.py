@@ -97,6 +97,11 @@ TYPED = (
     "value.after.text",
     "value.after.whole",
     "value.after.whole == '42'",
+    "value.after.id.equals(7)",
+    "value.after.id.equals(7L)",
+    "value.after.whole.equals(42)",
+    "value.after.text.equals('none')",
+    "value.after.bytes ? true : false",
     "value.after.whole == value.before.whole",
     "value.after.whole != value.before.whole && value.after.whole > value.before.whole",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -13,17 +14,22 @@ _TEXT = Schema(Type.STRING, optional=True)
 _BOOLEAN = Schema(Type.BOOLEAN, optional=True)
 _NUMBER = Schema(Type.FLOAT64, optional=True)
 _BYTES = Schema(Type.BYTES, optional=True)
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def expanded(text: str, *, keeps_nulls: bool) -> tuple[Schema, object]:
     """The schema and the value of a JSON object or array.
 
     Members that are null are left out, or are optional bytes (`keeps_nulls`); empty arrays are left
-    out. Raises ValueError for other texts and for arrays of several types.
+    out. Half of a surrogate pair becomes U+FFFD. Raises ValueError for other texts, for arrays of
+    several types and for numbers that no double holds.
     """
     if not text.startswith(("{", "[")):
         raise ValueError("it is no object and no array")
     parsed = json.loads(text)
+    if _ESCAPED_HALF.search(text):
+        parsed = json.loads(_HALF.sub("\ufffd", json.dumps(parsed, ensure_ascii=False)))
     schema = _schema("payload", parsed, keeps_nulls=keeps_nulls)
     if schema is None:
         raise ValueError("it is an empty array")
@@ -60,6 +66,8 @@ def _schema(key: str | None, value: object, *, keeps_nulls: bool) -> Schema | No
 def _items(key: str | None, values: list[object], *, keeps_nulls: bool) -> Schema:
     """What all items of an array are; objects have the members of all of them."""
     present = [value for value in values if value is not None]
+    if not present and keeps_nulls:
+        return _BYTES
     objects = [value for value in present if isinstance(value, Mapping)]
     name = key if objects else None
     schemas = [_schema(name, value, keeps_nulls=keeps_nulls) for value in present]
@@ -90,11 +98,19 @@ def _value(schema: Schema, value: object) -> object:
             assert schema.values is not None
             return [_value(schema.values, item) for item in value]
         case Type.FLOAT64 if isinstance(value, int | float) and not isinstance(value, bool):
-            number = float(value)
-            if not math.isfinite(number):
-                raise ValueError("a number is too large")
-            return number
+            return _double(value)
     kinds = {Type.STRING: str, Type.BOOLEAN: bool, Type.INT32: int, Type.INT64: int}
     if type(value) is not kinds.get(schema.type):
         raise ValueError("members of one name have several types")
     return value
+
+
+def _double(value: float) -> float:
+    """A number of JSON. Raises ValueError for one that no double holds."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or number != value:
+        raise ValueError("no double holds a number")
+    return number

@@ -72,7 +72,7 @@ class Scripted:
 
     def sees(self, records: Records) -> bool:
         """Whether records of this topic are its own."""
-        return self._pattern is None or self._pattern.fullmatch(records.shape.topic) is not None
+        return self._pattern is None or self._pattern.fullmatch(records.shape.topic)
 
     def split(self, records: Records) -> tuple[Records, Records]:
         """The records that pass as they are, and those for the expression."""

@@ -167,11 +167,9 @@ class Cast:
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
         targets = self._casts.fields
+        # A field that is not there becomes null.
         return [
-            {
-                name: _free(value, targets[name]) if name in targets else value
-                for name, value in each.items()
-            }
+            {**each, **{name: _free(each.get(name), target) for name, target in targets.items()}}
             for each in maps
         ]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import EXACT_TEXT
+from headrace.config.kinds import TRIMMED_TEXT
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Constant, Header, Records, Shape
 from headrace.transforms.example import Example
@@ -17,10 +17,10 @@ from headrace.transforms.transform import Declaration, Ordering, PerShape
 class InsertHeaderOptions(Configuration):
     """Options of InsertHeader."""
 
-    header = Property("header", EXACT_TEXT, REQUIRED, Group.CONVERTERS, "The header's name.")
+    header = Property("header", TRIMMED_TEXT, REQUIRED, Group.CONVERTERS, "The header's name.")
     value_literal = Property(
         "value.literal",
-        EXACT_TEXT,
+        TRIMMED_TEXT,
         REQUIRED,
         Group.CONVERTERS,
         "The header's value; its type is that of what is written: `3`, `1.5`, `true`, "

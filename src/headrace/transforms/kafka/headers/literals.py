@@ -37,9 +37,10 @@ class Literal(NamedTuple):
 def parse_literal(text: str) -> Literal:
     """The value of a text.
 
-    Integers get the smallest type that holds them, fractions are single precision, numbers that
-    are too large decimals; `true`, `false`, `null`, dates, times and timestamps of ISO 8601 are
-    what they say, `[…]` and `{…}` lists and maps of one type. Everything else is the text itself.
+    Integers get the smallest type that holds them, fractions and numbers with an exponent are
+    single precision, or double precision where that is too small; what is too large for these is a
+    decimal. `true`, `false`, `null`, dates, times and timestamps of ISO 8601 are what they say,
+    `[…]` and `{…}` lists and maps of one type. Everything else is the text itself.
     """
     trimmed = text.strip()
     if trimmed in _WORDS:
@@ -66,7 +67,7 @@ def _number(text: str) -> Literal | None:
         for kind, bits in _BITS:
             if -(1 << bits - 1) <= integer < 1 << bits - 1:
                 return Literal(Schema(kind), integer)
-    if exponent < 0:
+    if exponent != 0:
         with np.errstate(over="ignore"):
             single = float(np.float32(float(number)))
         if np.isfinite(single):
@@ -178,6 +179,8 @@ def _common(literals: Sequence[Literal]) -> tuple[Schema, list[object]]:
     """The one schema of some values, and the values in it."""
     schemas = {literal.schema for literal in literals if literal.value is not None}
     values = [literal.value for literal in literals]
+    if schemas and None in values:
+        raise ValueError  # what has a type is never null
     if len(schemas) == 1:
         return next(iter(schemas)), values
     kinds = {schema.type for schema in schemas if schema.name is None}
@@ -185,5 +188,5 @@ def _common(literals: Sequence[Literal]) -> tuple[Schema, list[object]]:
         raise ValueError
     widest = max(kinds, key=_WIDTHS.index)
     if widest in (Type.FLOAT32, Type.FLOAT64):
-        values = [None if value is None else float(str(value)) for value in values]
+        values = [float(str(value)) for value in values]
     return Schema(widest), values

@@ -60,9 +60,12 @@ class DateFormat:
         if match is None:
             return None
         values: dict[str, str] = {}
-        for number, (letter, _) in enumerate(p for p in self._pieces if not isinstance(p, str)):
+        has_century = False
+        for number, (letter, count) in enumerate(p for p in self._pieces if not isinstance(p, str)):
             values[letter] = match[f"p{number}"]
-        return _instant(values)
+            if letter == "y":  # only as many digits as yy has lack their century
+                has_century = count > 2 or len(values[letter].strip()) != 2
+        return _instant(values, has_century)
 
     def _reading(self) -> re.Pattern[str] | None:
         """The expression of texts; None where the pattern has letters that are not read."""
@@ -132,12 +135,12 @@ def _expression(letter: str, count: int, is_fixed: bool) -> str:
     }.get(letter, "[+-][0-9]{4}|UTC|GMT|Z")
 
 
-def _instant(values: dict[str, str]) -> int:
+def _instant(values: dict[str, str], has_century: bool) -> int:
     def number(letter: str, otherwise: int) -> int:
         return int(values[letter]) if letter in values else otherwise
 
     year = number("y", 1970)
-    if len(values.get("y", "").strip()) == 2:
+    if "y" in values and not has_century:
         year = _century(year)
     if values.get("G", "AD").upper() == "BC":
         year = 1 - year

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from headrace.config.kinds import EXACT_TEXT, TEXT, Kind
+from headrace.config.kinds import TEXT, TRIMMED_TEXT, Kind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values, values
-from headrace.connect.records import Column, Node, Records, Shape
+from headrace.connect.records import Column, Node, Records, Shape, Struct
 from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults
 from headrace.errors import HeadraceError
@@ -70,7 +71,7 @@ class TimestampConverterOptions(NullsOptions):
     )
     format = Property(
         "format",
-        EXACT_TEXT,
+        TRIMMED_TEXT,
         None,
         Group.CONVERTERS,
         "How texts are written and read: a pattern of Java's SimpleDateFormat; in UTC.",
@@ -122,7 +123,8 @@ class TimestampConverter:
         node = self._part.node(records.shape)
         if node is None:
             return [records]
-        if self._options.field and self._part.absent(records).all():
+        has_members = records.shape.null_has_schema and as_struct(node) is not None
+        if self._options.field and not has_members and self._part.absent(records).all():
             return [records]
         if node.schema.type is Type.ANY:
             return self._maps(records, node)
@@ -152,14 +154,14 @@ class TimestampConverter:
         if self._options.replace_null_with_default:
             members = {key: with_defaults(each) for key, each in members.items()}
         if name not in members:
-            made = rebuilt(struct, list(members.items()))
+            made = _with_members(struct, members)
             return _Converted(self._part.in_shape(shape, made), None, None)
         source = member(struct, name)
         if self._options.replace_null_with_default:
             source = with_defaults(source)
         _source_of(source.schema)
         column = column_of(target.as_optional(source.schema.optional))
-        made = rebuilt(struct, list({**members, name: column}.items()))
+        made = _with_members(struct, {**members, name: column})
         return _Converted(self._part.in_shape(shape, made), source, column)
 
     def _millis(self, schema: Schema, times: pa.Array) -> pa.Array:
@@ -225,6 +227,12 @@ class TimestampConverter:
             raise _not_a_time(SCHEMALESS, "whole numbers and texts")
         kind = pa.int64() if schema.type is Type.INT64 else pa.large_string()
         return self._target(self._millis(schema, pa.array([value], kind)))[0].as_py()
+
+
+def _with_members(struct: Struct, members: Mapping[str, Node]) -> Struct:
+    """The struct with these members; it stays optional where it is."""
+    made = rebuilt(struct, list(members.items()))
+    return replace(made, schema=made.schema.as_optional(optional=struct.schema.optional))
 
 
 def _source_of(schema: Schema) -> str:

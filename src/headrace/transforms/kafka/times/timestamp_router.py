@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import EXACT_TEXT
+from headrace.config.kinds import TRIMMED_TEXT
 from headrace.config.property import Group, Property
 from headrace.connect.evaluation.values import values
 from headrace.connect.records import Records
@@ -24,14 +24,14 @@ class TimestampRouterOptions(Configuration):
 
     topic_format = Property(
         "topic.format",
-        EXACT_TEXT,
+        TRIMMED_TEXT,
         "${topic}-${timestamp}",
         Group.CONVERTERS,
         "The new topic: `${topic}` is the one before, `${timestamp}` the record's time.",
     )
     timestamp_format = Property(
         "timestamp.format",
-        EXACT_TEXT,
+        TRIMMED_TEXT,
         "yyyyMMdd",
         Group.CONVERTERS,
         "How times are written: a pattern of Java's SimpleDateFormat; in UTC.",

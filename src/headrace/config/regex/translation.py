@@ -1,9 +1,10 @@
-"""Regular expressions written for Java, compiled for Python."""
+"""Regular expressions written for Java, in Python's spelling."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 # Character classes that Python's `re` lacks, as the inside of a set. Java matches ASCII here.
 _PROPERTY_CLASSES = {
@@ -17,21 +18,6 @@ _PROPERTY_CLASSES = {
 }  # fmt: skip
 _ONE_OF = {"h": r" \t\xa0", "v": r"\n\x0b\f\r\x85\u2028\u2029"}
 _LETTER = re.compile(r"[pP](?:\{(?:Is)?(?P<name>\w+)\}|(?P<letter>\w))")
-
-
-def compile_java_regex(text: str, *, case_matters: bool = False) -> re.Pattern[str]:
-    """`text` as `java.util.regex.Pattern` with CASE_INSENSITIVE (unless `case_matters`) would
-    read it.
-
-    Use `fullmatch`: Debezium's lists are anchored. Letters are compared in ASCII, as in Java.
-    Raises ValueError, whose text names the expression and what is wrong with it.
-    """
-    try:
-        flags = re.ASCII if case_matters else re.IGNORECASE | re.ASCII
-        return re.compile(_translate(text), flags)
-    except (ValueError, re.error, OverflowError, RecursionError) as error:
-        problem = str(error) or type(error).__name__
-        raise ValueError(f"{text!r} is not a regular expression ({problem})") from None
 
 
 def translate_java_regex(text: str) -> str:
@@ -136,9 +122,24 @@ def _escape(rest: str, *, in_set: bool) -> tuple[int, str]:
     return length, inside
 
 
-def compile_java_replacement(text: str, pattern: re.Pattern[str]) -> Callable[[re.Match[str]], str]:
+class Groups(Protocol):
+    """An expression, as far as a replacement looks at it."""
+
+    @property
+    def groups(self) -> int:
+        """How many groups it has."""
+        ...
+
+    @property
+    def groupindex(self) -> Mapping[str, int]:
+        """The numbers of its groups with a name."""
+        ...
+
+
+def compile_java_replacement(text: str, pattern: Groups) -> Callable[[Sequence[str]], str]:
     r"""`text` as the replacement of `java.util.regex.Matcher` for matches of `pattern`: `$1`,
-    `${name}`, and `\` before a character that stands for itself.
+    `${name}`, and `\` before a character that stands for itself. It is called with the texts of the
+    groups, of which the first is the whole match.
 
     A group that did not take part is empty. Raises ValueError for a group that there is not.
     """
@@ -158,13 +159,13 @@ def compile_java_replacement(text: str, pattern: re.Pattern[str]) -> Callable[[r
         else:
             parts.append(character)
 
-    def replaced(match: re.Match[str]) -> str:
-        return "".join(part if isinstance(part, str) else match[part] or "" for part in parts)
+    def replaced(groups: Sequence[str]) -> str:
+        return "".join(part if isinstance(part, str) else groups[part] for part in parts)
 
     return replaced
 
 
-def _group(text: str, position: int, pattern: re.Pattern[str]) -> tuple[int, int]:
+def _group(text: str, position: int, pattern: Groups) -> tuple[int, int]:
     """The number of the group that follows a `$`, and where it ends."""
     if text[position : position + 1] == "{":
         name, brace, _ = text[position + 1 :].partition("}")

@@ -1,0 +1,17 @@
+"""Regular expressions written for Java."""
+
+from headrace.config.regex.expression import Expression, compile_java_regex, compile_like
+from headrace.config.regex.translation import (
+    compile_java_replacement,
+    split_regex_list,
+    translate_java_regex,
+)
+
+__all__ = [
+    "Expression",
+    "compile_java_regex",
+    "compile_java_replacement",
+    "compile_like",
+    "split_regex_list",
+    "translate_java_regex",
+]

@@ -1,0 +1,148 @@
+"""Regular expressions that hang on no text.
+
+Python's engine tries again and again, and takes exponential time for some expressions (`(a+)+b`);
+nothing can interrupt it. RE2, which PyArrow brings along, takes time in proportion to the text.
+Columns of texts run in RE2. A single name runs in Python, which is faster there, unless the
+expression has many choices or a choice in a loop. What would take exponential time and has no form
+in RE2 is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from headrace.config.regex.linear import (
+    NoLinearForm,
+    is_ambiguous,
+    is_exponential,
+    linear_form,
+    parsed,
+)
+from headrace.config.regex.translation import translate_java_regex
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Expression:
+    """A regular expression by the rules of Java."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        """`text` is in Python's spelling.
+
+        Raises ValueError, re.error, OverflowError or RecursionError for what is no expression.
+        """
+        self._pattern = re.compile(text, flags)
+        self._tree = parsed(text, flags)
+        self._is_ambiguous = is_ambiguous(self._tree)
+        if is_exponential(self._tree) and self._linear(whole=True) is None:
+            raise ValueError(
+                "it could take for ever: it repeats a choice, and has look-around, a back "
+                "reference, a possessive quantifier or a $ before something else"
+            )
+
+    @property
+    def groups(self) -> int:
+        """How many groups it has."""
+        return self._pattern.groups
+
+    @property
+    def groupindex(self) -> dict[str, int]:
+        """The numbers of its groups with a name."""
+        return dict(self._pattern.groupindex)
+
+    def fullmatch(self, text: str) -> bool:
+        """Whether it matches all of a text."""
+        if self._is_ambiguous and self._linear(whole=True) is not None:
+            return bool(self.matches([text], whole=True)[0].as_py())
+        return self._pattern.fullmatch(text) is not None
+
+    def matches(self, texts: pa.Array | Sequence[str | None], *, whole: bool) -> pa.Array:
+        """Of each text whether it matches as a whole, or has a match; null stays null."""
+        import pyarrow as pa  # 0.1 s in processes that only plan
+        import pyarrow.compute as pc
+
+        array = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string())
+        encoded = array.dictionary_encode()  # equal texts are matched once
+        linear = self._linear(whole=whole)
+        if linear is not None:
+            made = pc.match_substring_regex(encoded.dictionary, linear)
+        else:
+            test = self._pattern.fullmatch if whole else self._pattern.search
+            made = pa.array([test(text) is not None for text in encoded.dictionary.to_pylist()])
+        return made.cast(pa.bool_()).take(encoded.indices)
+
+    def replaced(self, text: str, replacement: Callable[[Sequence[str]], str]) -> str:
+        """The text with the first match replaced by what `replacement` makes of its groups, of
+        which the first is the whole match; those that took no part are empty."""
+        linear = self._linear(whole=False) if self._is_ambiguous else None
+        if linear is None:
+            return self._pattern.sub(
+                lambda match: replacement([match[0], *match.groups(default="")]), text, count=1
+            )
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        split = rf"\A(?P<before>(?s:.*?))(?P<g0>{linear})(?P<after>(?s:.*))\z"
+        found = pc.extract_regex(pa.array([text]), split)[0].as_py()
+        if found is None:
+            return text
+        groups = [found[f"g{number}"] for number in range(self.groups + 1)]
+        return f"{found['before']}{replacement(groups)}{found['after']}"
+
+    def _linear(self, *, whole: bool) -> str | None:
+        """Its form for RE2, None where it has none."""
+        return self._whole if whole else self._inside
+
+    @cached_property
+    def _whole(self) -> str | None:
+        return _accepted(self._tree, whole=True)
+
+    @cached_property
+    def _inside(self) -> str | None:
+        return _accepted(self._tree, whole=False)
+
+
+def _accepted(tree: Any, *, whole: bool) -> str | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        linear = linear_form(tree, whole=whole)
+        pc.match_substring_regex(pa.array([""]), linear)  # nothing is compiled for no texts
+    except (NoLinearForm, pa.ArrowInvalid):
+        return None
+    return linear
+
+
+def compile_java_regex(text: str, *, case_matters: bool = False) -> Expression:
+    """`text` as `java.util.regex.Pattern` with CASE_INSENSITIVE (unless `case_matters`) would
+    read it.
+
+    Use `fullmatch`: Debezium's lists are anchored. Letters are compared in ASCII, as in Java.
+    Raises ValueError, whose text names the expression and what is wrong with it.
+    """
+    try:
+        flags = re.ASCII if case_matters else re.IGNORECASE | re.ASCII
+        return Expression(translate_java_regex(text), flags)
+    except (ValueError, re.error, OverflowError, RecursionError) as error:
+        problem = str(error) or type(error).__name__
+        raise ValueError(f"{text!r} is not a regular expression ({problem})") from None
+
+
+def compile_like(text: str) -> Expression:
+    """The pattern of SQL's LIKE, for `whole`: % is any text, _ any character, a backslash takes
+    the next one."""
+    parts, escaped = [], False
+    for character in text:
+        if escaped or character not in "%_\\":
+            parts.append(re.escape(character))
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        else:
+            parts.append(".*" if character == "%" else ".")
+    return Expression("".join(parts), re.DOTALL | re.ASCII)
