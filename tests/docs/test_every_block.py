@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.docs.pages import ROOT, Block, blocks, pages
@@ -18,8 +16,8 @@ RUN_BY = {
     },
     "docs/guides/command-line.md": {"| head -2": "docs/test_first_steps.py"},
     "docs/guides/converters.md": {
-        "key.converter=avro": "docs/test_every_block.py",
-        "value.converter=cloudevents": "docs/test_every_block.py",
+        "key.converter=avro": "docs/test_pages.py",
+        "value.converter=cloudevents": "docs/test_pages.py",
     },
     "docs/guides/dataframes.md": dict.fromkeys(
         ("import json", "stream = (", "converted =", "documents =", "broken ="),
@@ -46,15 +44,18 @@ RUN_BY = {
         ("debezium.sink.type=kafka", "topic.creation.groups", "headrace_kafka"),
         "docs/test_pages_in_spark.py",
     ),
-    "docs/guides/mongodb.md": dict.fromkeys(
+    "docs/guides/mongodb.md": {
+        "target.schema=": "docs/test_pages.py",
+        **dict.fromkeys(
         ("import headrace", "mkdir -p data", "fiftyone", "rs.initiate", "replSetInitiate",
          "createUser", "connector.class", "collMod", "replSetResizeOplog", '{create: "signals"}',
          "grantRolesToUser"),
         "connectors/mongodb/test_guide.py",
-    ),
+        ),
+    },
     "docs/guides/postgresql.md": {
         "MilliSecondsBehindSource": "docs/test_pages_in_spark.py",
-        "post.processors": "docs/test_every_block.py",
+        "post.processors": "docs/test_pages.py",
         "CREATE TABLE inventory.signals": "docs/test_pages_in_spark.py",
     },
     "docs/guides/python-api.md": {"": "docs/test_pages_in_spark.py"},
@@ -117,47 +118,3 @@ def test_what_is_said_of_blocks_is_true_of_one() -> None:
     lines = [line for one in typed() if one.language == "sh" for line in one.commands]
     for words in NOT_RUN:
         assert any(line.startswith(words) for line in lines), words
-
-
-CONVERTERS = "docs/guides/converters.md"
-SHOP = {
-    "connector.class": "postgresql",
-    "topic.prefix": "shop",
-    "database.hostname": "localhost",
-    "database.user": "cdc",
-    "database.dbname": "shop",
-}
-
-
-@pytest.mark.parametrize(
-    "block",
-    [*blocks(CONVERTERS, "properties"), *blocks("docs/guides/postgresql.md", "properties")],
-    ids=str,
-)
-def test_properties_of_a_page_are_taken_without_a_warning(block: Block) -> None:
-    from headrace.config.source import read_text
-    from headrace.connectors.registry import parse_configuration
-
-    config = parse_configuration(read_text(block.text).with_overrides(SHOP))
-    assert config.warnings == ()
-
-
-LINK = re.compile(r"\[[^\]]+\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
-
-
-@pytest.mark.parametrize("page", pages())
-def test_links_lead_to_files_and_headings_that_exist(page: str) -> None:
-    folder = (ROOT / page).parent
-    for path, heading in LINK.findall((ROOT / page).read_text()):
-        if path.startswith("http"):
-            continue
-        target = (folder / path).resolve() if path else ROOT / page
-        assert target.exists(), f"{page}: {path}"
-        if heading:
-            assert heading in headings(target.read_text()), f"{page}: {path}#{heading}"
-
-
-def headings(text: str) -> set[str]:
-    """Anchors of a page's headings, as they are made of their texts."""
-    titles = re.findall(r"^#+ (.*)$", text, re.M)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}

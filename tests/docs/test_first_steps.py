@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,10 +29,8 @@ def test_the_five_minutes_end_with_every_change_in_a_file_and_no_slot(
     terminal.write("application.properties", block(PAGE, "connector.class"))
     database.run(block(PAGE, "CREATE ROLE"))
     checked = terminal.run(block(PAGE, "headrace check"))
-    print(checked)
     assert ", 0 errors, 1 warning" in checked
     watched = terminal.run(block(PAGE, "headrace run"))
-    print(watched)
     assert watched.count("read") == 5
     assert database.slots() == set()
     keep = block(PAGE, "headrace events")
@@ -42,17 +39,13 @@ def test_the_five_minutes_end_with_every_change_in_a_file_and_no_slot(
     assert [op for _, op, _ in events(output)] == ["r"] * 5
     database.run(block(PAGE, "UPDATE"))
     terminal.run(keep)
-    print(output.read_text())
     assert [(op, after) for _, op, after in events(output)[5:]] == [
         ("u", {"id": 1, "customer": 1, "quantity": 7, "region": "EU"}),
         ("d", None),
     ]
-    shown = json.loads(output.read_text().splitlines()[5])["value"]["after"]
-    assert shown["quantity"] == 7
     printed = terminal.run(block("docs/guides/command-line.md", "| head -2"))
     assert len([line for line in printed.splitlines() if line.startswith('{"topic"')]) == 2
     listed = terminal.run(block(PAGE, "headrace slots application"))
-    print(listed)
     assert "debezium" in listed
     terminal.run(block(PAGE, "headrace slots drop"))
     assert database.slots() == set()

@@ -86,7 +86,7 @@ def test_kafka_gets_each_event_once(reader: Reader, place: Path, kafka: KafkaSer
     }
     terminal = reader.terminal.with_substitutes(own)
     terminal.write("application.properties", configuration, terminal.text(creation))
-    commands = block(KAFKA, "headrace run application.properties --checkpoint").commands
+    commands = block(KAFKA, "headrace check application.properties").commands
     for command in commands:
         if not command.startswith("pip "):
             terminal.type(command)
