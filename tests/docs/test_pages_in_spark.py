@@ -78,8 +78,7 @@ def test_kafka_gets_each_event_once(reader: Reader, place: Path, kafka: KafkaSer
     configuration, creation = blocks(KAFKA, "properties")
     own = {
         "kafka:9092": kafka.address,
-        "hostname=db": f"hostname={reader.shop.server.host}\n"
-        f"debezium.source.database.port={reader.shop.server.port}",
+        "dbname=shop": f"dbname=shop\ndebezium.source.database.port={reader.shop.server.port}",
         "user=debezium": "user=cdc",
         "PGPASSWORD": "CDC_PASSWORD",
         "replication.factor=3": "replication.factor=1",
