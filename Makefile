@@ -66,7 +66,7 @@ docs: $(STAMP)  ## Write docs/reference
 golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
 	@$(BIN)/python -m tests.golden.record $(ONLY)
-	@$(if $(ONLY),,$(BIN)/python -m tests.documents.record && $(BIN)/python -m tests.golden.transforms.record)
+	@$(if $(ONLY),,$(BIN)/python -m tests.documents.record && $(BIN)/python -m tests.golden.transforms.record && $(BIN)/python -m tests.golden.kafka.record)
 	@$(if $(ONLY),,$(BIN)/python -m tests.connectors.mongodb.capture.pipelines.record)
 	@$(if $(ONLY),,for part in record record_cloudevents record_documents; do $(BIN)/python -m tests.converters.goldens.$$part || exit 1; done)
 

@@ -19,13 +19,14 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks import report
-from benchmarks.contenders import HERE, Run, jars
+from benchmarks.contenders import HERE, Run
 from benchmarks.postgresql import workload
 from benchmarks.postgresql.__main__ import SETTINGS
 from benchmarks.postgresql.server import DATABASE, Server
 from benchmarks.processes import PeakMemory, cpu_seconds
 from benchmarks.scenarios import QUICK
 from headrace.testing.embedded import PostgresServer
+from tests.golden.kafka.record import class_path
 from tests.servers.kafka import KafkaServer
 
 INSERTS = 40_000 if QUICK else 400_000
@@ -128,7 +129,7 @@ def connect(work: Path, name: str, connector: Mapping[str, str], brokers: str) -
                        "appender.c.type=Console\nappender.c.name=c\n"
                        "appender.c.layout.type=PatternLayout\n")  # fmt: skip
     return ["java", "-Xmx1g", "-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={logging}",
-            "-cp", f"{jars()}/*", "org.apache.kafka.connect.cli.ConnectStandalone",
+            "-cp", class_path(), "org.apache.kafka.connect.cli.ConnectStandalone",
             str(worker), str(path)]  # fmt: skip
 
 

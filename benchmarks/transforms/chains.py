@@ -77,7 +77,8 @@ def _debezium() -> tuple[Case, ...]:
         ("PartitionRouting", "events",
          ({"type": "PartitionRouting", "partition.payload.fields": "change.name",
            "partition.topic.num": "100"},)),
-        ("EnforceRecordSize", "events",
+        # Debezium's fails on Decimals, which the other events have.
+        ("EnforceRecordSize", "outbox events",
          ({"type": "EnforceRecordSize", "max.bytes": "600", "min.field.size": "20"},)),
         ("SchemaChangeEventFilter", "events",
          ({"type": "SchemaChangeEventFilter", "schema.change.event.exclude.list": "ALTER"},)),

@@ -110,6 +110,41 @@ def test_rows_take_the_place_of_envelopes(subject: Subject) -> None:
         assert told == events_of(workload)
 
 
+@pytest.mark.parametrize(
+    ("before", "is_shared"),
+    [
+        ("", True),
+        ("io.debezium.transforms.SchemaChangeEventFilter", True),
+        ("org.apache.kafka.connect.transforms.InsertHeader", False),
+    ],
+)
+def test_a_tombstone_has_the_headers_of_its_delete_unless_it_was_made_anew(
+    subject: Subject, before: str, is_shared: bool
+) -> None:
+    chain = unwrap(subject) | {"transforms": "before,unwrap" if before else "unwrap"}
+    if before:
+        chain["transforms_before_type"] = before
+    if before.endswith("InsertHeader"):
+        chain |= {"transforms_before_header": "made", "transforms_before_value_literal": "anew"}
+    elif before:
+        chain["transforms_before_schema_change_event_exclude_list"] = "ALTER"
+    chain["transforms_unwrap_add_headers"] = "op,source.connector"
+    with Run.start(subject, headrace_slices=3, **chain) as run:
+        run_workload(subject, EVERYTHING)
+        run.deliver()
+        records = run.of(run.in_order(), "things")
+    deletes = [r for r in records if r["value"] and json.loads(r["value"])["__op"] == "d"]
+    tombstones = [r for r in records if r["value"] is None]
+    assert len(deletes) == len(tombstones) > 0
+    for delete, tombstone in zip(deletes, tombstones, strict=True):
+        assert delete["key"] == tombstone["key"]
+        added = [] if is_shared else ["__op", "__source_connector"]
+        shared = [header for header in delete["headers"] if header["key"] not in added]
+        assert tombstone["headers"][:-1] == shared
+        operation = tombstone["headers"][-1]
+        assert (operation["key"], json.loads(operation["value"])) == ("__op", "d")
+
+
 @pytest.mark.needs(Feature.SNAPSHOTS)
 def test_what_is_read_of_existing_rows_goes_through_the_chain(subject: Subject) -> None:
     run_workload(subject, EVERYTHING)

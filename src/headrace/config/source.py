@@ -21,6 +21,11 @@ PACKED = "headrace.config"
 """The option that holds a whole configuration: JSON text, properties text, or a path."""
 
 _CONVERTERS = ("key", "value", "header")
+_BROKERS = "bootstrap.servers"
+_SINK_TYPE = "headrace.sink.type"
+_PRODUCER = "headrace.sink.kafka.producer."
+_HEADER_CONVERTER = "header.converter"
+_SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 # Settings of the process that runs Debezium Server, not of the connector.
 _SERVER_PREFIXES = ("quarkus.", "log.", "mp.", "smallrye.")
 
@@ -87,9 +92,19 @@ class Properties(Mapping[str, str]):
         return rest, taken
 
     def of_worker(self, worker: Properties) -> Properties:
-        """These properties of a connector, and those of the worker that it would run in."""
-        merged = worker.with_overrides(self)
-        merged.surroundings = frozenset(name for name in worker if name not in self)
+        """These properties of a connector, and those of the worker that it would run in: its
+        brokers and its producers' settings are the sink's, unless the connector names another one;
+        headers are written as a worker does by itself."""
+        own, of_sink = worker, {}
+        if self.get(_SINK_TYPE, "kafka") == "kafka" and _BROKERS in worker:
+            own, producer = worker.split("producer.")
+            own, brokers = own.split(_BROKERS)
+            settings = {name.removeprefix("producer."): text for name, text in producer.items()}
+            of_sink = {f"{_PRODUCER}{name}": text for name, text in (brokers | settings).items()}
+            of_sink[_SINK_TYPE] = "kafka"
+        defaults = Properties({_HEADER_CONVERTER: _SIMPLE, **of_sink})
+        merged = defaults.with_overrides(own).with_overrides(self)
+        merged.surroundings = frozenset(name for name in own if name not in self)
         return merged
 
     def __repr__(self) -> str:

@@ -13,16 +13,17 @@ from headrace.documents.scalars import put_decimal128
 
 _INT32, _INT64, _DOUBLE = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<d")
 _TIMESTAMP = struct.Struct("<II")
-_FIXED = {
+FIXED_SIZES = {
     Kind.DOUBLE: 8, Kind.UNDEFINED: 0, Kind.OBJECT_ID: 12, Kind.BOOLEAN: 1, Kind.DATE: 8,
     Kind.NULL: 0, Kind.INT32: 4, Kind.TIMESTAMP: 8, Kind.INT64: 8, Kind.DECIMAL128: 16,
     Kind.MIN_KEY: 0, Kind.MAX_KEY: 0,
 }  # fmt: skip
+"""Bytes of values that have as many whatever they are."""
 _MOST_DECIMAL = 64
 
 
 def _size(kind: int, data: bytes, at: int) -> int:
-    fixed = _FIXED.get(kind)  # type: ignore[call-overload]
+    fixed = FIXED_SIZES.get(kind)  # type: ignore[call-overload]
     if fixed is not None:
         return int(fixed)
     if kind == Kind.REGEX:
@@ -108,3 +109,13 @@ SCALARS: dict[int, Callable[[bytes], object]] = {
 }
 """What turns the bytes of a value without parts into Python's: identifiers, decimals and the two
 keys at the ends of the order are texts, dates and timestamps milliseconds."""
+
+
+def value_of(kind: int, value: bytes) -> object:
+    """A value in Python: documents are dictionaries, arrays lists. It is none of those that have
+    parts of another kind."""
+    if kind == Kind.DOCUMENT:
+        return {name: value_of(inner, raw) for inner, name, raw in elements_of(value)}
+    if kind == Kind.ARRAY:
+        return [value_of(inner, raw) for inner, _, raw in elements_of(value)]
+    return SCALARS[kind](value)

@@ -14,7 +14,7 @@ from headrace.config.property import Member
 from headrace.errors import HeadraceError
 from headrace.transforms.chain import Chain, Step
 from headrace.transforms.registry import find_predicate, find_transform
-from headrace.transforms.transform import Declaration, Predicate, WrongOption
+from headrace.transforms.transform import Declaration, Predicate, SharesHeaders, WrongOption
 
 T = TypeVar("T")
 _COMPATIBILITY = "headrace.compatibility"
@@ -57,7 +57,17 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
         transform = reading.made("transforms", alias, options, find_transform)
         if transform is not None:
             steps.append(Step(alias, transform, kind, predicates.get(name), negate))
+    _share_headers(steps)
     return ReadChain(Chain(tuple(steps)), reading.problems, reading.warnings)
+
+
+def _share_headers(steps: Sequence[Step]) -> None:
+    """See SharesHeaders: a transform with `passes_records` makes no new ones."""
+    for step in steps:
+        if isinstance(step.transform, SharesHeaders):
+            step.transform.share_headers()
+        if not getattr(step.transform, "passes_records", False):
+            return
 
 
 def chain_of(config: TransformsConfig) -> Chain:

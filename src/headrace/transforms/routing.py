@@ -64,13 +64,24 @@ class Routes:
         return self._shapes(shape).of(topic, lambda: self._sent(shape, topic))
 
     def split(self, records: Records, topics: pa.Array) -> Iterator[Records]:
-        """The records by topic (texts, one per record); where it is null or blank, they stay."""
-        encoded = topics.dictionary_encode()
-        names = encoded.dictionary.to_pylist()
-        index = np.asarray(encoded.indices.fill_null(len(names)))
-        for number, name in enumerate([*names, None]):
-            mask = index == number
-            if mask.any():
-                stays = name is None or not name.strip()
-                shape = records.shape if stays else self.shape(records.shape, name)
-                yield records.with_rows(mask).with_shape(shape)
+        """The records by topic (texts, one per record, which may be dictionary-encoded); where it
+        is null or blank, they stay."""
+        for name, part in by_value(records, topics):
+            stays = name is None or not str(name).strip()
+            shape = records.shape if stays else self.shape(records.shape, str(name))
+            yield part.with_shape(shape)
+
+
+def by_value(records: Records, array: pa.Array) -> Iterator[tuple[object, Records]]:
+    """The records by their values in an array, which may be dictionary-encoded, null among them."""
+    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+    distinct = encoded.dictionary.to_pylist()
+    indices = encoded.indices
+    index = np.asarray(indices.fill_null(len(distinct)) if indices.null_count else indices)
+    if len(distinct) == 1 and not indices.null_count:
+        yield distinct[0], records
+        return
+    for number, value in enumerate([*distinct, None]):
+        mask = index == number
+        if mask.any():
+            yield value, records.with_rows(mask)

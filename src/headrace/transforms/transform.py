@@ -65,6 +65,19 @@ class Foresight(Protocol):
         ...
 
 
+@runtime_checkable
+class SharesHeaders(Protocol):
+    """A transform that puts headers on the record that it gets, as Debezium's own do it.
+
+    The delete and the tombstone behind it have one object of headers in Debezium, so the tombstone
+    has what the delete was given, until a transform makes new records of them.
+    """
+
+    def share_headers(self) -> None:
+        """Said before the first records, where no transform before it makes new records."""
+        ...
+
+
 class Predicate(Protocol):
     """Decides which records a transform applies to."""
 

@@ -9,6 +9,7 @@ import pytest
 from headrace.cli import main
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import read_pipeline
+from headrace.spark.sinks.kafka_source import sink_options
 from tests.cli.first_steps.configurations import SHOP, written
 
 WORKER = {
@@ -31,8 +32,36 @@ def test_the_workers_converters_are_those_of_a_connector_that_has_none(
     assert config.converter("key").value == "string"
     assert config.value_converter_schemas_enable is True
     (warning,) = capsys.readouterr().err.splitlines()
-    for name in ("bootstrap.servers", "plugin.path", "offset.storage.file.filename"):
+    for name in ("plugin.path", "offset.storage.file.filename"):
         assert name in warning
+    assert "bootstrap.servers" not in warning
+
+
+def test_records_go_to_the_workers_brokers_with_its_producers_settings(tmp_path: Path) -> None:
+    worker = {**WORKER, "producer.linger.ms": "5", "consumer.fetch.min.bytes": "2"}
+    files = [written(tmp_path / "w", worker), written(tmp_path / "c", SHOP)]
+    config = read_pipeline(files, {}, Messages()).config
+    options = sink_options(config)
+    assert config.headrace_sink_type == "kafka"
+    assert options.brokers == "localhost:9092"
+    assert options.settings["linger.ms"] == "5"
+    assert config.converter("header").value == "simple"
+
+
+@pytest.mark.parametrize(
+    ("connector", "brokers"),
+    [
+        ({"producer.override.bootstrap.servers": "other:1"}, "other:1"),
+        ({"headrace.sink.type": "console"}, None),
+    ],
+)
+def test_the_connectors_own_sink_wins(
+    tmp_path: Path, connector: dict[str, str], brokers: str | None
+) -> None:
+    files = [written(tmp_path / "w", WORKER), written(tmp_path / "c", {**SHOP, **connector})]
+    config = read_pipeline(files, {}, Messages()).config
+    assert (sink_options(config).brokers if brokers else None) == brokers
+    assert config.headrace_sink_type == connector.get("headrace.sink.type", "kafka")
 
 
 def test_a_slip_in_the_connectors_own_file_is_still_an_error(tmp_path: Path) -> None:

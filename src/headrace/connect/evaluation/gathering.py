@@ -13,15 +13,27 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.images import CELL_BYTES, NO_CELL, NULL, UNAVAILABLE, has_value, split
+from headrace.connect.images import (
+    CELL_BYTES,
+    CELL_HEAD_BYTES,
+    HEAD_BYTES,
+    NO_CELL,
+    NULL,
+    UNAVAILABLE,
+    has_value,
+    split,
+)
 from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     copy,
+    inlined_kernel,
     kernel,
     load8,
     load16,
+    load16_be,
     load32,
+    load32_be,
     load32_signed,
     load64,
     store8,
@@ -98,6 +110,57 @@ def _gather(rows, selected, count, transactions, needed, columns, requests, requ
                 store64(target + 16, load64(cell + 16))
 
 
+@inlined_kernel
+def _put_cell(image, column, out):
+    """One split cell of an image; returns its kind."""
+    if column >= load16_be(image):
+        store64(out, NO_CELL)
+        return np.int64(NO_CELL)
+    place = image + HEAD_BYTES
+    for _ in range(column):
+        kind = load8(place)
+        place += 1
+        if kind != NULL and kind != UNAVAILABLE:
+            place += 4 + load32_be(place)
+    kind = load8(place)
+    store64(out, kind)
+    if has_value(kind):
+        store64(out + 8, place + CELL_HEAD_BYTES)
+        store64(out + 16, load32_be(place + 1))
+    return kind
+
+
+@kernel
+def _gather_one(rows, selected, count, transactions, which, column, out):
+    """`_gather` of one cell, which stores no others."""
+    for i in range(count):
+        row = rows + _ROW_SIZE * load64(selected + 8 * i)
+        target = out + CELL_BYTES * i
+        if which == _TRANSACTION_IMAGE:
+            transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+            image = load64(transaction + _IMAGE_OF_TRANSACTION)
+        elif which == _KEY_IMAGE:
+            image = load64(row + _NEW)
+            if image == 0:
+                image = load64(row + _OLD)
+        else:
+            image = load64(row + 8 * which)
+        if image == 0:
+            store64(target, NO_CELL)
+            continue
+        kind = _put_cell(image, column, target)
+        is_new = which in (_NEW_IMAGE, _COUNTERPART_IMAGE)
+        is_new = is_new or (which == _KEY_IMAGE and load64(row + _NEW) != 0)
+        if kind == UNAVAILABLE and is_new:
+            stand_in = load64(row + _OLD)
+            if stand_in == 0:
+                stand_in = load64(row + _COUNTERPART)
+            if stand_in and not has_value(_put_cell(stand_in, column, target)):
+                store64(target, UNAVAILABLE)
+        elif kind == NO_CELL:
+            store64(target, NULL)
+
+
 def gather(records: Records, wanted: Sequence[Cell]) -> dict[Cell, np.ndarray]:
     """The cells of the records by node: int64 (KIND, ADDRESS, LENGTH), one row per record.
 
@@ -105,7 +168,14 @@ def gather(records: Records, wanted: Sequence[Cell]) -> dict[Cell, np.ndarray]:
     """
     count = len(records)
     out = np.zeros((len(wanted), count, 3), np.int64)
-    if count and wanted:
+    if count and len(wanted) == 1:
+        selected = np.ascontiguousarray(records.rows, np.int64)
+        _gather_one(
+            address_of(records.table.rows), address_of(selected), count,
+            address_of(records.table.transactions), int(wanted[0].image), wanted[0].column,
+            address_of(out),
+        )  # fmt: skip
+    elif count and wanted:
         requests = np.array([(int(c.image), c.column) for c in wanted], np.int64)
         columns = int(requests[:, 1].max()) + 1
         needed = np.zeros(8, np.uint8)

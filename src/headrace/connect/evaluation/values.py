@@ -39,6 +39,7 @@ from headrace.connect.records import (
     RowField,
     Struct,
     TransactionField,
+    struct_of,
 )
 from headrace.connect.rows import NULL, Flag
 from headrace.connect.schema import DECIMAL, Schema, Type
@@ -67,6 +68,29 @@ def values(records: Records, node: Node) -> pa.Array:
     return Evaluation(records, node).array(node)
 
 
+def values_of(records: Records, nodes: Sequence[Node]) -> list[pa.Array]:
+    """The values of several nodes, as `values` of one; their cells are gathered once."""
+    if not nodes:
+        return []
+    all_nodes = struct_of(None, {str(number): node for number, node in enumerate(nodes)})
+    evaluation = Evaluation(records, all_nodes)
+    return [evaluation.array(node) for node in nodes]
+
+
+def encoded_texts(records: Records, node: Node) -> pa.DictionaryArray:
+    """`values` of a node of texts, dictionary-encoded; distinct texts are decoded once."""
+    if (
+        isinstance(node, Cell | Column)
+        and node.encoding is Encoding.STRING
+        and node.schema.type is Type.STRING
+    ):
+        cells, valid = Evaluation(records, node)._found(node)
+        if valid.all():
+            encoded = gathering.as_binary(cells, valid).dictionary_encode()
+            return pa.DictionaryArray.from_arrays(encoded.indices, _texts(encoded.dictionary))
+    return values(records, node).dictionary_encode()
+
+
 def connect_values(records: Records, node: Node) -> list[object]:
     """The node's Connect values in Python, one per record: exact for every type and slow."""
     return Evaluation(records, node).objects(node)
@@ -89,9 +113,11 @@ def carries(records: Records, header: Header) -> np.ndarray:
     """Which records have the header (bool, one per record)."""
     if header.on is On.EVERY:
         return np.ones(len(records), np.bool_)
-    rows = records.table.rows[records.rows]
-    changed = (rows["flags"] & int(Flag.KEY_CHANGE)) != 0
-    creates = rows["part"] == _CREATE_PART
+    rows = records.table.rows
+    changed = np.asarray((rows["flags"][records.rows] & int(Flag.KEY_CHANGE)) != 0)
+    if not changed.any():
+        return changed
+    creates = rows["part"][records.rows] == _CREATE_PART
     return np.asarray(changed & (creates if header.on is On.CREATE else ~creates))
 
 
@@ -237,6 +263,8 @@ class Evaluation:
 
     def cell_values(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array:
         """The values of gathered cells, null where they are not `valid` (bool)."""
+        if not valid.any():
+            return pa.nulls(self.count, self.type_of(node.schema))
         array = fast_values(node, cells, valid)
         if array is None:
             distinct, index = distinct_values(node, cells, valid)

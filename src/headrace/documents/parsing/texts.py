@@ -40,6 +40,15 @@ def parsed(texts: np.ndarray) -> ParsedTexts:
 
     Raises HeadraceError `documents.text_not_understood` for a text that is no Extended JSON.
     """
+    made, left = parsed_by_kernel(texts)
+    if not len(left):
+        return made
+    return ParsedTexts(made.cells, (*made.memory, _put_plain(texts, left, made.cells)))
+
+
+def parsed_by_kernel(texts: np.ndarray) -> tuple[ParsedTexts, np.ndarray]:
+    """The values of texts as in `parsed`, and the numbers (int64) of the texts that are left to
+    Python, because they are rare or broken: these have no value."""
     texts = np.ascontiguousarray(texts, np.int64)
     values = np.zeros(texts.shape, np.int64)
     lengths = texts[:, _LENGTH]
@@ -76,9 +85,7 @@ def parsed(texts: np.ndarray) -> ParsedTexts:
         growth = _GROWTH if done else _MOST_GROWTH
         out = 0
     left = np.flatnonzero(values[:, _LENGTH] == PLAIN)
-    if len(left):
-        memory.append(_put_plain(texts, left, values))
-    return ParsedTexts(values, tuple(memory))
+    return ParsedTexts(values, tuple(memory)), left
 
 
 def _put_plain(texts: np.ndarray, left: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from headrace.config.kinds import integer, number_above
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.units import first_bytes, first_units, unit_lengths
-from headrace.connect.evaluation.values import tombstones, values
+from headrace.connect.evaluation.values import tombstones, values, values_of
 from headrace.connect.records import Column, Node, Records, Shape
 from headrace.connect.schema import DECIMAL, Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
@@ -56,19 +56,60 @@ class EnforceRecordSizeOptions(Configuration):
     )
 
 
-class _Cut(NamedTuple):
-    """A shape whose long fields are columns of their own: these, and what they are cut from."""
+class _Field(NamedTuple):
+    """A field of an image (before, after) that may be cut, and the column of what is left of it."""
 
-    shape: Shape
-    columns: dict[str, tuple[tuple[Column, Node], ...]]
-    """By image."""
+    image: str
+    name: str
+    node: Node
+    column: Column
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """The fields of a shape that may be cut. `cut` are those that were: in the shapes of `shapes`
+    these are columns, the others stay what they are."""
+
+    fields: tuple[_Field, ...]
+    cut: set[_Field] = field(default_factory=set)
+    shapes: dict[int, Shape] = field(default_factory=dict)
+    """By how many fields were cut."""
+
+    @staticmethod
+    def of(shape: Shape) -> _Cut:
+        members = fields(as_struct(shape.value))
+        made = []
+        for image in _IMAGES:
+            row = as_struct(members.get(image))
+            if row is not None:
+                made += [
+                    _Field(image, name, member(row, name), column_of(node.schema))
+                    for name, node in fields(row).items()
+                    if _is_cut(node)
+                ]
+        return _Cut(tuple(made))
+
+    def shape(self, shape: Shape) -> Shape:
+        """The shape of records of which some fields were cut."""
+        number = len(self.cut)
+        if number not in self.shapes:
+            value = as_struct(shape.value)
+            assert value is not None
+            members = fields(value)
+            for image in _IMAGES:
+                row = as_struct(members.get(image))
+                columns = {each.name: each.column for each in self.cut if each.image == image}
+                if row is not None and columns:
+                    members[image] = with_fields(row, fields(row) | columns)
+            self.shapes[number] = replace(shape, value=with_fields(value, members))
+        return self.shapes[number]
 
 
 class _Measured(NamedTuple):
     """The values of a field, those that may be cut with their defaults, and how long these are
     (int64): 0 where they are short enough for `min.field.size`."""
 
-    column: Column
+    field: _Field
     stored: pa.Array
     held: pa.Array
     lengths: np.ndarray
@@ -85,54 +126,84 @@ class EnforceRecordSize:
         self._ratio = options.compression_ratio
         self._least = options.min_field_size
         self._sizes = RecordSizes()
-        self._cuts = PerShape(_cut)
+        self._cuts = PerShape(_Cut.of)
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""
         cut = self._cuts(records.shape)
-        if not any(cut.columns.values()):
+        if not cut.fields:
             return [records]
-        estimates = np.ceil(self._sizes.of(records) * self._ratio)
+        sizes, arrays = self._sizes.measured(records)
+        estimates = np.ceil(sizes * self._ratio)
         beyond = np.minimum(estimates, _MOST_LONG).astype(np.int64) - self._most
         large = (beyond > 0) & ~tombstones(records)
         if not large.any():
             return [records]
-        return self._shortened(records, large, beyond[large], cut)
+        return self._shortened(records, large, beyond[large], cut, arrays)
 
     def _shortened(
-        self, records: Records, large: np.ndarray, beyond: np.ndarray, cut: _Cut
+        self,
+        records: Records,
+        large: np.ndarray,
+        beyond: np.ndarray,
+        cut: _Cut,
+        arrays: Mapping[Node, pa.Array],
     ) -> Iterator[Records]:
         """The records, the large ones with what is `beyond` (bytes) taken from their fields."""
         yield records.with_rows(~large)
         part = records.with_rows(large)
-        measured = {
-            image: [self._measured(part, *column) for column in columns]
-            for image, columns in cut.columns.items()
-        }
+        if not large.all():
+            mask = pa.array(large)
+            arrays = {
+                each.node: arrays[each.node].filter(mask)
+                for each in cut.fields
+                if each.node in arrays
+            }
+        measured = self._measured(part, cut, arrays)
         totals = {
-            image: _sum([each.lengths for each in columns])
-            for image, columns in measured.items()
-            if columns
+            image: _sum([each.lengths for each in measured if each.field.image == image])
+            for image in dict.fromkeys(each.field.image for each in measured)
         }
         total = _sum(list(totals.values()))
         yield part.with_rows(total == 0)
-        made = part
-        for image, of_image in totals.items():
-            taken = _share(of_image, total, beyond, _MOST_LONG)
-            for each in measured[image]:
-                away = _share(each.lengths, of_image, taken, _MOST_INT)
+        shortened: dict[_Field, pa.Array] = {}
+        taken = {
+            image: _share(of_image, total, beyond, _MOST_LONG) for image, of_image in totals.items()
+        }
+        for each in measured:
+            image = each.field.image
+            away = _share(each.lengths, totals[image], taken[image], _MOST_INT)
+            if (away > 0).any():
                 left = np.where(away > 0, np.maximum(each.lengths - away, 0), _WHOLE)
-                made = with_values(made, each.column, _first(each, left))
-        yield made.with_rows(total > 0).with_shape(cut.shape)
+                shortened[each.field] = _first(each, left)
+        cut.cut.update(shortened)
+        made = part
+        for each in measured:
+            if each.field in cut.cut:
+                held = shortened.get(each.field, each.stored)
+                made = with_values(made, each.field.column, held)
+        yield made.with_rows(total > 0).with_shape(cut.shape(part.shape))
 
-    def _measured(self, records: Records, column: Column, node: Node) -> _Measured:
-        stored = values(records, node)
-        held = stored if node.schema.default is None else values(records, with_defaults(node))
-        if node.schema.type is Type.STRING:
+    def _measured(
+        self, records: Records, cut: _Cut, arrays: Mapping[Node, pa.Array]
+    ) -> list[_Measured]:
+        """The fields that may be cut; `arrays` are values of the records that were read already."""
+        unread = [each.node for each in cut.fields if each.node not in arrays]
+        arrays = {**arrays, **dict(zip(unread, values_of(records, unread), strict=True))}
+        made = []
+        for each in cut.fields:
+            stored = held = arrays[each.node]
+            if each.node.schema.default is not None:
+                held = values(records, with_defaults(each.node))
+            made.append(_Measured(each, stored, held, self._lengths(held)))
+        return made
+
+    def _lengths(self, held: pa.Array) -> np.ndarray:
+        if pa.types.is_large_string(held.type):
             lengths = unit_lengths(held)
         else:
             lengths = np.asarray(pc.fill_null(pc.binary_length(held), 0)).astype(np.int64)
-        return _Measured(column, stored, held, np.where(lengths > self._least, lengths, 0))
+        return np.where(lengths > self._least, lengths, 0)
 
 
 def _sum(lengths: list[np.ndarray]) -> np.ndarray:
@@ -147,27 +218,11 @@ def _share(part: np.ndarray, total: np.ndarray, taken: np.ndarray, most: float) 
 
 def _first(measured: _Measured, left: np.ndarray) -> pa.Array:
     """The values, cut where less is `left` of them than all."""
-    cut = first_units if measured.column.schema.type is Type.STRING else first_bytes
+    cut = first_units if measured.field.column.schema.type is Type.STRING else first_bytes
     shorter = cut(measured.held, left)
     if measured.held is measured.stored:
         return shorter
     return pc.if_else(pa.array(left < _WHOLE), shorter, measured.stored)
-
-
-def _cut(shape: Shape) -> _Cut:
-    value = as_struct(shape.value)
-    members = fields(value)
-    columns: dict[str, tuple[tuple[Column, Node], ...]] = {}
-    for image in _IMAGES:
-        row = as_struct(members.get(image))
-        if row is None:
-            continue
-        made = {name: column_of(node.schema) for name, node in fields(row).items() if _is_cut(node)}
-        columns[image] = tuple((column, member(row, name)) for name, column in made.items())
-        members[image] = with_fields(row, fields(row) | made)
-    if value is None or not any(columns.values()):
-        return _Cut(shape, {})
-    return _Cut(replace(shape, value=with_fields(value, members)), columns)
 
 
 def _is_cut(node: Node) -> bool:

@@ -64,11 +64,17 @@ class ExtractChangedRecordState:
     that has only one row are empty."""
 
     ordering = Ordering.KEEPS_KEY
+    passes_records = True
 
     def __init__(self, options: ExtractChangedRecordStateOptions) -> None:
         named = ((options.header_changed_name, True), (options.header_unchanged_name, False))
         self._headers = tuple((name, changed) for name, changed in named if name)
         self._compared = PerShape(self._compare)
+        self._are_shared = False
+
+    def share_headers(self) -> None:
+        """See SharesHeaders: the lists of a tombstone are empty, as those of its delete."""
+        self._are_shared = True
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.row_is_no_struct")."""
@@ -76,7 +82,7 @@ class ExtractChangedRecordState:
             yield records
             return
         absent = tombstones(records)
-        if absent.any():
+        if absent.any() and not self._are_shared:
             yield records.with_rows(absent)
             records = records.with_rows(~absent)
             if not len(records):

@@ -14,7 +14,7 @@ from headrace.config.property import Group, Property
 from headrace.connect.evaluation import gathering
 from headrace.connect.evaluation.columns import column_of
 from headrace.connect.evaluation.json_objects import in_table, members
-from headrace.connect.evaluation.values import connect_values, nulls, tombstones, values
+from headrace.connect.evaluation.values import connect_values, encoded_texts, nulls, tombstones
 from headrace.connect.records import Column, Constant, Node, Records, Shape, Struct
 from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.connect.trees import as_struct, fields, with_defaults, with_fields
@@ -30,10 +30,8 @@ from headrace.transforms.schemaless_events import (
 )
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 from headrace.transforms.unwrapping.added_fields import (
+    AddedHeaders,
     added_fields,
-    added_headers,
-    headers_of,
-    headers_of_tombstone,
     with_added_fields,
     with_headers,
 )
@@ -91,7 +89,7 @@ class ExtractNewRecordState:
         self._options = options
         self._mode = options.delete_tombstone_handling_mode
         self._fields = added_fields(options)
-        self._headers = added_headers(options)
+        self._headers = AddedHeaders(options)
         self._upserts = PerShape(self._upsert)
         self._deletes = PerShape(self._delete)
         self._tombstones = PerShape(self._tombstone)
@@ -112,6 +110,10 @@ class ExtractNewRecordState:
             options.drop_fields_header_name and options.drop_fields_from_key
         )
         return Ordering.NONE if moves else Ordering.KEEPS_KEY
+
+    def share_headers(self) -> None:
+        """See SharesHeaders."""
+        self._headers.share()
 
     def expected(self, records: Records) -> Iterable[Records]:
         """See Foresight: a column may say which topics there are."""
@@ -237,7 +239,7 @@ class ExtractNewRecordState:
                 f"{records.shape.topic} has {what} {column}, which route.by.field names",
                 "Name a column of texts, or give the transform a predicate.",
             )
-        return values(records, node)
+        return encoded_texts(records, node)
 
     def _row(self, shape: Shape, image: str) -> tuple[Struct, Struct]:
         """The envelope, and the row that it holds as an image."""
@@ -265,7 +267,7 @@ class ExtractNewRecordState:
         return replace(
             shape,
             value=nothing,
-            headers=with_headers(shape, headers_of(self._headers, envelope)),
+            headers=self._headers.of_event(shape, envelope),
             null_has_schema=self._mode is DeleteMode.TOMBSTONE,
         )
 
@@ -276,9 +278,7 @@ class ExtractNewRecordState:
             row = self._marked(row, deleted)
         row = with_fields(row, with_added_fields(row, self._fields, envelope))
         row = replace(row, schema=row.schema.as_optional(optional=False))
-        return replace(
-            shape, value=row, headers=with_headers(shape, headers_of(self._headers, envelope))
-        )
+        return replace(shape, value=row, headers=self._headers.of_event(shape, envelope))
 
     def _marked(self, row: Struct, deleted: str) -> Struct:
         """The row as modes that rewrite have it: with its defaults and a mark of deletes."""
@@ -288,8 +288,8 @@ class ExtractNewRecordState:
         return with_fields(row, {**members, _DELETED: Constant(_OPTIONAL_TEXT, deleted)})
 
     def _tombstone(self, shape: Shape) -> Shape:
-        made = headers_of_tombstone(self._headers)
-        return replace(shape, headers=with_headers(shape, made)) if made else shape
+        headers = self._headers.of_tombstone(shape, envelope_of(shape))
+        return shape if headers == shape.headers else replace(shape, headers=headers)
 
     def _without_dropped(self, records: Records) -> Iterator[Records]:
         """The records by what their header names."""

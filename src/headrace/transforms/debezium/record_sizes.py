@@ -7,15 +7,16 @@ have neither here, as in Debezium's own tests of its transform.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.evaluation.values import carries, connect_values, values
+from headrace.connect.evaluation.values import carries, connect_values, nulls, values_of
 from headrace.connect.records import (
     Cell,
     Column,
@@ -26,7 +27,6 @@ from headrace.connect.records import (
     Records,
     Shape,
     Struct,
-    struct_of,
 )
 from headrace.connect.schema import DECIMAL, Schema, Type, unscaled_bytes
 from headrace.connect.trees import guarded
@@ -91,38 +91,35 @@ class RecordSizes:
     def of(self, records: Records) -> np.ndarray:
         """The bytes of each record (int64). A key that is no struct counts as a field would; what
         has no schema does not count."""
+        return self.measured(records).sizes
+
+    def measured(self, records: Records) -> MeasuredRecords:
+        """Likewise, with the values that were read for it."""
         parts = self._parts(records.shape)
         sizes = np.full(len(records), parts.fixed, np.int64)
         for header in records.shape.headers:
             sizes += _HEADER * carries(records, header)
-        nodes = [*(marker for marker, _ in parts.structs), *parts.varying]
-        own = [*(size for _, size in parts.structs), *(None for _ in parts.varying)]
-        for node, size, held in zip(nodes, own, _arrays(records, nodes), strict=True):
-            if isinstance(held, list):
+        for marker, size in parts.structs:
+            sizes += size * ~nulls(records, marker)
+        try:
+            arrays = values_of(records, parts.varying)
+        except HeadraceError as error:
+            if error.code != "connect.value_not_in_arrow":
+                raise
+            for node in parts.varying:
+                held = connect_values(records, node)
                 sizes += [size_of(node.schema, each) for each in held]
-            elif size is None:
-                sizes += sizes_in(node.schema, held)
-            else:
-                sizes += size * np.asarray(held.is_valid())
-        return sizes
+            return MeasuredRecords(sizes, {})
+        for node, array in zip(parts.varying, arrays, strict=True):  # a node may be there twice
+            sizes += sizes_in(node.schema, array)
+        return MeasuredRecords(sizes, dict(zip(parts.varying, arrays, strict=True)))
 
 
-def _arrays(records: Records, nodes: list[Node]) -> Iterator[pa.Array | list[object]]:
-    """The nodes' values; Connect's own where one has no form in Arrow."""
-    if not nodes:
-        return
-    flat = struct_of(None, {str(number): node for number, node in enumerate(nodes)})
-    try:
-        array = values(records, flat)
-    except HeadraceError as error:
-        if error.code != "connect.value_not_in_arrow":
-            raise
-        for node in nodes:
-            is_marker = node.schema.type is Type.BOOLEAN
-            yield values(records, node) if is_marker else connect_values(records, node)
-        return
-    for number in range(len(nodes)):
-        yield array.field(number)
+class MeasuredRecords(NamedTuple):
+    """The bytes of each record (int64), and the values of nodes of their shape that were read."""
+
+    sizes: np.ndarray
+    arrays: Mapping[Node, pa.Array]
 
 
 def _lifted(node: Node, guards: _Guards) -> Node:

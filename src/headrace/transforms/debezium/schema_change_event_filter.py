@@ -54,6 +54,7 @@ class SchemaChangeEventFilter:
     """See DECLARATION. Other records pass."""
 
     ordering = Ordering.KEEPS_KEY
+    passes_records = True
 
     def __init__(self, options: SchemaChangeEventFilterOptions) -> None:
         self._excluded = options.schema_change_event_exclude_list

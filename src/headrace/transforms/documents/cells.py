@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-from dataclasses import dataclass, field
-
 import numpy as np
 import pyarrow as pa
 
@@ -14,29 +11,11 @@ from headrace.connect.evaluation.columns import bytes_cells
 from headrace.connect.evaluation.values import nulls, values
 from headrace.connect.images import TEXT
 from headrace.connect.records import Cell, Cells, Column, Guarded, Node, Records
+from headrace.documents.columns.structured_records import BsonCells
 from headrace.documents.dialects import DIALECTS, Dialect
 from headrace.documents.parsing.texts import parsed
 
 _RELAXED = (Dialect.RELAXED, Dialect.RELAXED_SPACED)
-
-
-@dataclass(frozen=True)
-class BsonCells:
-    """One BSON value per record: int64 (kind, address, length), a type byte and its value each.
-
-    `small_longs`: their texts would not tell an int64 that fits 32 bits from an int32, so they are
-    read alike wherever events come from. `memory` is what was parsed.
-    """
-
-    cells: np.ndarray
-    small_longs: bool
-    memory: tuple[object, ...] = field(default=(), repr=False)
-
-    def value(self, index: int) -> tuple[int, bytes]:
-        """Type and bytes of one value."""
-        _, address, length = self.cells[index].tolist()
-        raw = ctypes.string_at(address, length)
-        return raw[0], raw[1:]
 
 
 def bson_cells(records: Records, node: Node) -> BsonCells:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import tombstones, values
@@ -15,14 +15,16 @@ from headrace.connect.records import Column, ColumnIdentity, Node, Records, Shap
 from headrace.connect.schema import Type
 from headrace.connect.trees import fields
 from headrace.documents.bson import Kind
+from headrace.documents.columns.indenting import indented
+from headrace.documents.columns.members import member_values
+from headrace.documents.columns.structured_records import StructuredRecords
 from headrace.documents.dialects import Dialect
-from headrace.documents.extended_json import value_to_extended_json
+from headrace.documents.extended_json import column_to_extended_json
 from headrace.documents.types import TEXT
-from headrace.documents.values import elements_of
-from headrace.transforms.documents.cells import bson_cells, present
+from headrace.transforms.documents.cells import present
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.outbox_options import EventRouterOptions, other_names
-from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
+from headrace.transforms.documents.rows import PerStructure, structured
 from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.example import Example
 from headrace.transforms.outbox.placements import Place
@@ -31,8 +33,6 @@ from headrace.transforms.transform import Declaration
 
 _LOG = logging.getLogger(__name__)
 _FORM = StructForm()
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]|[^"{}\[\],]+', re.DOTALL)
-_OPENING, _CLOSING = "{[", "}]"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class EventRouter(OutboxRouter):
         row = self._rows(shape, rows.key, lambda: self._row(rows, envelope))
         records = rows.with_columns(rows.records, row.columns).with_shape(row.shape)
         if row.text is not None:
-            records = with_values(records, row.text, self._texts(rows, envelope))
+            records = with_values(records, row.text, self._texts(rows))
         route = self.field(row.shape, row.members, self._options.route_by_field)
         for name, routed in self.by_route(records, shape, route):
             yield from self._routed(routed, row, envelope, name)
@@ -99,16 +99,10 @@ class EventRouter(OutboxRouter):
         # A shape of its own: what is made of it is kept as long as it is there.
         return _Row(replace(rows.records.shape), members, tuple(leaves.columns), text)
 
-    def _texts(self, rows: StructuredRecords, envelope: DocumentEnvelope) -> list[object]:
-        """The payloads as indented texts."""
-        documents = bson_cells(rows.records, envelope.after)
-        payload = self.columns.payload
-        texts: list[object] = []
-        for index in range(len(rows.records)):
-            held = {name: (kind, raw) for kind, name, raw in elements_of(documents.value(index)[1])}
-            kind, raw = held[payload]
-            texts.append(indented(value_to_extended_json(bytes([kind]) + raw, Dialect.CANONICAL)))
-        return texts
+    def _texts(self, rows: StructuredRecords) -> pa.LargeStringArray:
+        """The payloads, which are documents, as indented texts."""
+        (payloads,) = member_values(rows.values, rows.structure, (self.columns.payload,))
+        return indented(column_to_extended_json(payloads, Dialect.CANONICAL))
 
     def _routed(
         self, records: Records, row: _Row, envelope: DocumentEnvelope, name: str
@@ -173,25 +167,6 @@ class EventRouter(OutboxRouter):
             null_has_schema=not is_empty,
             timestamp=at,
         )
-
-
-def indented(text: str) -> str:
-    """A compact text of JSON as BSON's Java library indents it, two spaces a level."""
-    out: list[str] = []
-    depth = 0
-    tokens = _TOKENS.findall(text)
-    for i, part in enumerate(tokens):
-        if part in _CLOSING:
-            depth -= 1
-            is_empty = tokens[i - 1] in _OPENING
-            out.append(part if is_empty else "\n" + "  " * depth + part)
-            continue
-        if part in _OPENING:
-            depth += 1
-        out.append(part)
-        if part == "," or (part in _OPENING and tokens[i + 1] not in _CLOSING):
-            out.append("\n" + "  " * depth)
-    return "".join(out)
 
 
 DECLARATION = Declaration(

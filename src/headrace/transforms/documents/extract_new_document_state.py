@@ -12,12 +12,14 @@ from headrace.connect.records import ColumnIdentity, Constant, Node, Records, Sh
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.documents.bson import Kind
+from headrace.documents.columns.structured_records import StructuredRecords
 from headrace.documents.splitting import Structure
 from headrace.documents.target_schema.ddl import declared
 from headrace.documents.target_schema.policies import UnknownFields
 from headrace.documents.target_schema.target import TargetSchema
 from headrace.documents.types import TEXT
 from headrace.errors import HeadraceError
+from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.documents.cells import present
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.options import (
@@ -28,7 +30,7 @@ from headrace.transforms.documents.options import (
 )
 from headrace.transforms.documents.patches import described
 from headrace.transforms.documents.released import not_converted
-from headrace.transforms.documents.rows import PerStructure, StructuredRecords, structured
+from headrace.transforms.documents.rows import PerStructure, structured
 from headrace.transforms.documents.schemaless import SchemalessDocuments
 from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.documents.target_documents import TargetDocuments
@@ -38,11 +40,8 @@ from headrace.transforms.kafka.schemas import rebuilt
 from headrace.transforms.transform import Declaration, Ordering
 from headrace.transforms.unwrapping.added_fields import (
     AddedField,
+    AddedHeaders,
     added_fields,
-    added_headers,
-    headers_of,
-    headers_of_tombstone,
-    with_headers,
 )
 from headrace.transforms.unwrapping.deletes import DeleteMode
 
@@ -89,7 +88,7 @@ class ExtractNewDocumentState:
             options.unset_handling is UnsetHandling.NULL and not self._form.as_released
         )
         self._fields = added_fields(options)
-        self._headers = added_headers(options)
+        self._headers = AddedHeaders(options)
         self._schemaless = SchemalessDocuments(
             (entry.struct, entry.field) for entry in (*self._fields, *self._headers)
         )
@@ -111,6 +110,10 @@ class ExtractNewDocumentState:
             self._headers,
             with_id=options.delete_tombstone_handling_mode_rewrite_with_id,
         )
+
+    def share_headers(self) -> None:
+        """See SharesHeaders."""
+        self._headers.share()
 
     def expected(self, records: Records) -> Iterable[Records]:
         """See Foresight: documents say which fields there are."""
@@ -265,7 +268,7 @@ class ExtractNewDocumentState:
         row = leaves.struct(name, members, optional=False)
         row = self._finished(row, envelope, name)
         key_node, key_columns = self._key(key)
-        headers = with_headers(shape, headers_of(self._headers, envelope.struct))
+        headers = self._headers.of_event(shape, envelope.struct)
         return _Made(
             replace(shape, key=key_node, value=row, headers=headers, null_has_schema=False),
             key_columns,
@@ -334,7 +337,7 @@ class ExtractNewDocumentState:
             envelope = DocumentEnvelope.of(shape, as_released=self._form.as_released)
             assert envelope is not None
             node, columns = self._key(key)
-            headers = with_headers(shape, headers_of(self._headers, envelope.struct))
+            headers = self._headers.of_event(shape, envelope.struct)
             made = replace(shape, key=node, value=None, headers=headers, null_has_schema=False)
             return _Made(made, columns)
 
@@ -346,8 +349,8 @@ class ExtractNewDocumentState:
 
         def make() -> _Made:
             node, columns = self._key(key)
-            added = headers_of_tombstone(self._headers)
-            made = replace(shape, key=node, headers=with_headers(shape, added))
+            headers = self._headers.of_tombstone(shape, envelope_of(shape))
+            made = replace(shape, key=node, headers=headers)
             return _Made(made, columns)
 
         made = self._made(shape, (key.key, "tombstone"), make)

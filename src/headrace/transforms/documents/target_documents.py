@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,17 +15,13 @@ from headrace.documents.target_schema.policies import Conflicts
 from headrace.documents.target_schema.target import TargetSchema
 from headrace.documents.types import TEXT
 from headrace.errors import HeadraceError
+from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.documents.cells import bson_cells, present
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.documents.target_columns import ColumnTree
 from headrace.transforms.transform import PerShape
-from headrace.transforms.unwrapping.added_fields import (
-    AddedField,
-    headers_of,
-    headers_of_tombstone,
-    with_headers,
-)
+from headrace.transforms.unwrapping.added_fields import AddedHeaders
 from headrace.transforms.unwrapping.deletes import DeleteMode
 
 _ID = "_id"
@@ -63,13 +59,13 @@ class TargetDocuments:
         form: StructForm,
         mode: DeleteMode,
         finish: Finish,
-        headers: Iterable[AddedField],
+        headers: AddedHeaders,
         *,
         with_id: bool,
     ) -> None:
         """`with_id`: rows of deleted documents have the `_id` of their keys."""
         self._target, self._form, self._mode = target, form, mode
-        self._finish, self._headers, self._with_id = finish, tuple(headers), with_id
+        self._finish, self._headers, self._with_id = finish, headers, with_id
         types = {each.name: each.schema for each in target.declared.fields}
         self._id_type = types.get(_ID, TEXT)
         self._shapes = PerShape(self._shapes_of)
@@ -164,7 +160,7 @@ class TargetDocuments:
         name = self._form.schema_name((envelope.struct.schema.name or "").removesuffix(".Envelope"))
         tree = ColumnTree.of(self._target.schema, name, self._form)
         key, key_node = self._key()
-        headers = with_headers(shape, headers_of(self._headers, envelope.struct))
+        headers = self._headers.of_event(shape, envelope.struct)
         null = replace(shape, key=key_node, value=None, headers=headers, null_has_schema=False)
 
         def of_rows(*, is_deleted: bool) -> Shape:
@@ -185,7 +181,7 @@ class TargetDocuments:
 
     def _tombstones_of(self, shape: Shape) -> _Tombstones:
         key, node = self._key()
-        headers = with_headers(shape, headers_of_tombstone(self._headers))
+        headers = self._headers.of_tombstone(shape, envelope_of(shape))
         return _Tombstones(key, replace(shape, key=node, headers=headers))
 
 

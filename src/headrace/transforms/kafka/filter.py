@@ -14,6 +14,7 @@ class Filter:
     """See DECLARATION."""
 
     ordering = Ordering.KEEPS_KEY
+    passes_records = True
 
     def __init__(self, _options: NoOptions) -> None:
         """It has no options of its own."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.evaluation.values import nulls, values
+from headrace.connect.evaluation.values import encoded_texts, nulls, values
 from headrace.connect.records import Header, Node, Records, Shape, struct_of
 from headrace.connect.schema import Type
 from headrace.errors import HeadraceError
@@ -20,7 +20,7 @@ from headrace.transforms.outbox.placements import (
     Place,
     Placement,
 )
-from headrace.transforms.routing import Renaming
+from headrace.transforms.routing import Renaming, by_value
 from headrace.transforms.transform import Ordering
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class OutboxRouter:
         name = self._route
         if node.schema.type is not Type.STRING:
             raise self.another_type(shape, name, "text")
-        for route, part in by_value(records, values(records, node)):
+        for route, part in by_value(records, encoded_texts(records, node)):
             if route is None:
                 raise self.lacks(shape, name, "topic")
             yield str(route), part
@@ -173,17 +173,6 @@ def schema_name(row: str, route: str) -> str:
     """The name of a value's schema: that of the row's, with the route before its last part."""
     first, _, last = row.rpartition(".")
     return ".".join(filter(None, (first, route, last)))
-
-
-def by_value(records: Records, array: pa.Array) -> Iterator[tuple[object, Records]]:
-    """The records by their values in an array, null among them."""
-    encoded = array.dictionary_encode()
-    held = encoded.dictionary.to_pylist()
-    index = np.asarray(encoded.indices.fill_null(len(held)))
-    for number, value in enumerate([*held, None]):
-        mask = index == number
-        if mask.any():
-            yield value, records.with_rows(mask)
 
 
 def is_empty(records: Records, payload: Node) -> np.ndarray:

@@ -43,6 +43,11 @@ class AddedField:
         name = renamed[0] if renamed else field if len(parts) == 1 else f"{struct}_{field}"
         return AddedField(struct, field, prefix + name)
 
+    @property
+    def is_operation(self) -> bool:
+        """Whether it is the event's `op`."""
+        return (self.struct, self.field) == ("", "op")
+
     def node(self, envelope: Struct) -> Node | None:
         """What the envelope has under this name, shown or not, optional; None: nothing.
 
@@ -86,12 +91,6 @@ def added_fields(options: UnwrappingOptions) -> tuple[AddedField, ...]:
     return tuple(AddedField.parse(text, prefix, "add.fields") for text in options.add_fields)
 
 
-def added_headers(options: UnwrappingOptions) -> tuple[AddedField, ...]:
-    """Likewise of `add.headers`."""
-    prefix = options.add_headers_prefix
-    return tuple(AddedField.parse(text, prefix, "add.headers") for text in options.add_headers)
-
-
 def with_added_fields(
     row: Struct, added: Iterable[AddedField], envelope: Struct
 ) -> dict[str, Node]:
@@ -114,22 +113,51 @@ def with_added_fields(
     return members
 
 
-def headers_of(added: Iterable[AddedField], envelope: Struct) -> Iterator[tuple[str, Node]]:
-    """The names and nodes of headers that the envelope has of `added`."""
-    for entry in added:
-        node = entry.node(envelope)
-        if node is not None:
-            yield entry.name, node
+class AddedHeaders:
+    """The entries of `add.headers`, and the headers that they make. Raises WrongOption as `parse`.
 
+    A header goes behind those that the record has, one of the same name among them.
+    """
 
-def headers_of_tombstone(added: Iterable[AddedField]) -> list[tuple[str, Node]]:
-    """Likewise of a tombstone, which has no envelope: its operation is a delete."""
-    operation = Constant(Schema(Type.STRING), "d")
-    return [(entry.name, operation) for entry in added if (entry.struct, entry.field) == ("", "op")]
+    def __init__(self, options: UnwrappingOptions) -> None:
+        prefix = options.add_headers_prefix
+        self._entries = tuple(
+            AddedField.parse(text, prefix, "add.headers") for text in options.add_headers
+        )
+        self._are_shared = False
+
+    def __iter__(self) -> Iterator[AddedField]:
+        return iter(self._entries)
+
+    def share(self) -> None:
+        """See SharesHeaders."""
+        self._are_shared = True
+
+    def of_event(self, shape: Shape, envelope: Struct) -> tuple[Header, ...]:
+        """The headers of events: the shape's, and those that the envelope has."""
+        return with_headers(shape, ((entry.name, node) for entry, node in self._of(envelope)))
+
+    def of_tombstone(self, shape: Shape, envelope: Struct | None) -> tuple[Header, ...]:
+        """Likewise of tombstones, whose operation is a delete. `envelope`: the shape's, if it has
+        one; its nodes hold for the delete before the tombstone, whose headers come first where
+        both share them."""
+        made: list[tuple[str, Node]] = []
+        if envelope is not None and self._are_shared:
+            for entry, node in self._of(envelope):
+                # The row of a tombstone has no operation.
+                shown = Constant(node.schema, "d") if entry.is_operation else node
+                made.append((entry.name, shown))
+        operation = Constant(Schema(Type.STRING), "d")
+        made += [(entry.name, operation) for entry in self._entries if entry.is_operation]
+        return with_headers(shape, made)
+
+    def _of(self, envelope: Struct) -> Iterator[tuple[AddedField, Node]]:
+        for entry in self._entries:
+            node = entry.node(envelope)
+            if node is not None:
+                yield entry, node
 
 
 def with_headers(shape: Shape, made: Iterable[tuple[str, Node]]) -> tuple[Header, ...]:
-    """The headers of the shape and these, which replace those of their names."""
-    added = tuple(Header(name, node) for name, node in made)
-    replaced = {header.name for header in added}
-    return (*(header for header in shape.headers if header.name not in replaced), *added)
+    """The headers of the shape, and these behind them."""
+    return (*shape.headers, *(Header(name, node) for name, node in made))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.evaluation.columns import column_of, with_values
@@ -15,9 +17,11 @@ from headrace.connect.records import NO_PARTITION, Column, Node, Records, Shape
 from headrace.connect.schema import Schema, Type
 from headrace.connect.sized_cache import SizedCache
 from headrace.connect.trees import as_struct, fields, member, select
+from headrace.documents.columns.structured_records import StructureKey
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.debezium.outbox.json_payloads import expanded
 from headrace.transforms.debezium.outbox.options import EventRouterOptions
+from headrace.transforms.debezium.outbox.structs import ExpandedPayload, split_payloads
 from headrace.transforms.example import Example
 from headrace.transforms.outbox.placements import Place
 from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_name
@@ -32,6 +36,7 @@ _PER_MILLISECOND = {
     "io.debezium.time.NanoTimestamp": 1_000_000,
 }
 _TIME = Schema(Type.INT64, optional=True)
+_NO_STRUCT = "A payload of an outbox is no JSON that becomes a struct: it stays a text"
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,8 @@ class _Form:
 
     route: str
     version: int | None = None
-    payload: Schema | None = None
-    """Of a payload that was a text of JSON."""
+    payload: Schema | ExpandedPayload | None = None
+    """Of a payload that was a text of JSON: its schema, or the struct that it became."""
     is_tombstone: bool = False
 
 
@@ -62,6 +67,9 @@ class _Row:
     event_time: Node | None
     time: Column
     events: SizedCache[_Form, _Event] = field(default_factory=lambda: SizedCache(MOST_ROUTES))
+    structs: SizedCache[StructureKey, ExpandedPayload] = field(
+        default_factory=lambda: SizedCache(MOST_ROUTES)
+    )
 
 
 class EventRouter(OutboxRouter):
@@ -158,7 +166,33 @@ class EventRouter(OutboxRouter):
         self, records: Records, shape: Shape, row: _Row, form: _Form, payload: Node
     ) -> Iterator[Records]:
         """The records by the schemas of their payloads; what is no JSON stays a text."""
-        encoded = values(records, payload).dictionary_encode()
+        texts = values(records, payload)
+        taken_apart, left = split_payloads(records, texts)
+        places = np.flatnonzero(~left)
+        for rows in taken_apart:
+            expanded_payload = row.structs.of(
+                rows.key, partial(ExpandedPayload.of, rows, keeps_nulls=self._keeps_nulls)
+            )
+            if expanded_payload.is_left:
+                left[places[rows.members]] = True
+                continue
+            part, made = rows.records, form
+            if expanded_payload.node is None:
+                log.warning(_NO_STRUCT)
+            else:
+                part = rows.with_columns(part, expanded_payload.columns, expanded_payload.rendered)
+                made = replace(form, payload=expanded_payload)
+            yield part.with_shape(self._event(shape, row, made).shape)
+        if left.any():
+            yield from self._expanded_in_python(
+                records.with_rows(left), shape, row, form, texts.filter(pa.array(left))
+            )
+
+    def _expanded_in_python(
+        self, records: Records, shape: Shape, row: _Row, form: _Form, payloads: pa.Array
+    ) -> Iterator[Records]:
+        """Likewise of records whose payloads no kernel reads."""
+        encoded = payloads.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         made = [self._payload(text) for text in texts]
         index = np.asarray(encoded.indices.fill_null(len(texts)))
@@ -177,16 +211,19 @@ class EventRouter(OutboxRouter):
         try:
             return expanded(text, keeps_nulls=self._keeps_nulls)
         except (ValueError, RecursionError):
-            log.warning("A payload of an outbox is no JSON that becomes a struct: it stays a text")
+            log.warning(_NO_STRUCT)
             return None, None
 
     def _event(self, shape: Shape, row: _Row, form: _Form) -> _Event:
         return row.events.of(form, lambda: self._made(shape, row, form))
 
     def _made(self, shape: Shape, row: _Row, form: _Form) -> _Event:
-        column = None if form.payload is None else column_of(form.payload)
-        text = self.field(shape, row.members, self.columns.payload)
-        payload = text if column is None else column
+        payload: Node = self.field(shape, row.members, self.columns.payload)
+        column = None
+        if isinstance(form.payload, Schema):
+            payload = column = column_of(form.payload)
+        elif form.payload is not None and form.payload.node is not None:
+            payload = form.payload.node
         name = schema_name(row.name, form.route)
         made = replace(
             shape,

@@ -30,10 +30,16 @@ def expanded(text: str, *, keeps_nulls: bool) -> tuple[Schema, object]:
     parsed = json.loads(text)
     if _ESCAPED_HALF.search(text):
         parsed = json.loads(_HALF.sub("\ufffd", json.dumps(parsed, ensure_ascii=False)))
+    schema = schema_of(parsed, keeps_nulls=keeps_nulls)
+    return schema, value_in(schema, parsed)
+
+
+def schema_of(parsed: object, *, keeps_nulls: bool) -> Schema:
+    """The schema of a parsed object or array. Raises ValueError as `expanded`."""
     schema = _schema("payload", parsed, keeps_nulls=keeps_nulls)
     if schema is None:
         raise ValueError("it is an empty array")
-    return schema, _value(schema, parsed)
+    return schema
 
 
 def _schema(key: str | None, value: object, *, keeps_nulls: bool) -> Schema | None:
@@ -87,16 +93,16 @@ def _items(key: str | None, values: list[object], *, keeps_nulls: bool) -> Schem
     return replace(first, fields=tuple(members.values()))
 
 
-def _value(schema: Schema, value: object) -> object:
+def value_in(schema: Schema, value: object) -> object:
     """The value as one of the schema. Raises ValueError when it is none."""
     if value is None:
         return None
     match schema.type:
         case Type.STRUCT if isinstance(value, Mapping):
-            return {f.name: _value(f.schema, value.get(f.name)) for f in schema.fields}
+            return {f.name: value_in(f.schema, value.get(f.name)) for f in schema.fields}
         case Type.ARRAY if isinstance(value, list):
             assert schema.values is not None
-            return [_value(schema.values, item) for item in value]
+            return [value_in(schema.values, item) for item in value]
         case Type.FLOAT64 if isinstance(value, int | float) and not isinstance(value, bool):
             return _double(value)
     kinds = {Type.STRING: str, Type.BOOLEAN: bool, Type.INT32: int, Type.INT64: int}

@@ -25,6 +25,7 @@ class Filter:
     """See DECLARATION."""
 
     ordering = Ordering.KEEPS_KEY
+    passes_records = True
 
     def __init__(self, options: FilterOptions) -> None:
         self._scripted = Scripted(options, "condition", options.condition)

@@ -1,0 +1,140 @@
+"""Payloads of JSON as structs of columns: texts parsed, and split by their structures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.evaluation.columns import bytes_cells, form_of
+from headrace.connect.images import TEXT
+from headrace.connect.records import Column, ColumnIdentity, Constant, Node, Records, Struct
+from headrace.connect.schema import Schema
+from headrace.documents.bson import Kind
+from headrace.documents.cells import decoder
+from headrace.documents.columns.structured_records import BsonCells, StructuredRecords, by_structure
+from headrace.documents.parsing.texts import parsed_by_kernel
+from headrace.documents.splitting import SplitForm, Structure
+from headrace.documents.values import value_of
+from headrace.transforms.debezium.outbox.json_payloads import schema_of, value_in
+
+_FORM = SplitForm()
+_ELSEWHERE = ('"$', "NaN", "Infinity", "\\ud", "\\uD")
+"""What a text has that Extended JSON, or a double, does not read as JSON: members that stand for a
+type, numbers that JSON has not, halves of characters."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedPayload:
+    """The node of payloads of one structure, and its columns in the order of their leaves;
+    `rendered` are the numbers of those that Python renders. No node: they become no struct, or
+    `is_left`: what they become, their values say."""
+
+    node: Node | None
+    columns: tuple[ColumnIdentity, ...] = ()
+    rendered: tuple[int, ...] = ()
+    is_left: bool = False
+
+    @staticmethod
+    def of(rows: StructuredRecords, *, keeps_nulls: bool) -> ExpandedPayload:
+        """What becomes of these records' payloads."""
+        structure = rows.structure
+        if _mixes_numbers(structure):
+            return ExpandedPayload(None, is_left=True)
+        kind, value = rows.example
+        parsed = value_of(kind, value)
+        try:
+            schema = schema_of(parsed, keeps_nulls=keeps_nulls)
+            value_in(schema, parsed)
+        except ValueError:
+            return ExpandedPayload(None)
+        leaves = _Leaves()
+        node = leaves.node(structure, schema)
+        return ExpandedPayload(node, tuple(leaves.columns), tuple(leaves.rendered))
+
+
+def split_payloads(
+    records: Records, texts: pa.LargeStringArray
+) -> tuple[list[StructuredRecords], np.ndarray]:
+    """The records by the structures of their payloads, texts of JSON; and which records (bool) are
+    left to Python: what is no object and no array, null, and what is rare."""
+    left = ~np.asarray(pc.fill_null(_opens(texts), fill_value=False))
+    for rare in _rare(texts):
+        left |= rare
+    cells = bytes_cells(texts, TEXT)
+    made, unread = parsed_by_kernel(np.ascontiguousarray(cells.table[~left]))
+    places = np.flatnonzero(~left)
+    left[places[unread]] = True
+    kept = np.ones(len(places), np.bool_)
+    kept[unread] = False
+    documents = BsonCells(made.cells[kept], False, made.memory)
+    part = records.with_rows(~left)
+    return (list(by_structure(part, documents, _FORM)) if len(part) else []), left
+
+
+def _mixes_numbers(structure: Structure, kinds: set[Kind] | None = None) -> bool:
+    """Whether an array has doubles and int64: a double may hold such a number, or not. `kinds` are
+    those that the array around has so far."""
+    if structure.kind is Kind.ARRAY and kinds is None:
+        kinds = set()
+    if kinds is not None:
+        kinds.add(structure.kind)
+        if {Kind.DOUBLE, Kind.INT64} <= kinds:
+            return True
+    inner = [*(each for _, each in structure.members), *structure.elements]
+    return any(_mixes_numbers(each, kinds) for each in inner)
+
+
+def _opens(texts: pa.LargeStringArray) -> pa.Array:
+    return pc.or_(pc.starts_with(texts, "{"), pc.starts_with(texts, "["))
+
+
+def _rare(texts: pa.LargeStringArray) -> Iterator[np.ndarray]:
+    """Where texts have something of `_ELSEWHERE`; a look at all of them comes first."""
+    held = texts.buffers()[2]
+    whole = b"" if held is None else memoryview(held).tobytes()
+    for each in _ELSEWHERE:
+        if each.encode() in whole:
+            has_it = pc.fill_null(pc.match_substring(texts, each), fill_value=False)
+            yield np.asarray(has_it)
+
+
+@dataclass
+class _Leaves:
+    """The nodes of a payload's leaves, in their order, while its structure is walked."""
+
+    columns: list[ColumnIdentity] = field(default_factory=list)
+    rendered: list[int] = field(default_factory=list)
+
+    def node(self, structure: Structure, schema: Schema) -> Node:
+        if structure.kind is Kind.DOCUMENT:
+            described = {each.name: each.schema for each in schema.fields}
+            members: list[Node] = []
+            for name, inner in structure.members:
+                if name in described:
+                    members.append(self.node(inner, described[name]))
+                else:  # an empty array, which has a leaf, or a null, which has none
+                    self.columns += [ColumnIdentity() for _ in range(inner.leaf_count(_FORM))]
+            return Struct(schema, tuple(members))
+        if structure.kind is Kind.NULL:
+            return Constant(schema, None)
+        encoding, parameter, decode = form_of(schema)
+        if structure.kind is Kind.ARRAY:
+            encoding, decode = Encoding.PYTHON, partial(_array, schema)
+            if all(each.kind is Kind.STRING for each in structure.elements):
+                encoding, decode = Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS)
+        if encoding is Encoding.PYTHON:
+            self.rendered.append(len(self.columns))
+        column = Column(schema, ColumnIdentity(), encoding, parameter, decode)
+        self.columns.append(column.identity)
+        return column
+
+
+def _array(schema: Schema, cell: bytes) -> object:
+    """The list of an array's cell: its type byte and its bytes."""
+    return value_in(schema, value_of(cell[0], cell[1:]))

@@ -1,0 +1,1 @@
+"""Files that users of Debezium have, run to a broker, beside Debezium's own run of them."""

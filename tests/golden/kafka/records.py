@@ -1,0 +1,74 @@
+"""What an independent client reads of a case's topics, as lines."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from tests.golden.database import PREFIX
+from tests.servers.kafka import KafkaServer
+from tests.sinks.kafka.records import read_topic
+
+PARTITIONS = 3
+
+
+def lines_of(kafka: KafkaServer) -> list[str]:
+    """`{"topic":…,"partition":…,"key":…,"value":…,"headers":{…}}`: topic by topic, partition by
+    partition, in order. Members are the texts that the records have."""
+    lines = []
+    for topic in topics(kafka):
+        for record in sorted(read_topic(kafka, topic), key=lambda record: record.partition):
+            headers = ",".join(
+                f"{json.dumps(name)}:{_text(value)}" for name, value in record.headers or []
+            )
+            lines.append(
+                f'{{"topic":{json.dumps(topic)},"partition":{record.partition},'
+                f'"key":{_text(record.key)},"value":{_text(record.value)},"headers":{{{headers}}}}}'
+            )
+    return lines
+
+
+def topics(kafka: KafkaServer) -> list[str]:
+    """Those of the case."""
+    return sorted(name for name in kafka.topics() if name.startswith(f"{PREFIX}."))
+
+
+def count(kafka: KafkaServer) -> int:
+    """Offsets that are taken in the case's topics."""
+    consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": "count", **kafka.client})
+    try:
+        places = [
+            TopicPartition(name, number) for name in topics(kafka) for number in range(PARTITIONS)
+        ]
+        return sum(consumer.get_watermark_offsets(place, timeout=60)[1] for place in places)
+    except KafkaException as error:
+        # A topic that is new may have no leader yet.
+        if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+            raise
+        return 0
+    finally:
+        consumer.close()
+
+
+def await_count(kafka: KafkaServer, least: int, goes_on: Callable[[], bool]) -> None:
+    """Until so many are taken."""
+    deadline = time.monotonic() + 600
+    while count(kafka) < least:
+        assert goes_on(), "it ended"
+        assert time.monotonic() < deadline, f"{count(kafka)} of {least} came"
+        time.sleep(0.2)
+
+
+def _text(content: bytes | None) -> str:
+    """JSON as it is; another text as a JSON string."""
+    if content is None:
+        return "null"
+    text = content.decode()
+    try:
+        json.loads(text)
+    except ValueError:
+        return json.dumps(text, ensure_ascii=False)
+    return text
