@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
@@ -20,8 +21,8 @@ ROOT = Path(headrace.__file__).parents[2]
 _BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "src")
 
 
-def build_wheel(folder: Path) -> Path:
-    """The wheel of the sources, built in `folder` by the setuptools that runs the tests."""
+def copied_sources(folder: Path) -> Path:
+    """What a checkout has that is built, in `folder`."""
     sources = folder / "sources"
     sources.mkdir()
     for name in _BUILT_FROM:
@@ -30,16 +31,41 @@ def build_wheel(folder: Path) -> Path:
             shutil.copytree(ROOT / name, sources / name, ignore=leave)
         else:
             shutil.copy(ROOT / name, sources)
+    return sources
+
+
+def build_wheel(sources: Path, folder: Path) -> Path:
+    """The wheel of `sources`, a folder or an sdist, built in `folder` by the setuptools that runs
+    the tests."""
     without_index = ("--no-build-isolation", "--check-build-dependencies", "--no-deps")
     pip("wheel", *without_index, "--wheel-dir", folder, sources)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
+def build_sdist(sources: Path, folder: Path) -> Path:
+    """The sdist of the folder `sources`, built in `folder` by the same setuptools."""
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
+    run = subprocess.run(
+        [sys.executable, "-c", build], cwd=sources, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    (sdist,) = folder.glob("*.tar.gz")
+    return sdist
+
+
 def files_of(wheel: Path) -> set[str]:
     """The paths of the packages' files in `wheel`, without its metadata."""
     with ZipFile(wheel) as archive:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def files_of_sdist(sdist: Path) -> set[str]:
+    """The paths of the files in `sdist`, below its only folder."""
+    with tarfile.open(sdist) as archive:
+        files = [member.name for member in archive.getmembers() if member.isfile()]
+    assert len({name.partition("/")[0] for name in files}) == 1
+    return {name.partition("/")[2] for name in files}
 
 
 class Installation:
@@ -51,7 +77,8 @@ class Installation:
         environment = folder / "environment"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
         self._programs = environment / "bin"
-        pip("--python", self._programs / "python", "install", "--no-deps", "--no-compile", wheel)
+        self.python = self._programs / "python"
+        pip("--python", self.python, "install", "--no-deps", "--no-compile", wheel)
         (self.packages,) = environment.glob("lib/python*/site-packages")
         (metadata,) = self.packages.glob("headrace-*.dist-info")
         for required in _required(Distribution.at(metadata), {}):
@@ -76,11 +103,16 @@ class Installation:
 
 def pip(*arguments: str | Path) -> None:
     """Run pip with what this machine has; no index is asked."""
+    run = pip_run(*arguments)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def pip_run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """What pip says with what this machine has; no index is asked."""
     command = [sys.executable, "-m", "pip", "--no-input", "-q", *map(str, arguments)]
     # Neither an index nor a folder of packages is looked into.
     environment = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
-    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert run.returncode == 0, run.stdout + run.stderr
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def _required(

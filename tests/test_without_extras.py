@@ -1,4 +1,4 @@
-"""What `pip install headrace` brings works without any database's driver."""
+"""What a wheel of the sources, and one of the sdist, brings works without any database's driver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ import pytest
 
 from headrace.connectors.definition import Driver
 from headrace.connectors.registry import definitions
-from tests.installation import ROOT, Installation, build_wheel, files_of
+from tests.installation import (
+    ROOT,
+    Installation,
+    build_sdist,
+    build_wheel,
+    copied_sources,
+    files_of,
+    files_of_sdist,
+    pip_run,
+)
 
 OF_EXTRAS = {
     "confluent_kafka",
@@ -62,8 +71,18 @@ except HeadraceError as error:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    return build_sdist(copied_sources(folder), folder)
+
+
+@pytest.fixture(scope="module", params=["sources", "sdist"])
+def wheel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of a checkout, and one of an sdist."""
+    folder = tmp_path_factory.mktemp("wheel")
+    of_sdist = request.param == "sdist"
+    sources = request.getfixturevalue("sdist") if of_sdist else copied_sources(folder)
+    return build_wheel(sources, folder)
 
 
 @pytest.fixture(scope="module")
@@ -77,13 +96,24 @@ def printed(installation: Installation, program: str, *arguments: str) -> str:
     return run.stdout
 
 
-def test_the_wheel_holds_every_source(wheel: Path) -> None:
-    sources = {
+def source_files() -> set[str]:
+    """Paths below src of what is installed."""
+    return {
         str(path.relative_to(ROOT / "src"))
         for path in (ROOT / "src").rglob("*")
         if path.is_file() and not {"__pycache__", "headrace.egg-info"} & set(path.parts)
     }
-    assert files_of(wheel) == sources
+
+
+def test_the_wheel_holds_every_source(wheel: Path) -> None:
+    assert files_of(wheel) == source_files()
+
+
+def test_the_sdist_holds_every_source_the_licence_and_the_readme(sdist: Path) -> None:
+    files = {name for name in files_of_sdist(sdist) if ".egg-info/" not in name}
+    sources = {f"src/{name}" for name in source_files()}
+    assert files - sources == {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"}
+    assert sources - files == set()
 
 
 def test_packages_of_extras_are_not_there(installation: Installation) -> None:
@@ -112,3 +142,10 @@ def test_options_are_parsed(installation: Installation) -> None:
 def test_a_missing_driver_is_an_error_with_its_remedy(installation: Installation) -> None:
     shown = printed(installation, "python", "-c", OPEN)
     assert shown == "connectors.no_driver pip install 'headrace[postgresql]'\n"
+
+
+def test_the_remedy_adds_the_driver_to_what_is_installed(installation: Installation) -> None:
+    """pip looks for the driver only: headrace need be in no index."""
+    remedy = ("install", "--dry-run", "headrace[postgresql]")
+    said = pip_run("--python", installation.python, *remedy).stderr
+    assert "No matching distribution found for psycopg" in said

@@ -164,14 +164,16 @@ def fold(
 
     `changes` has the columns op, before and after as `table` makes them, and key, unless `key`
     names the key's columns in the rows. They are ordered by `order` (columns or their names), by
-    default by `sequence`, else by Kafka's `offset`; a key's places must differ.
+    default by `sequence`, else by Kafka's `offset`, which orders one partition only: all changes
+    of a key have to be in one. A key's places must differ.
 
     Columns: those of the key that the rows lack, those of the rows, `__deleted` (boolean: the row
     is gone; its other columns but the key's are null), and `__kept` (array<string>: columns that no
     change of the key told, because the database does not log unchanged large values; they show
     what stands for `unavailable` in their type, and the target keeps its own values). A change of a
     key is a delete of the old one and a create of the new one; tombstones are deletes. An update
-    without `after` says nothing and is left out. A TRUNCATE fails the query.
+    without `after` says nothing and is left out. A TRUNCATE fails the query
+    (`spark.truncate_in_fold`), and so does a change without a key (`spark.change_without_key`).
 
     Raises HeadraceError: `spark.fold_of_a_stream`, `spark.no_changes`, `spark.no_key`,
     `spark.no_such_column`, `spark.no_order`.

@@ -10,7 +10,6 @@ from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
 from tests.docs.pages import ROOT, Block, blocks, pages
 
-CONVERTERS = "docs/guides/converters.md"
 SHOP = {
     "connector.class": "postgresql",
     "topic.prefix": "shop",
@@ -20,13 +19,28 @@ SHOP = {
 }
 
 
-@pytest.mark.parametrize(
-    "block",
-    [*blocks(CONVERTERS, "properties"), *blocks("docs/guides/postgresql.md", "properties")],
-    ids=str,
-)
+DOCUMENTS = {
+    "connector.class": "mongodb",
+    "topic.prefix": "shop",
+    "mongodb.connection.string": "mongodb://h1/?replicaSet=rs0",
+}
+CONNECTORS = {
+    "docs/guides/converters.md": SHOP,
+    "docs/guides/postgresql.md": SHOP,
+    "docs/guides/mongodb.md": DOCUMENTS,
+}
+"""Properties that stand before those of a page."""
+PARTS = [
+    one
+    for page in CONNECTORS
+    for one in blocks(page, "properties")
+    if "connector.class" not in one.text
+]
+
+
+@pytest.mark.parametrize("block", PARTS, ids=str)
 def test_properties_of_a_page_are_taken_without_a_warning(block: Block) -> None:
-    config = parse_configuration(read_text(block.text).with_overrides(SHOP))
+    config = parse_configuration(read_text(block.text).with_overrides(CONNECTORS[block.page]))
     assert config.warnings == ()
 
 

@@ -100,6 +100,19 @@ def test_a_shortened_output_is_refused(output, tmp_path):
         output.open()
 
 
+def test_what_something_else_appended_is_told_and_cut_off(output, tmp_path, caplog):
+    output.commit([write_part(tmp_path, 1, 0, range(5))], 1, "q")
+    output.open()
+    assert caplog.messages == []
+    with output.path.open("a") as file:
+        file.write("mine\n")
+    output.open()
+    (message,) = caplog.messages
+    assert "out.jsonl has 5 bytes behind the last complete micro-batch" in message
+    output.commit([write_part(tmp_path, 2, 0, range(5, 10))], 2, "q")
+    assert values(output) == list(range(10))
+
+
 def test_stale_parts_are_swept_at_start(output, tmp_path):
     write_part(tmp_path, 9, 0, range(5))
     output.open()

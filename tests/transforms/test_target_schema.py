@@ -3,18 +3,29 @@ conflict."""
 
 from __future__ import annotations
 
+import io
 import json
+from decimal import Decimal
 from typing import Any
 
+import fastavro
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.connect.json_records import read_records
 from headrace.connect.json_values import load_schema, load_value
+from headrace.connect.rows import Sequences
+from headrace.converters.avro.schemas import AvroOptions
+from headrace.converters.json.converter import JsonConverter
+from headrace.converters.json.values import JsonOptions
+from headrace.converters.rows import SliceConverter
 from headrace.documents.bson import DOCUMENT
 from headrace.documents.target_schema.ddl import declared
 from headrace.errors import HeadraceError
 from headrace.transforms import apply_json
+from headrace.transforms.json_form import read_chain
+from tests.converters.registry_double import numbered_avro
 from tests.documents.plain_bson import encode
 from tests.documents.target_schema.plain_conversion import PlainConversion
 from tests.golden.transforms.inputs.documents import ITEMS
@@ -163,3 +174,25 @@ def test_a_field_of_the_name_of_the_rest_is_refused_where_that_is_kept() -> None
 def test_a_sampled_schema_needs_a_connector() -> None:
     (record,) = made([ITEMS.event("c", {"_id": 1})], **{"target.schema": "sampled"})
     assert "no connector was asked" in record["error"]
+
+
+def test_typed_documents_are_read_from_avro_as_they_were_declared() -> None:
+    document = {
+        "_id": 1, "n": 5, "total": 2.5, "text": "é", "inner": {"b": 1.5, "c": "x"},
+        "lines": [{"x": 1, "tags": ["a", "b"]}, None], "map": {"a": 1}, "other": 3,
+    }  # fmt: skip
+    options = {"type": TYPE, "target.schema": SCHEMA, "target.schema.conflict": "rest"}
+    steps = {f"transforms.t.{name}": text for name, text in options.items()}
+    chain = read_chain({"transforms": "t", **steps})
+    records = chain(read_records([ITEMS.event("c", document), ITEMS.event("c", {"_id": 2})]))
+    converter, registry = numbered_avro(AvroOptions())
+    of_json = JsonConverter(JsonOptions(schemas_enable=False))
+    (batch,) = SliceConverter(of_json, converter, of_json).convert(records, Sequences(1))
+    (schema,) = registry.schemas  # of both records
+    first, second = (
+        fastavro.schemaless_reader(io.BytesIO(value[5:]), json.loads(schema))
+        for value in batch.column("value").to_pylist()
+    )
+    del document["other"]
+    assert first == document | {"total": Decimal("2.50"), "at": None, "__rest": '{"other": 3}'}
+    assert second == dict.fromkeys(second) | {"_id": 2}

@@ -127,6 +127,7 @@ class _Demo:
         self._tables = RebuiltTables(database)
         self._end = threading.Event()
         self._done = threading.Event()
+        self._is_early = False
         self._differences: list[str] = ["the comparison did not take place"]
         self._messages = Messages(quiet=True)
         self._pipeline = check_pipeline(read_mapping(database.properties), {}, self._messages)
@@ -173,12 +174,14 @@ class _Demo:
         return self._report(summary)
 
     def _direct(self, stop: Any) -> None:
-        """Snapshot, live part, comparison; then the query may stop."""
+        """Snapshot, live part, comparison; then the query may stop. Ctrl-C before the first event
+        leaves nothing to compare."""
         try:
             deadline = Deadline(_FIRST_EVENTS_S)
             while not self._tables.events and not deadline.is_over:
                 if self._end.wait(0.1):
-                    break
+                    self._is_early = True
+                    return
             self._shop.start()
             self._end.wait(self._arguments.seconds)
             self._shop.stop()
@@ -199,8 +202,16 @@ class _Demo:
         return differences
 
     def _report(self, summary: Summary) -> int:
-        counts = ", ".join(f"{n} {op}" for op, n in sorted(self._tables.operations.items()))
+        from headrace.sinks.console.event_line import OPERATIONS
+
         self._console.print()
+        if self._is_early:
+            self._console.print("stopped before the first event")
+            return STOP.status
+        counts = ", ".join(
+            f"{count:,} {OPERATIONS[operation][0] if operation in OPERATIONS else operation}"
+            for operation, count in sorted(self._tables.operations.items())
+        )
         self._console.print(
             f"{self._tables.events:,} events ({counts}) of {self._shop.transactions} live "
             f"transactions in {summary.seconds:.0f} s"
@@ -215,6 +226,7 @@ class _Demo:
         rows = sum(len(rows) for rows in self._tables.rows.values())
         self._console.print(f"the {rows} rows rebuilt from the events equal the database's")
         self._console.print("self-check passed", style="bold green")
+        self._console.print("your own database: headrace check FILE, with Debezium's properties")
         return 0
 
 

@@ -47,7 +47,7 @@ class Progress:
             self._recent.popleft()
         metrics = reported_metrics(progress)
         if metrics is not None and metrics.snapshot.get("SnapshotRunning"):
-            self._messages.phase("snapshot", snapshot_details(metrics.snapshot))
+            self._messages.phase("snapshot", snapshot_details(metrics.snapshot, self._events))
         elif self._events or metrics is None or _is_over(metrics.snapshot):
             self._messages.phase("streaming", self._streaming_details(metrics, now))
 
@@ -67,19 +67,20 @@ def _is_over(snapshot: Mapping[str, Any]) -> bool:
     return bool(snapshot.get("SnapshotCompleted") or snapshot.get("SnapshotSkipped"))
 
 
-def snapshot_details(snapshot: Mapping[str, Any]) -> str:
+def snapshot_details(snapshot: Mapping[str, Any], events: int) -> str:
     """Tables and rows that were read, the rate, and the seconds that remain, from a snapshot's
-    metrics; numbers of rows are those of the database's statistics."""
+    metrics; numbers of rows are those of the database's statistics, and where these lack a table
+    the `events` so far."""
     total = int(snapshot["TotalTableCount"])
     done = total - int(snapshot["RemainingTableCount"])
     parts = [f"{done} of {counted(total, 'table')}"]
     scanned = snapshot.get("RowsScanned") or {}
-    rows = sum(scanned.values())
     expected = snapshot.get("EstimatedRows") or {}
     about = sum(max(count, scanned.get(name, 0)) for name, count in expected.items())
-    # Statistics that lack a table say nothing of the whole.
+    # Statistics that lack a table say nothing of the whole, and guess its rows from its pages.
     whole = len(expected) == total and about > 0
-    parts.append(f"{rows:,} of about {about:,} rows" if whole else f"{rows:,} rows")
+    rows = sum(scanned.values()) if whole else events
+    parts.append(f"{rows:,} of about {about:,} rows" if whole else counted(events, "event"))
     seconds = int(snapshot.get("SnapshotDurationInSeconds") or 0)
     if seconds and rows:
         parts.append(f"{rows / seconds:,.0f}/s")

@@ -18,9 +18,15 @@ from headrace.connectors.registry import definitions, has_driver, left_out
 
 KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.connect.evaluation.comparing": ("_same_cells",),
-    "headrace.connect.evaluation.gathering": ("_gather", "_copy_bytes", "_copy_fixed"),
+    "headrace.connect.evaluation.gathering": (
+        "_gather",
+        "_gather_one",
+        "_copy_bytes",
+        "_copy_fixed",
+    ),
     "headrace.connect.evaluation.json_objects": ("find_members", "add_members"),
     "headrace.connect.evaluation.units": ("_count_units", "_shorten"),
+    "headrace.connect.evaluation.zoned_texts": ("_read", "_write"),
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
     "headrace.streaming.changes.key_hashes": ("_hash_rows",),
     "headrace.converters.kernel": ("emit", "emit_headers"),
@@ -35,6 +41,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
         "put_objects",
         "put_texts",
     ),
+    "headrace.documents.columns.indenting": ("_indent_column",),
     "headrace.documents.parsing.document_kernel": ("parse_texts",),
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
@@ -51,6 +58,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.spool.extract": ("_gather", "_gather_transactions"),
     "headrace.streaming.changes.row_kernel": ("open_transaction",),
     "headrace.streaming.changes.transaction_kernel": ("add_end",),
+    "headrace.transforms.debezium.java_hashes": ("_hash_texts",),
 }
 """Those that connectors share, by module; a connector's own are in its definition. All arguments
 are int64; what these kernels call is compiled into them."""

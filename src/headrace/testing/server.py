@@ -54,7 +54,11 @@ class Server(ABC):
         self._watchdog: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:  # also Ctrl-C: nobody else knows of the process and the folder
+            self.close()
+            raise
         return self
 
     def __exit__(

@@ -95,10 +95,12 @@ class TerminalRun:
         return [" ".join(one.cmdline()) for one in psutil.process_iter() if self._is_marked(one)]
 
     def left_files(self) -> list[str]:
-        """Temporary files that stayed, but for the user's folder of sockets and states."""
+        """Temporary files and folders that stayed; the user's folder of sockets and states may."""
         own = self._folder / f"headrace-{os.geteuid()}"
         kept = {own, own / "lock", own / "status"}
-        left = (path for path in self._folder.rglob("*") if path not in kept)
+        patterns = ("*", f"{own.name}/*", f"{own.name}/*/*")
+        paths = {path for pattern in patterns for path in self._folder.glob(pattern)}
+        left = (path for path in paths if path not in kept)
         return sorted(str(path.relative_to(self._folder)) for path in left)
 
     def close(self) -> None:

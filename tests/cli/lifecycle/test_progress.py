@@ -29,7 +29,7 @@ def test_a_query_starts_reads_a_snapshot_and_streams() -> None:
         assert phases.count(seen) == rows
         phases.update(seen)
     lines = [line.partition(" ")[2] for line in stream.getvalue().splitlines()]
-    assert lines == ["snapshot: 1 of 2 tables, 0 rows", "streaming: 15 events, 15/s, lag 80 ms"]
+    assert lines == ["snapshot: 1 of 2 tables, 10 events", "streaming: 15 events, 15/s, lag 80 ms"]
 
 
 def test_a_snapshot_tells_rows_rate_and_remaining_time() -> None:
@@ -40,9 +40,9 @@ def test_a_snapshot_tells_rows_rate_and_remaining_time() -> None:
         "EstimatedRows": {"s.a": 900, "s.b": 2000},
         "SnapshotDurationInSeconds": 3,
     }
-    assert snapshot_details(snapshot) == (
+    assert snapshot_details(snapshot, 7) == (
         "1 of 2 tables, 1,500 of about 3,000 rows, 500/s, about 3 s left"
     )
     # The statistics lack a table.
     del snapshot["EstimatedRows"]["s.b"]  # type: ignore[attr-defined]
-    assert snapshot_details(snapshot) == "1 of 2 tables, 1,500 rows, 500/s"
+    assert snapshot_details(snapshot, 900) == "1 of 2 tables, 900 events, 300/s"

@@ -137,6 +137,27 @@ def test_a_truncate_fails_the_query(spark: SparkSession) -> None:
         folded.collect()
 
 
+@pytest.mark.parametrize(
+    ("op", "before", "after"),
+    [("c", None, (1, "a", "x")), ("d", (1, "a", "x"), None), ("r", None, (None, "a", "x"))],
+)
+def test_a_change_without_a_key_fails_the_query(
+    spark: SparkSession, op: str, before: object, after: object
+) -> None:
+    schema = SCHEMA.replace("key struct<id: int>", "key struct<number: int>")
+    changes = spark.createDataFrame([(None, op, before, after, "0")], schema)
+    with pytest.raises(Exception, match="a change has no key") as raised:
+        headrace.fold(changes, key="id" if op == "r" else ()).collect()
+    error = HeadraceError.find_in(str(raised.value))
+    assert error is not None
+    assert error.code == "spark.change_without_key"
+
+
+def test_what_has_neither_a_key_nor_an_operation_is_no_change(spark: SparkSession) -> None:
+    changes = frame(spark, (None, None, None, None, "0"), ((1,), "c", None, (1, "a", "x"), "1"))
+    assert [row.id for row in headrace.fold(changes).collect()] == [1]
+
+
 def test_columns_of_the_rows_are_the_key_where_events_have_none(spark: SparkSession) -> None:
     changes = frame(
         spark,

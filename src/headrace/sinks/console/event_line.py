@@ -9,8 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-# Debezium's operation codes: what a reader sees, and its colour.
-_OPERATIONS = {
+OPERATIONS = {
     "r": ("read", "blue"),
     "c": ("create", "green"),
     "u": ("update", "yellow"),
@@ -18,6 +17,7 @@ _OPERATIONS = {
     "t": ("truncate", "bold red"),
     "m": ("message", "magenta"),
 }
+"""Debezium's operation codes: what a reader sees, and its colour."""
 _LONGEST = 48
 Content = str | bytes | bytearray | None
 """A key or value, as its column has it."""
@@ -29,14 +29,14 @@ def event_line(topic: str, key: Content, value: Content) -> Text:
     else, or None. Bytes that are no JSON are shown in base64."""
     line = Text(no_wrap=True, overflow="ellipsis")
     event = _payload(value)
-    envelope = event if isinstance(event, dict) and event.get("op") in _OPERATIONS else None
+    envelope = event if isinstance(event, dict) and event.get("op") in OPERATIONS else None
     line.append(_time(envelope), style="dim")
     if value is None:
         line.append("  tombstone ", style="dim")
     elif envelope is None:
         line.append("  record    ", style="cyan")
     else:
-        word, style = _OPERATIONS[envelope["op"]]
+        word, style = OPERATIONS[envelope["op"]]
         line.append(f"  {word:<10}", style=style)
     line.append(_clean(topic), style="bold")
     line.append("  ")

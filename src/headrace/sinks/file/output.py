@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,9 +24,11 @@ from typing import NamedTuple
 
 from headrace.connect.disk import force_to_disk
 from headrace.errors import HeadraceError
+from headrace.findings import counted
 from headrace.sinks.file.parts import Part, write_all
 from headrace.sinks.parts import sweep_parts
 
+_LOG = logging.getLogger(__name__)
 _VERSION = 1
 _COPY_BYTES = 4 << 20
 
@@ -84,6 +87,14 @@ class Output:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._locked():
                 state = self._check()
+            surplus = self.path.stat().st_size - state.length
+            if surplus:
+                _LOG.warning(
+                    "%s has %s behind the last complete micro-batch: a run that was killed left "
+                    "them, or something else wrote them; the next micro-batch takes their place",
+                    self.path,
+                    counted(surplus, "byte"),
+                )
             for stale in self.parts.iterdir():
                 stale.unlink(missing_ok=True)
         except OSError as error:

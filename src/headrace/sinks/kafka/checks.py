@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.errors import HeadraceError
-from headrace.findings import Findings
+from headrace.findings import Findings, counted
 from headrace.kafka.client import ANSWER_SECONDS, Complaints, load_client, open_admin
 from headrace.kafka.librdkafka import KafkaFailure, NativeProducer
 from headrace.sinks.kafka.bookkeeping import Bookkeeping
@@ -40,7 +40,11 @@ def _brokers(findings: Findings, options: KafkaOptions) -> None:
         admin.poll(0)
         raise complaints.explain(SINK, options.brokers, error.args[0]) from None
     brokers = len(cluster.brokers)
-    findings.add("kafka.reachable", "ok", f"Kafka at {options.brokers} answers ({brokers} brokers)")
+    findings.add(
+        "kafka.reachable",
+        "ok",
+        f"Kafka at {options.brokers} answers ({counted(brokers, 'broker')})",
+    )
 
 
 def _producer(findings: Findings, options: KafkaOptions) -> None:

@@ -19,9 +19,16 @@ KEPT = "__kept"
 
 _ORDERS = ("sequence", "offset")
 """Columns that order the changes of a key, by preference."""
-_TRUNCATED = (
-    "headrace.fold: a TRUNCATE is among the changes, which no key has; leave it out "
-    "(skipped.operations=t), or empty the target and fold what comes after it"
+_TRUNCATED = HeadraceError(
+    "spark.truncate_in_fold",
+    "headrace.fold: a TRUNCATE is among the changes, which no key has",
+    "Leave it out (skipped.operations=t), or empty the target and fold what comes after it.",
+)
+_KEYLESS = HeadraceError(
+    "spark.change_without_key",
+    "headrace.fold: a change has no key, so fold cannot tell whose row it is",
+    "Name columns of the rows that are never all null: fold(changes, key=...); or leave such "
+    "changes out (where).",
 )
 
 
@@ -93,7 +100,6 @@ class _Columns:
     def changes(self) -> DataFrame:
         """The changes with their operation (null: a tombstone), row and key."""
         operation = F.col("op")
-        checked = F.when(operation == "t", F.raise_error(F.lit(_TRUNCATED)).cast("string"))
         row = (
             F.col("after")
             if self._is_struct
@@ -103,14 +109,20 @@ class _Columns:
         is_known = F.coalesce(*(part.isNotNull() for part in parts[:1]))
         for part in parts[1:]:
             is_known |= part.isNotNull()
+        checked = (
+            F.when(operation == "t", _failure(_TRUNCATED))
+            .when(operation.isNotNull() & ~is_known, _failure(_KEYLESS))
+            .otherwise(operation)
+        )
         tells = operation.isNull() | operation.isin("d", "t") | F.col("after").isNotNull()
         identity = F.struct(*(part.alias(n) for n, part in zip(self._key, parts, strict=True)))
         return (
             self._changes.where(tells)
-            .withColumn("operation", checked.otherwise(operation))
+            .withColumn("operation", checked)
             .withColumn("row", row)
             .withColumn("identity", identity)
-            .where(is_known | (operation == "t"))
+            # What has neither a key nor an operation is no change: a heartbeat, for example.
+            .where(is_known | F.col("op").isNotNull())
         )
 
     def _key_part(self, name: str) -> Column:
@@ -164,6 +176,11 @@ class _Columns:
         deleted = F.coalesce(operation == "d", F.lit(True)).alias(DELETED)
         names = F.array_compact(F.array(*kept)) if kept else F.array().cast("array<string>")
         return [*shown, deleted, names.alias(KEPT)]
+
+
+def _failure(error: HeadraceError) -> Column:
+    """A text that is an error where it is made."""
+    return F.raise_error(F.lit(str(error))).cast("string")
 
 
 def _order(changes: DataFrame, order: str | Column | Sequence[str | Column]) -> list[Column]:

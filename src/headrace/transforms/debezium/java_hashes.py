@@ -4,6 +4,8 @@ MurmurHash3 (x64, 32 bits of it, seed 9001), which Debezium uses.
 Hashes are uint32 arrays, one per value; where the value is null the hash means nothing.
 """
 
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,10 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.evaluation.values import connect_values, values
+from headrace.connect.kernels.memory import address_of, kernel, load8, load64, store64
 from headrace.connect.records import Node, Records
 from headrace.connect.schema import DECIMAL, Schema, Type
 
-_ONE_BYTE_MORE = 31
+_FACTOR = 31
 _TRUE, _FALSE = 1231, 1237
 _BITS_32 = (1 << 32) - 1
 _SEED = 9001
@@ -74,28 +77,39 @@ def _folded(longs: np.ndarray) -> np.ndarray:
     return np.asarray((longs ^ (longs >> np.uint64(32))).astype(np.uint32))
 
 
-def _text_hashes(texts: pa.Array) -> np.ndarray:
+@kernel
+def _hash_texts(offsets, count, data, out):
+    """`String.hashCode` of `count` texts in UTF-8 (int64 `offsets`), as int64 of 32 bits each."""
+    for i in range(count):
+        place = data + load64(offsets + 8 * i)
+        end = data + load64(offsets + 8 * i + 8)
+        made = np.int64(0)
+        while place < end:
+            byte = load8(place)
+            more = np.int64(0)
+            if byte >= 0xC0:
+                more = np.int64(1 + (byte >= 0xE0) + (byte >= 0xF0))
+                byte &= 0x3F >> more
+            place += 1
+            for _ in range(more):
+                byte = byte << 6 | load8(place) & 0x3F
+                place += 1
+            if byte > 0xFFFF:  # two units, each half of the character
+                made = made * _FACTOR + 0xD800 + ((byte - 0x10000) >> 10)
+                byte = 0xDC00 + (byte & 0x3FF)
+            made = (made * _FACTOR + byte) & _BITS_32
+        store64(out + 8 * i, made)
+
+
+def _text_hashes(texts: pa.LargeStringArray) -> np.ndarray:
     """`String.hashCode`: UTF-16 units as the coefficients of powers of 31."""
-    filled = pc.fill_null(texts, "")
-    _, offsets, data = filled.buffers()
-    ends = np.frombuffer(offsets, np.int64)[filled.offset :][: len(filled) + 1]
-    if data is None or ends[-1] == ends[0]:
-        return np.zeros(len(filled), np.uint32)
-    encoded = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
-    ends = ends - ends[0]
-    units = encoded
-    if (encoded > 0x7F).any():
-        # A unit per byte that begins a character, and one more for those beyond the basic plane.
-        of_byte = ((encoded & 0xC0) != 0x80).astype(np.int64) + (encoded >= 0xF0)
-        ends = np.concatenate([[0], np.cumsum(of_byte)])[ends]
-        units = np.frombuffer(encoded.tobytes().decode().encode("utf-16-le"), "<u2")
-    lengths = np.diff(ends)
-    powers = np.ones(int(lengths.max()), np.uint32)
-    np.multiply.accumulate(np.full(len(powers) - 1, _ONE_BYTE_MORE, np.uint32), out=powers[1:])
-    last = np.repeat(ends[1:] - 1, lengths)
-    terms = units.astype(np.uint32) * powers[last - np.arange(len(units))]
-    sums = np.concatenate([np.zeros(1, np.uint32), np.cumsum(terms, dtype=np.uint32)])
-    return np.asarray(sums[ends[1:]] - sums[ends[:-1]])
+    count = len(texts)
+    out = np.zeros(count, np.int64)
+    _, offsets, held = texts.buffers()
+    if count and held is not None:
+        places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + count + 1]
+        _hash_texts(address_of(places), count, held.address, address_of(out))
+    return out.astype(np.uint32)
 
 
 def _hash(schema: Schema, value: object) -> int:
@@ -134,7 +148,7 @@ def _hash(schema: Schema, value: object) -> int:
 def _sequence_hash(parts: list[int]) -> int:
     made = 1
     for part in parts:
-        made = (_ONE_BYTE_MORE * made + part) & _BITS_32
+        made = (_FACTOR * made + part) & _BITS_32
     return made
 
 
@@ -145,8 +159,8 @@ def _decimal_hash(value: Decimal) -> int:
     number = int("".join(map(str, digits)) or "0")
     made = 0
     for shift in range((number.bit_length() + 31) // 32 * 32 - 32, -1, -32):
-        made = (_ONE_BYTE_MORE * made + (number >> shift & _BITS_32)) & _BITS_32
-    return (_ONE_BYTE_MORE * (-made if sign else made) - exponent) & _BITS_32
+        made = (_FACTOR * made + (number >> shift & _BITS_32)) & _BITS_32
+    return (_FACTOR * (-made if sign else made) - exponent) & _BITS_32
 
 
 def _murmur(data: np.ndarray, ends: np.ndarray) -> np.ndarray:

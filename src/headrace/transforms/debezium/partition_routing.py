@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.config.configuration import Configuration
@@ -20,6 +21,9 @@ from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 _CHANGE = "change"
 _POSITIVE = np.uint32(0x7FFFFFFF)
+_WITHOUT_ROW = pa.array(["m", "t"], pa.large_string())
+"""Operations of messages and truncations."""
+_DELETE = pa.array(["d"], pa.large_string())
 
 
 class PartitionRoutingOptions(Configuration):
@@ -71,8 +75,8 @@ class PartitionRouting:
         if envelope is None or operation is None:
             return [records]
         operations = values(records, operation)
-        skipped = tombstones(records) | _is_one_of(operations, "m", "t")
-        is_delete = _is_one_of(operations, "d")
+        skipped = tombstones(records) | _is_one_of(operations, _WITHOUT_ROW)
+        is_delete = _is_one_of(operations, _DELETE)
         total = np.zeros(len(records), np.uint32)
         has_any = np.zeros(len(records), np.bool_)
         for node, of_delete in self._nodes(records.shape):
@@ -109,9 +113,9 @@ class PartitionRouting:
         return tuple(made)
 
 
-def _is_one_of(operations: object, *letters: str) -> np.ndarray:
-    masks = [pc.fill_null(pc.equal(operations, letter), fill_value=False) for letter in letters]
-    return np.asarray(np.any([mask.to_numpy(zero_copy_only=False) for mask in masks], axis=0))
+def _is_one_of(operations: pa.Array, letters: pa.Array) -> np.ndarray:
+    mask = pc.is_in(operations, value_set=letters)
+    return np.asarray(mask.to_numpy(zero_copy_only=False))
 
 
 DECLARATION = Declaration(

@@ -15,8 +15,9 @@ from headrace.config.configuration import Configuration
 from headrace.config.kinds import Kind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
-from headrace.connect.evaluation.time_texts import heads, time_texts, with_nulls_of
+from headrace.connect.evaluation.time_texts import with_nulls_of
 from headrace.connect.evaluation.values import tombstones, values
+from headrace.connect.evaluation.zoned_texts import ZonedTexts
 from headrace.connect.records import Column, Node, Records, Shape
 from headrace.connect.schema import Type
 from headrace.connect.trees import as_struct, fields, member, select, with_defaults, with_fields
@@ -55,6 +56,7 @@ _TIME = (
 )
 _TEXT = pa.large_string()
 _NOTHING = pa.scalar("", _TEXT)
+_DAY = 86_400
 _RULE = re.compile(r'[".\w\s]+:[".\w\s]+(?::[".\w\s]+)?', re.ASCII)
 
 
@@ -256,6 +258,8 @@ class TimezoneConverter:
         return replace(shape, value=with_fields(envelope, members)), tuple(times)
 
     def _values(self, array: pa.Array, time: _Time) -> pa.Array:
+        if array.null_count == len(array):
+            return array
         if time.logical == _ZONED_TIMESTAMP:
             return _zoned_timestamps(array, self._zone)
         if time.logical == _ZONED_TIME:
@@ -335,9 +339,12 @@ def _offset_text(offset: int) -> str:
 
 def _zoned_timestamps(array: pa.Array, zone: Zone) -> pa.Array:
     """The same instants with the zone's offset, which is that of their former local time."""
-    common = _zoned_in_common_form(array, zone)
+    common = ZonedTexts.read(array.drop_null(), has_date=True)
     if common is not None:
-        return common
+        offsets = zone.of_local(common.seconds)
+        made = common.written(common.seconds - common.offsets + offsets, offsets)
+        if made is not None:
+            return with_nulls_of(array, made)
     parts = _parts(array, _TIMESTAMP)
     dates = pc.utf8_ltrim(parts["date"], characters="+").to_numpy(zero_copy_only=False)
     present = dates != ""
@@ -351,29 +358,20 @@ def _zoned_timestamps(array: pa.Array, zone: Zone) -> pa.Array:
     return _joined(array, texts, parts["fraction"], offsets)
 
 
-def _zoned_in_common_form(array: pa.Array, zone: Zone) -> pa.Array | None:
-    """The same where all texts are in UTC, as connectors write them; None where one is not."""
-    texts = time_texts(array.drop_null(), "T", "Z")
-    local = None if texts is None else texts.seconds()
-    if texts is None or local is None:
-        return None
-    offsets = zone.of_local(local)
-    begin = heads(local + offsets)
-    if begin is None:
-        return None
-    made = (begin, texts.fractions(), _offset_texts(offsets), _NOTHING)
-    return with_nulls_of(array, pc.binary_join_element_wise(*made))
-
-
 def _zoned_times(array: pa.Array, zone: Zone) -> pa.Array:
     """The same times of day with the offset that the zone has outside of summer time."""
+    offsets = np.full(len(array) - array.null_count, zone.standard)
+    texts = ZonedTexts.read(array.drop_null(), has_date=False)
+    if texts is not None:
+        moved = (texts.seconds - texts.offsets + offsets) % _DAY
+        return with_nulls_of(array, texts.written(moved, offsets))
     parts = _parts(array, _TIME)
     times = pc.binary_join_element_wise(parts["time"], parts["seconds"], _NOTHING)
     local = _seconds(times.to_numpy(zero_copy_only=False))
-    moved = (local - _offsets(parts["offset"]) + zone.standard) % 86400
-    texts = np.datetime_as_string(moved.astype("M8[s]"), unit="s")
-    texts = np.array([text[11:] for text in texts])
-    return _joined(array, texts, parts["fraction"], np.full(len(array), zone.standard))
+    moved = (local - _offsets(parts["offset"]) + zone.standard) % _DAY
+    made = np.datetime_as_string(moved.astype("M8[s]"), unit="s")
+    made = np.array([text[11:] for text in made])
+    return _joined(array, made, parts["fraction"], np.full(len(array), zone.standard))
 
 
 def _joined(
