@@ -142,6 +142,7 @@ class Pipeline:
         )
 
 
+COMPILING = "compiling kernels, once per installation: about a minute"
 _OF_SPARK = "spark."
 _PACKAGES = "spark.jars.packages"
 
@@ -277,7 +278,7 @@ def compile_kernels(messages: Messages) -> subprocess.Popen[bytes] | None:
 
     if kernels_are_compiled():
         return None
-    messages.phase("compiling kernels, once per installation: about a minute")
+    messages.phase(COMPILING)
     command = [sys.executable, "-c", COMPILE]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
