@@ -129,8 +129,12 @@ class Pipeline:
             return "snapshot" in stored
         return str(getattr(self.config, "snapshot_mode", "")) != "no_data"
 
-    def limits(self, *, idle_exit: float | None, seconds: float | None) -> Limits:
-        """The supervisor's limits, retries as the configuration says."""
+    def limits(
+        self, *, idle_exit: float | None, seconds: float | None, prints: bool = False
+    ) -> Limits:
+        """The supervisor's limits, retries as the configuration says. What `prints` its events ends
+        with the reader of standard output."""
+        from headrace.sinks.closed import is_unread
         from headrace.spark.supervisor import Limits
 
         return Limits(
@@ -139,6 +143,7 @@ class Pipeline:
             idle_exit=idle_exit,
             seconds=seconds,
             caught_up=definition_of(self.config).caught_up,
+            is_unread=(lambda: is_unread(sys.stdout)) if prints else lambda: False,
         )
 
 
