@@ -7,7 +7,6 @@ the log to the last record in the topic, CPU from the launch. Results go to benc
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from benchmarks import report
 from benchmarks.contenders import HERE, Run
 from benchmarks.postgresql import workload
 from benchmarks.postgresql.__main__ import SETTINGS
-from benchmarks.postgresql.server import DATABASE, Server
+from benchmarks.postgresql.server import Server
 from benchmarks.processes import PeakMemory, cpu_seconds
 from benchmarks.scenarios import QUICK
 from headrace.testing.embedded import PostgresServer
@@ -179,12 +178,11 @@ def main() -> None:
     best = {lane: max(of_lane, key=lambda one: one.rate) for lane, of_lane in runs.items()}
     ours, peer = best["headrace run"], best["Kafka Connect"]
     print(f"{ours.rate / peer.rate:.1f}x the events/s, {ours.cpu / peer.cpu:.2f}x the CPU")
-    results = Path(HERE / "results" / "kafka.json")
-    results.write_text(json.dumps(
-        {"database": DATABASE, "records": count,
-         "runs": {lane: [one.figures() for one in of_lane] for lane, of_lane in runs.items()}},
-        indent=1,
-    ) + "\n")  # fmt: skip
+    figures = {
+        lane: {"records": count, "runs": [one.figures() for one in of_lane]}
+        for lane, of_lane in runs.items()
+    }
+    report.write("kafka-quick" if QUICK else "kafka", ROUNDS, {"backlog": figures})
 
 
 if __name__ == "__main__":

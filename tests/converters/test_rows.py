@@ -30,7 +30,8 @@ from tests.connectors.postgresql.replication.pgoutput import (
     update,
 )
 from tests.converters.json_converter import json_converter
-from tests.converters.plain_renderer import NOW, PlainRenderer
+from tests.converters.plain_renderer import PlainRenderer
+from tests.converters.plain_values import NOW
 
 OPTIONS = JsonOptions()
 SETTINGS = PostgresSettings("server", PostgresSource("shop"), run="a-run")

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.images import BINARY, NO_CELL, NULL, TEXT
-from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.evaluation.values import nulls, tombstones
+from headrace.connect.images import BINARY
 from headrace.connect.records import (
     NO_PARTITION,
     Cell,
-    Cells,
     Column,
     ColumnIdentity,
     Constant,
@@ -32,7 +31,8 @@ from headrace.connect.records import (
     struct_of,
 )
 from headrace.connect.rows import Sequences
-from headrace.connect.schema import Schema, Type
+from headrace.connect.schema import Field, Schema, Type
+from headrace.connect.trees import as_struct, member
 from headrace.converters.avro.schemas import AvroOptions
 from headrace.converters.converter import Converter
 from headrace.converters.json.converter import JsonConverter
@@ -41,28 +41,12 @@ from headrace.converters.plain.converters import SimpleConverter, StringConverte
 from headrace.converters.rows import SliceConverter
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.replication.pgoutput import cell, image
+from tests.converters.node_trees import Memory, cells_of, reversed_text
 from tests.converters.registry_double import numbered_avro
-from tests.converters.test_node_trees import Memory, reversed_text
 
 OPTIONAL = Schema(Type.STRING, optional=True)
 NUMBER = Schema(Type.INT64, optional=True)
 JSON = JsonConverter(JsonOptions())
-
-
-def cells_of(values: Sequence[bytes | int | None], kind: int = TEXT) -> Cells:
-    """A made column: texts or binary values, nulls (None), and rows that it says nothing of (0)."""
-    memory = np.frombuffer(
-        b"".join(value for value in values if isinstance(value, bytes)) + bytes(PADDING), np.uint8
-    ).copy()
-    table = np.zeros((len(values), 3), np.int64)
-    place = address_of(memory)
-    for number, value in enumerate(values):
-        if isinstance(value, bytes):
-            table[number] = (kind, place, len(value))
-            place += len(value)
-        else:
-            table[number, 0] = NULL if value is None else NO_CELL
-    return Cells(table, (memory,))
 
 
 def column(
@@ -280,3 +264,48 @@ def test_an_instant_is_its_text_in_every_form(milliseconds: int, text: str | Non
     avro, _ = numbered_avro(AvroOptions())
     (shown,) = values_of([records], avro)
     assert shown == (None if text is None else b"\0\0\0\0\1\x02" + b"\x30" + text.encode())
+
+
+@pytest.mark.parametrize("null", [None, "made up"])
+def test_a_made_up_value_is_a_presence(null: object) -> None:
+    first = Cell(OPTIONAL, Image.NEW, 0, Encoding.STRING, 0, bytes.decode)
+    by_cell = Cell(OPTIONAL, Image.NEW, 1, Encoding.STRING, 0, bytes.decode, null)
+    root = optional_struct(by_cell, first)
+    records = three_rows().with_shape(Shape("t", None, root))
+    is_null = [null is None, False, False]
+    avro, _ = numbered_avro(AvroOptions())
+    for converter in (JSON, StringConverter(), avro):
+        assert [value is None for value in values_of([records], converter)] == is_null
+    assert nulls(records, root).tolist() == is_null
+
+
+def test_a_part_of_a_value_is_null_where_the_value_lacks_it() -> None:
+    """A struct in a struct in a cell, taken out and taken apart."""
+    inner = struct_of("s.Inner", {"a": Constant(OPTIONAL, None)}).schema.as_optional()
+    outer = Schema(Type.STRUCT, fields=(Field("in", inner),), optional=True)
+    identity = ColumnIdentity()
+    whole = Column(outer, identity, Encoding.PYTHON, 0, json.loads, {"in": {"a": "made up"}})
+    part = member(whole, "in")
+    opened = as_struct(part)
+    assert opened is not None
+    cells = cells_of([b'{"in":{"a":"1"}}', b'{"in":null}', None])
+    avro, _ = numbered_avro(AvroOptions())
+    for node in (part, opened):
+        records = three_rows().with_shape(Shape("t", None, node)).with_column(identity, cells)
+        assert values_of([records]) == ['{"a":"1"}', None, '{"a":"made up"}']
+        strings = ["Struct{a=1}", None, "Struct{a=made up}"]
+        assert values_of([records], StringConverter()) == strings
+        shown = values_of([records], avro)
+        assert [value is None for value in shown] == [False, True, False]
+        assert nulls(records, node).tolist() == [False, True, False]
+        assert tombstones(records).tolist() == [False, True, False]
+
+
+def test_an_empty_cell_that_python_renders_has_a_text_of_its_own() -> None:
+    """It may lie where the next one begins."""
+    identity = ColumnIdentity()
+    backwards = Column(OPTIONAL, identity, Encoding.PYTHON, 0, reversed_text)
+    records = three_rows().with_shape(Shape("t", None, backwards))
+    for texts in ([b"", b"ab", b""], [b"ab", b"", b"cd"]):
+        expected = [f'"{text.decode()[::-1]}"' for text in texts]
+        assert values_of([records.with_column(identity, cells_of(texts))]) == expected

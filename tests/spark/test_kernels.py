@@ -6,6 +6,7 @@ import ast
 import pkgutil
 import subprocess
 import sys
+import threading
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -87,3 +88,27 @@ def test_the_daemon_of_workers_loads_what_tasks_run_and_not_the_planner() -> Non
     loaded = set(run.stdout.split())
     assert {module for one in definitions() for module in one.worker_modules} <= loaded
     assert "headrace.connectors.postgresql.reading.snapshot_source" not in loaded
+
+
+def test_a_process_that_starts_beside_a_compilation_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    asked, is_compiled = threading.Event(), []
+
+    def asks() -> bool:
+        made = kernels._stamp().exists()
+        asked.set()
+        return made
+
+    monkeypatch.setattr(kernels, "kernels_are_compiled", asks)
+    monkeypatch.setattr(
+        kernels, "_load_kernels", lambda: is_compiled.append(kernels._stamp().exists())
+    )
+    with kernels._compiler():
+        second = threading.Thread(target=kernels.load_kernels)
+        second.start()
+        assert asked.wait(60)
+        kernels._stamp().touch()
+    second.join()
+    assert is_compiled == [True]

@@ -30,6 +30,8 @@ PREFIX, PREFIX_LENGTH = 32, 40
 NULL_TEXT, NULL_LENGTH = 48, 56
 UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
 AFTER_TEXT, AFTER_LENGTH = 64, 72  # of TRANSACTION_INT: behind a number, not behind a null
+ABSENT_KINDS = 72  # of PRESENCE: which cells make the struct null
+NULLS, UNAVAILABLES, DECODED = 1, 2, 4  # of ABSENT_KINDS; DECODED: Python says of a value
 
 (
     CELL,
@@ -60,6 +62,7 @@ MADE = -1
 # What `run_json` and its like answer in place of the end of the output: cells are missing, or the
 # root is null, so there is no key, value or header.
 MISSING, NO_VALUE = -1, -2
+IS_NULL = -3  # of a cell that Python rendered: it has no value
 
 # Why `emit` came back.
 DONE, FULL, UNUSUAL = range(3)

@@ -37,7 +37,8 @@ class Unrenderable(Exception):
 
 @kernel
 def _insert(entries, count, table, mask):
-    """Put (address, instruction, text, length) entries into an open-addressed table."""
+    """Put (address, instruction, text, length) entries into an open-addressed table; a length of -1
+    is a null."""
     for i in range(count):
         entry = entries + 32 * i
         address = load64(entry)
@@ -99,12 +100,13 @@ class Patches:
             if place not in self._lengths:
                 render = render_at(instruction, row)
                 try:
-                    text = render(ctypes.string_at(address, length))
+                    rendered = render(ctypes.string_at(address, length))
                 except HeadraceError as error:
                     errors[row], instructions[row] = error, instruction
                     continue
+                text = rendered or b""
                 self._lengths[place] = len(text)
-                made.append((*place, len(texts), len(text)))
+                made.append((*place, len(texts), -1 if rendered is None else len(text)))
                 texts += text
             self._row_bytes[row] = self._row_bytes.get(row, 0) + self._lengths[place]
         self._put(made, texts)

@@ -21,8 +21,10 @@ from headrace.connect.kernels.text import DIGIT_ZEROS, put_int, wrapping_multipl
 from headrace.connect.rows import NULL, SHORT_SEQUENCE_LENGTH, TRANSACTION_NUMBERS, offset_in_row
 from headrace.converters.instructions import (
     CLOCK_MS,
+    IS_NULL,
     MISS_COUNT,
     MISSES,
+    MISSING,
     MOST_MISSES,
     PATCH_MASK,
     PATCH_TABLE,
@@ -132,10 +134,6 @@ def put_instant(milliseconds, out):
     return out + 24
 
 
-LAST_INSTANT = 253402300799999
-"""Milliseconds of the last moment that `put_instant` writes."""
-
-
 @kernel
 def patch_slot(address, instruction):
     """Where a patch's search begins."""
@@ -145,7 +143,10 @@ def patch_slot(address, instruction):
 @kernel
 def patch(state, address, length, instruction, out):
     """Copy what Python rendered for the cell at `address`, which key and value may show in
-    different ways; returns the new end, or -1 and the miss is noted."""
+    different ways; returns the new end, IS_NULL, or MISSING and the miss is noted."""
+    if length == 0:
+        # The cell behind an empty one may have its address; all empty ones are alike.
+        address = np.int64(1)
     table = load64(state + 8 * PATCH_TABLE)
     mask = load64(state + 8 * PATCH_MASK)
     bucket = patch_slot(address, instruction) & mask
@@ -155,6 +156,8 @@ def patch(state, address, length, instruction, out):
         if cell == 0:
             break
         if cell == address and load64(patch + 8) == instruction:
+            if load64(patch + 24) < 0:
+                return np.int64(IS_NULL)
             return copy(load64(patch + 16), load64(patch + 24), out)
         bucket = (bucket + 1) & mask
     count = load64(state + 8 * MISS_COUNT)
@@ -165,4 +168,4 @@ def patch(state, address, length, instruction, out):
         store64(miss + 16, instruction)
         store64(miss + 24, load64(state + 8 * ROW_NUMBER))
         store64(state + 8 * MISS_COUNT, count + 1)
-    return np.int64(-1)
+    return np.int64(MISSING)

@@ -38,8 +38,8 @@ def _growth_of(encoding: Encoding) -> int:
     return 1 if encoding in _UNESCAPED else _GROWTH
 
 
-Render = Callable[[bytes], bytes]
-"""Renders a cell's bytes where the kernel cannot."""
+Render = Callable[[bytes], bytes | None]
+"""Renders a cell's bytes where the kernel cannot; None: they hold a null."""
 
 MadeColumns = dict[ColumnIdentity, int]
 """The made columns of a shape, by the number that its programs know them by."""
@@ -179,9 +179,26 @@ class Assembler:
     def presence(self, node: Cell | Column, null: bytes, rest: tuple[int, ...] = ()) -> int:
         """A PRESENCE instruction, which goes on behind its struct where `node` is null."""
         if isinstance(node, Column):
-            return self.add(code.PRESENCE, code.MADE, self.number_of(node), null=null, rest=rest)
-        self.reads(node)
-        return self.add(code.PRESENCE, int(node.image), node.column, null=null, rest=rest)
+            a, b = code.MADE, self.number_of(node)
+        else:
+            self.reads(node)
+            a, b = int(node.image), node.column
+        at = self.add(code.PRESENCE, a, b, null=null, rest=rest)
+        self.decides(at, node)
+        return at
+
+    def decides(self, at: int, node: Cell | Column) -> None:
+        """The PRESENCE instruction `at` goes by `node`: what stands in place of a null is none."""
+        kinds = 0
+        if node.null is None:
+            has_stand_in = isinstance(node, Cell) and node.unavailable is not None
+            kinds = code.NULLS if has_stand_in else code.NULLS | code.UNAVAILABLES
+        if node.encoding is Encoding.PYTHON:
+            # A part of a value may be null where the value is not.
+            kinds |= code.DECODED
+            self._cells[at] = lambda raw: None if node.decode(raw) is None else b""
+            self._nodes[at] = node
+        self.instructions[at][code.ABSENT_KINDS // 8] = kinds
 
     def finish(self) -> Program:
         """The program."""

@@ -4,11 +4,25 @@
 
 from __future__ import annotations
 
-from headrace.connect.images import CELL_BYTES, NO_CELL, NULL, UNAVAILABLE, has_value
+import numpy as np
+
+from headrace.connect.images import CELL_BYTES, UNAVAILABLE, has_value
 from headrace.connect.kernels.memory import inlined_kernel, kernel, load64
 from headrace.connect.records import Image
 from headrace.connect.rows import ADDRESSES, ROW, offset_in_row, offset_in_transaction
-from headrace.converters.instructions import FIRST_ROW, MADE, MADE_COLUMNS, A, B
+from headrace.converters.instructions import (
+    ABSENT_KINDS,
+    DECODED,
+    FIRST_ROW,
+    IS_NULL,
+    MADE,
+    MADE_COLUMNS,
+    NULLS,
+    UNAVAILABLES,
+    A,
+    B,
+)
+from headrace.converters.prints import patch
 
 OLD_IMAGE, NEW_IMAGE, COUNTERPART_IMAGE = int(Image.OLD), int(Image.NEW), int(Image.COUNTERPART)
 EXTRA_IMAGE, TRANSACTION_IMAGE = int(Image.EXTRA), int(Image.TRANSACTION)
@@ -77,13 +91,20 @@ def made_bytes(tables, count, index):
 
 
 @kernel
-def is_absent(at, row, transaction, cells, image_bytes, state):
-    """Whether the cell or made column of a PRESENCE instruction is null in this row."""
+def presence_of(at, row, transaction, cells, image_bytes, state, out):
+    """IS_NULL where the cell or made column of a PRESENCE instruction is null in this row, MISSING
+    where Python has yet to say."""
     which = load64(at + A)
     if which == MADE:
-        kind = load64(made_cell(at, row, state))
+        cell = made_cell(at, row, state)
     elif image_of(row, transaction, which) == 0:
-        return True
+        return np.int64(IS_NULL)
     else:
-        kind = load64(split_cell(at, row, cells, image_bytes))
-    return kind in (NULL, NO_CELL)
+        cell = split_cell(at, row, cells, image_bytes)
+    kind = load64(cell)
+    absent = load64(at + ABSENT_KINDS)
+    if has_value(kind):
+        if absent & DECODED:
+            return patch(state, load64(cell + 8), load64(cell + 16), at, out)
+        return out
+    return np.int64(IS_NULL) if absent & (UNAVAILABLES if kind == UNAVAILABLE else NULLS) else out

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import platform
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 
@@ -95,10 +96,29 @@ COMPILE = "from headrace.spark.kernels import load_kernels; load_kernels()"
 """What a process of its own runs that compiles the kernels for the others."""
 
 
+@contextmanager
+def _compiler() -> Iterator[None]:
+    """Lets one process compile at a time: those that start beside it wait, and load what it
+    made."""
+    folder = Path(numba.config.CACHE_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "compiling.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+
 def load_kernels() -> None:
     """Load the kernels of the modules that this process has, or compile all when that was not done
     yet. One of another package that cannot be is a warning: its connector need not be the one in
     use."""
+    with nullcontext() if kernels_are_compiled() else _compiler():
+        _load_kernels()
+
+
+def _load_kernels() -> None:
     is_compiled = kernels_are_compiled()
     owners = {
         (module, name): definition

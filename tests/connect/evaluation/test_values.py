@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from unittest import mock
 
 import numpy as np
@@ -15,6 +16,9 @@ from headrace.connect.evaluation.values import connect_values, nulls, values
 from headrace.connect.json_values import dump_value
 from headrace.connect.records import (
     Cell,
+    Cells,
+    Column,
+    ColumnIdentity,
     Guarded,
     Image,
     Node,
@@ -29,25 +33,32 @@ from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import fields, select
 from headrace.converters.json.values import JsonOptions
 from tests.connectors.postgresql.replication.pgoutput import cell, image
-from tests.converters.plain_renderer import NOW, PlainRenderer
-from tests.converters.test_node_trees import TREES, Memory, tables, text_cell
+from tests.converters.node_trees import TREES, Memory, Sources, cells, sources, text_cell
+from tests.converters.plain_renderer import PlainRenderer
+from tests.converters.plain_values import NOW
 
 PLAIN = JsonOptions(replace_null_with_default=False)
 
 
-def of_all(table: RowTable, node: Node, rows: np.ndarray | None = None) -> Records:
+def of_all(
+    table: RowTable,
+    node: Node,
+    rows: np.ndarray | None = None,
+    columns: Mapping[ColumnIdentity, Cells] | None = None,
+) -> Records:
     chosen = np.arange(len(table)) if rows is None else rows
-    return Records(Shape("t", None, node), table, chosen, chosen)
+    return Records(Shape("t", None, node), table, chosen, chosen, columns or {})
 
 
 @settings(max_examples=300, deadline=None)
-@given(tables(), TREES, st.randoms(use_true_random=False))
+@given(sources(), TREES, st.randoms(use_true_random=False))
 def test_any_tree_over_any_rows_has_the_values_that_are_rendered(
-    table: RowTable, node: Node, random: object
+    given_: Sources, node: Node, random: object
 ) -> None:
+    table, columns = given_
     rows = np.array(random.sample(range(len(table)), len(table)))  # type: ignore[attr-defined]
-    records = of_all(table, node, rows)
-    plain = PlainRenderer(table, PLAIN)
+    records = of_all(table, node, rows, columns)
+    plain = PlainRenderer(table, PLAIN, columns)
     with mock.patch("headrace.connect.evaluation.values.time.time_ns", return_value=NOW):
         found = connect_values(records, node)
         array = values(records, node)
@@ -58,13 +69,13 @@ def test_any_tree_over_any_rows_has_the_values_that_are_rendered(
 
 
 @settings(max_examples=200, deadline=None)
-@given(tables(), TREES, st.sampled_from([None, *Image]))
+@given(sources(), TREES, st.sampled_from([None, *Image]), st.none() | cells())
 def test_a_lifted_node_is_null_where_its_struct_is(
-    table: RowTable, node: Node, guard: Image | None
+    given_: Sources, node: Node, guard: Image | None, presence: Cell | Column | None
 ) -> None:
     made = struct_of("outer", {"a": RowField(Schema(Type.INT64), "ordinal"), "b.c": node})
-    outer = Struct(made.schema.as_optional(), made.members, guard)
-    records = of_all(table, outer)
+    outer = Struct(made.schema.as_optional(), made.members, guard, presence)
+    records = of_all(given_.table, outer, None, given_.columns)
     with mock.patch("headrace.connect.evaluation.values.time.time_ns", return_value=NOW):
         wholes = connect_values(records, outer)
         for path in ("a", "b.c"):

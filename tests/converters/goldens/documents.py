@@ -29,7 +29,7 @@ from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.rows import SliceConverter
 from headrace.streaming.facts import EventSettings, shape_of
-from tests.converters.plain_renderer import NOW
+from tests.converters.plain_values import NOW
 from tests.documents.plain_bson import encode_value
 from tests.golden.transforms.inputs.documents import VALUES
 

@@ -26,7 +26,7 @@ from tests.connectors.postgresql.replication.pgoutput import (
     insert,
     update,
 )
-from tests.converters.plain_renderer import NOW
+from tests.converters.plain_values import NOW
 
 WITH_SCHEMAS = JsonConverter(JsonOptions(schemas_enable=True))
 

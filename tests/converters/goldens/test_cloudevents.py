@@ -61,7 +61,7 @@ def test_an_option_that_cannot_be_is_refused_by_its_name(name: str, text: str) -
 
 def test_an_event_without_a_source_has_no_value() -> None:
     from headrace.connect.records import Shape
-    from tests.converters.test_node_trees import struct_of, text_cell
+    from tests.converters.node_trees import struct_of, text_cell
 
     converter = CloudEventsConverter(CloudEventsOptions(IDENTITY), made({})[0]._data, None)
     (records,) = events(False)

@@ -15,19 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.records import Concat, Header, Node, Shape, Struct, group_by_shape
-from headrace.connect.rows import RowTable, Sequences
+from headrace.connect.records import Guarded, Header, Node, Shape, Struct, group_by_shape
+from headrace.connect.rows import Sequences
 from headrace.connect.schema import Field, Schema, Type
+from headrace.connect.trees import with_schema
 from headrace.converters.avro.schemas import AvroOptions, avro_text
 from headrace.converters.avro.values import encode
 from headrace.converters.plain.converters import SimpleConverter, StringConverter
 from headrace.converters.plain.layout import compiled_encoding
 from headrace.converters.plain.texts import java_text, values_text
 from headrace.converters.rows import SliceConverter
-from tests.converters.plain_renderer import NOW
-from tests.converters.plain_values import value_of
+from tests.converters.node_trees import TREES, Sources, sources
+from tests.converters.plain_values import NOW, PlainValues
 from tests.converters.registry_double import numbered_avro
-from tests.converters.test_node_trees import TREES, tables
 from tests.converters.value_trees import ValueRow
 
 OPTIONS = AvroOptions()
@@ -35,18 +35,18 @@ OPTIONS = AvroOptions()
 
 def fit_for_avro(node: Node, numbers: Iterator[int]) -> Node:
     """The same tree with names that Avro takes, one per struct, and nulls everywhere."""
+    if isinstance(node, Guarded):
+        return replace(node, node=fit_for_avro(node.node, numbers))
     if isinstance(node, Struct):
         members = tuple(fit_for_avro(member, numbers) for member in node.members)
         fields = tuple(Field(f"m{n}", member.schema) for n, member in enumerate(members))
         schema = replace(node.schema, name=f"n.S{next(numbers)}", fields=fields, optional=True)
         return replace(node, schema=schema, members=members)
-    if isinstance(node, Concat):
-        return replace(node, schema=node.schema.as_optional())
-    return node
+    return with_schema(node, node.schema.as_optional())
 
 
 def converted(
-    table: RowTable, tree: Node
+    given_: Sources, tree: Node
 ) -> tuple[list[tuple[object, object]], list[object], str | None]:
     """Keys as Java's text and values in Avro; headers as Connect's; the Avro schema."""
 
@@ -55,7 +55,7 @@ def converted(
     shape = Shape("t", tree, tree, (Header("h", tree),))
     records, headers = [], []
     with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
-        for batch in made.convert(group_by_shape(table, {0: shape, 1: shape}), Sequences(1)):
+        for batch in made.convert(given_.records({0: shape, 1: shape}), Sequences(1)):
             columns = (batch.column(name).to_pylist() for name in ("key", "value"))
             records += list(zip(*columns, strict=True))
             headers += [entry[0]["value"] for entry in batch.column("headers").to_pylist()]
@@ -63,16 +63,17 @@ def converted(
 
 
 @settings(max_examples=250, deadline=None)
-@given(tables(), TREES)
-def test_any_tree_over_any_rows_is_written_as_its_values_are(table: RowTable, tree: Node) -> None:
+@given(sources(), TREES)
+def test_any_tree_over_any_rows_is_written_as_its_values_are(given_: Sources, tree: Node) -> None:
     tree = fit_for_avro(tree, itertools.count())
     schema = tree.schema
-    records, headers, text = converted(table, tree)
+    records, headers, text = converted(given_, tree)
+    plain, table = PlainValues(*given_), given_.table
     assert len(records) == len(table)
     assert text == avro_text(schema, OPTIONS)
     parsed = fastavro.parse_schema(json.loads(text or ""))
     for number, (key, value) in enumerate(records):
-        expected = value_of(tree, table, number)
+        expected = plain.value(tree, number)
         assert key == (None if expected is None else java_text(schema, expected))
         header = None if expected is None else values_text(schema, expected).encode()
         assert headers[number] == header

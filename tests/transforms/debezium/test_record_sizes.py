@@ -15,10 +15,9 @@ from headrace.connect.evaluation.values import connect_values
 from headrace.connect.json_records import read_records
 from headrace.connect.json_values import dump_value
 from headrace.connect.records import Constant, Header, Node, Records, Shape
-from headrace.connect.rows import RowTable
 from headrace.connect.schema import DECIMAL, Field, Schema, Type, unscaled_bytes
 from headrace.transforms.debezium.record_sizes import RecordSizes
-from tests.converters.test_node_trees import TREES, tables
+from tests.converters.node_trees import TREES, Sources, sources
 
 TEXT = Schema(Type.STRING, optional=True)
 RAW = Schema(Type.BYTES, optional=True)
@@ -53,13 +52,14 @@ def java_size(schema: Schema, value: Any) -> int:
 
 
 @settings(max_examples=200, deadline=None)
-@given(tables(), TREES, TREES, st.integers(0, 3))
+@given(sources(), TREES, TREES, st.integers(0, 3))
 def test_any_tree_over_any_rows_is_as_large_as_its_values(
-    table: RowTable, key: Node, value: Node, headers: int
+    given_: Sources, key: Node, value: Node, headers: int
 ) -> None:
+    table, columns = given_
     rows = np.arange(len(table))
     carried = (Header("h", Constant(TEXT, "x")),) * headers
-    records = Records(Shape("é", key, value, carried), table, rows, rows)
+    records = Records(Shape("é", key, value, carried), table, rows, rows, columns)
     expected = [
         8 + 2 + 100 * headers + java_size(key.schema, one) + java_size(value.schema, other)
         for one, other in zip(

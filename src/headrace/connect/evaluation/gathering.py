@@ -203,7 +203,9 @@ def gather(records: Records, wanted: Sequence[Cell]) -> dict[Cell, np.ndarray]:
 
 def column_cells(records: Records, column: Column) -> np.ndarray:
     """The cells of a column that a transform made, as `gather` gives those of images."""
-    return np.asarray(records.columns[column.identity].table[records.rows])
+    cells = np.asarray(records.columns[column.identity].table[records.rows])
+    cells[cells[:, KIND] == NO_CELL, KIND] = NULL
+    return cells
 
 
 def has_values(cells: np.ndarray) -> np.ndarray:

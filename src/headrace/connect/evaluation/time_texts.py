@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 HEAD = 19
 """Characters of a date and a time: `2026-01-02T03:04:05`."""
@@ -15,6 +16,8 @@ _DIGITS = np.array([0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18])
 _ZERO, _NINE = ord("0"), ord("9")
 _SIGNS = {4: "-", 7: "-", 13: ":", 16: ":"}
 _MOST_DIGITS = 9
+LAST_INSTANT = 253_402_300_799_999
+"""Milliseconds since 1970 of the last moment of the year 9999."""
 _TEXT = pa.large_string()
 
 
@@ -80,6 +83,15 @@ def in_iso(array: pa.Array) -> pa.Array | None:
     offsets = texts.ends - 2 * np.arange(len(texts.ends))
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data[keep])]
     return with_nulls_of(array, pa.Array.from_buffers(_TEXT, len(present), buffers))
+
+
+def instants(milliseconds: pa.Array) -> pa.Array:
+    """Milliseconds since 1970 (int64) as texts `2026-01-02T03:04:05.678Z` (large_string), null
+    where they are, before 1970 and after LAST_INSTANT."""
+    has_text = pc.and_(pc.greater_equal(milliseconds, 0), pc.less_equal(milliseconds, LAST_INSTANT))
+    moments = pc.if_else(has_text, milliseconds, pa.scalar(None, pa.int64()))
+    texts = pc.strftime(moments.cast(pa.timestamp("ms")), format="%Y-%m-%dT%H:%M:%SZ")
+    return pc.cast(texts, _TEXT)
 
 
 def with_nulls_of(array: pa.Array, made: pa.Array) -> pa.Array:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation import gathering
 from headrace.connect.evaluation.arrow import arrow_array, arrow_type, connect_value
-from headrace.connect.evaluation.time_texts import in_iso
+from headrace.connect.evaluation.time_texts import in_iso, instants
 from headrace.connect.images import NO_CELL, UNAVAILABLE
 from headrace.connect.java_numbers import java_double, java_float
 from headrace.connect.json_values import dump_value
@@ -30,6 +30,7 @@ from headrace.connect.records import (
     Guarded,
     Header,
     Image,
+    Instant,
     Node,
     On,
     OrderField,
@@ -183,6 +184,8 @@ class Evaluation:
             case ProcessingTime():
                 now = time.time_ns() // _NANOSECONDS[node.unit]
                 return pa.array(np.full(self.count, now, np.int64)).cast(arrow_type(node.schema))
+            case Instant():
+                return instants(self.array(node.node))
             case Constant():
                 one = self.constants(node.schema, [node.value])
                 return one.take(pa.array(np.zeros(self.count, np.int8)))
@@ -227,7 +230,11 @@ class Evaluation:
                     made_up |= ~valid & (kinds != NO_CELL)
                 elif isinstance(node, Cell) and node.unavailable is not None:
                     made_up |= kinds == UNAVAILABLE
-                return ~(valid | made_up)
+                absent = ~(valid | made_up)
+                if node.encoding is Encoding.PYTHON and valid.any():
+                    # A part of a value may be null where the value is not.
+                    absent |= _null_values(node, cells, valid)
+                return absent
             case Struct():
                 return self._guarded(node)
             case Guarded():
@@ -397,6 +404,13 @@ def distinct_values(
     """The distinct values, decoded, and the index of each record's value (or null)."""
     encoded = gathering.as_binary(cells, valid).dictionary_encode()
     return [node.decode(raw) for raw in encoded.dictionary.to_pylist()], encoded.indices
+
+
+def _null_values(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Which cells hold a value that is null once it is decoded."""
+    distinct, index = distinct_values(node, cells, valid)
+    is_null = pa.array([value is None for value in distinct], pa.bool_())
+    return np.asarray(pc.fill_null(is_null.take(index), False))
 
 
 def _nulled(array: pa.Array, absent: np.ndarray) -> pa.Array:

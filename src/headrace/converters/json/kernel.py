@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.evaluation.time_texts import LAST_INSTANT
 from headrace.connect.images import BINARY, UNAVAILABLE, has_value
 from headrace.connect.kernels.memory import (
     copy,
@@ -36,6 +37,7 @@ from headrace.converters.instructions import (
     FIRST_ORDER,
     FIRST_ROW,
     INSTANT,
+    IS_NULL,
     MISSING,
     NO_VALUE,
     NULL_LENGTH,
@@ -61,8 +63,8 @@ from headrace.converters.instructions import (
 )
 from headrace.converters.json.binary import encode_binary
 from headrace.converters.json.cells import encode
-from headrace.converters.prints import LAST_INSTANT, TEXT_BYTES, patch, put_instant
-from headrace.converters.row_cells import ROW_SIZE, image_of, is_absent, made_cell, split_cell
+from headrace.converters.prints import TEXT_BYTES, patch, put_instant
+from headrace.converters.row_cells import ROW_SIZE, image_of, made_cell, presence_of, split_cell
 
 _NULL_BYTES = int.from_bytes(b"null", "little")
 _QUOTE = ord('"')
@@ -154,7 +156,10 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
                 at = load64(at + B)
                 continue
         elif code == PRESENCE:
-            if is_absent(at, row, transaction, cells, image_bytes, state):
+            end = presence_of(at, row, transaction, cells, image_bytes, state, out)
+            if end == MISSING:
+                missed = True
+            elif end == IS_NULL:
                 out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
                 at = load64(at + C)
                 continue

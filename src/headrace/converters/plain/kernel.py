@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.evaluation.time_texts import LAST_INSTANT
 from headrace.connect.images import UNAVAILABLE, has_value
 from headrace.connect.kernels.memory import copy, inlined_kernel, kernel, load8, load64, store8
 from headrace.connect.kernels.text import put_int
@@ -25,6 +26,7 @@ from headrace.converters.instructions import (
     FIRST_ORDER,
     FIRST_ROW,
     INSTANT,
+    IS_NULL,
     MISSING,
     NO_VALUE,
     NULL_LENGTH,
@@ -50,8 +52,8 @@ from headrace.converters.instructions import (
 )
 from headrace.converters.plain.cells import put_value, quote
 from headrace.converters.plain.numbers import put_block, put_long
-from headrace.converters.prints import LAST_INSTANT, patch, put_instant
-from headrace.converters.row_cells import ROW_SIZE, image_of, is_absent, made_cell, split_cell
+from headrace.converters.prints import patch, put_instant
+from headrace.converters.row_cells import ROW_SIZE, image_of, made_cell, presence_of, split_cell
 
 BACK, JUMP, FORM, BRANCH = (8 * (WORDS + n) for n in range(4))
 """Offsets of the words behind JSON's."""
@@ -62,8 +64,6 @@ NOT_ALLOWED = -1
 """The length of a null's text where the schema has no null."""
 NULL_INSTRUCTION = 1
 """Added to an instruction's address: the miss of a null that is not allowed."""
-NULL_PATCH = 0xFF
-"""A cell's text, of one byte, that stands for null in the forms that are texts."""
 TEXT_ROOM = 6
 """Bytes before a Concat's text: a branch and a length."""
 CLOSE = 100
@@ -72,7 +72,6 @@ ABSENT = 101
 """One more instruction: the root is null."""
 
 _AVRO, _QUOTED = int(Form.AVRO), int(Form.QUOTED)
-_IS_NULL, _MISSED = -3, -4
 _COMMA = ord(",")
 _INSTANT_LENGTH = 24
 
@@ -89,7 +88,7 @@ def _branch(at, out):
 
 @inlined_kernel
 def _put_cell(at, cell, state, out):
-    """What a cell shows; returns its end, _IS_NULL or _MISSED."""
+    """What a cell shows; returns its end, IS_NULL or MISSING."""
     kind = load64(cell)
     if has_value(kind):
         address = load64(cell + 8)
@@ -101,14 +100,10 @@ def _put_cell(at, cell, state, out):
         )
         if end < 0:
             end = patch(state, address, length, at, out)
-            if end < 0:
-                return np.int64(_MISSED)
-            if form != _AVRO and end == out + 1 and load8(out) == NULL_PATCH:
-                return np.int64(_IS_NULL)
         return end
     if kind == UNAVAILABLE and load64(at + UNAVAILABLE_LENGTH) >= 0:
         return copy(load64(at + UNAVAILABLE_TEXT), load64(at + UNAVAILABLE_LENGTH), out)
-    return np.int64(_IS_NULL)
+    return np.int64(IS_NULL)
 
 
 @inlined_kernel
@@ -158,38 +153,40 @@ def run_plain(program, row, transaction, texts, state, cells, image_bytes, out):
             else:
                 cell = made_cell(at, row, state)
             end = _put_cell(at, cell, state, out)
-            if end == _MISSED:
+            if end == MISSING:
                 missed = True
                 end = out
         elif code == ROW_INT:
             end = _put_number(at, load64(row + load64(at + A)), out)
         elif code == TRANSACTION_INT:
             value = load64(transaction + load64(at + A))
-            end = np.int64(_IS_NULL) if value == NULL else _put_number(at, value, out)
+            end = np.int64(IS_NULL) if value == NULL else _put_number(at, value, out)
         elif code == CLOCK:
             end = _put_number(at, load64(state + 8 * load64(at + A)), out)
         elif code == CHOICE:
             # C: the last text, for all bytes from there on.
             text = load64(at + B) + 16 * min(load8(row + load64(at + A)), load64(at + C))
             length = load64(text + 8)
-            end = np.int64(_IS_NULL) if length < 0 else copy(load64(text), length, out)
+            end = np.int64(IS_NULL) if length < 0 else copy(load64(text), length, out)
         elif code == ROW_CHARACTER:
             character = load8(row + load64(at + A))
-            end = np.int64(_IS_NULL) if character == 0 else _put_character(at, character, out)
+            end = np.int64(IS_NULL) if character == 0 else _put_character(at, character, out)
         elif code == ORDER_INT:
             index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
             order = load64(state + 8 * FIRST_ORDER) + 16 * index
             end = _put_number(at, load64(order + load64(at + A)), out)
         elif code == STRUCT:
             if image_of(row, transaction, load64(at + A)) == 0:
-                end = np.int64(_IS_NULL)
+                end = np.int64(IS_NULL)
         elif code == PRESENCE:
-            if is_absent(at, row, transaction, cells, image_bytes, state):
-                end = np.int64(_IS_NULL)
+            end = presence_of(at, row, transaction, cells, image_bytes, state, out)
+            if end == MISSING:
+                missed = True
+                end = out
         elif code == INSTANT:
             value = load64((transaction if load64(at + B) else row) + load64(at + A))
             if value < 0 or value > LAST_INSTANT:
-                end = np.int64(_IS_NULL)
+                end = np.int64(IS_NULL)
             else:
                 put_instant(value, out + TEXT_ROOM)
                 end = _end_text(at, out, out + TEXT_ROOM + _INSTANT_LENGTH)
@@ -209,7 +206,7 @@ def run_plain(program, row, transaction, texts, state, cells, image_bytes, out):
                 continue
         elif code == TEXT_NULL:
             out = mark
-            end = np.int64(_IS_NULL)
+            end = np.int64(IS_NULL)
         elif code == CLOSE:
             end = out - 1 if load8(out - 1) == _COMMA else out
             store8(end, load64(at + A))
@@ -218,7 +215,7 @@ def run_plain(program, row, transaction, texts, state, cells, image_bytes, out):
             return np.int64(MISSING) if missed else out
         elif code == ABSENT:
             return np.int64(MISSING) if missed else np.int64(NO_VALUE)
-        if end == _IS_NULL:
+        if end == IS_NULL:
             length = load64(at + NULL_LENGTH)
             if length == NOT_ALLOWED:
                 # Python says why: there is no text for this row.

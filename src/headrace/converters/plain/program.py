@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import (
@@ -30,7 +30,6 @@ from headrace.converters.plain.kernel import (
     CLOSE,
     JUMP,
     NOT_ALLOWED,
-    NULL_PATCH,
     PLAIN_WORDS,
 )
 from headrace.converters.plain.layout import Layout, compiled_encoding
@@ -163,8 +162,6 @@ class _Compiler:
         if layout.is_compiled(schema):
             encoding = compiled_encoding(node.encoding, schema)
         made_up = None if node.null is None else layout.constant(schema, node.null)
-        if made_up is not None:
-            null = _Null(made_up)
         parameter = (node.parameter << 8) | int(encoding)
         unavailable = None
         if isinstance(node, Column):
@@ -173,8 +170,20 @@ class _Compiler:
             operation, a, b = code.CELL, int(node.image), node.column
             if node.unavailable is not None:
                 unavailable = layout.constant(schema, node.unavailable)
+        behind: list[int] = []
+        if made_up is not None and encoding is Encoding.PYTHON:
+            # What Python finds to be null is not made up.
+            at = self.add(code.PRESENCE, schema, _Null(made_up, 0, behind), a, b)
+            if isinstance(node, Column):
+                self.out.instructions[at][code.A // 8] = code.MADE
+            self.out.decides(at, replace(node, null=None, encoding=Encoding.RAW))
+            made_up = None
+        else:
+            null = null if made_up is None else _Null(made_up)
         at = self.add(operation, schema, null, a, b, parameter, unavailable)
-        self.out.shows(at, node, encoding, _render(layout, node, schema))
+        render = _render(layout, node, schema, may_be_null=made_up is None)
+        self.out.shows(at, node, encoding, render)
+        self.land(behind)
 
     def guarded(self, node: Struct | Guarded, schema: Schema, null: _Null) -> None:
         out = self.out
@@ -186,11 +195,12 @@ class _Compiler:
             out.guards = (*out.guards, node.image)
         if isinstance(node.presence, Column):
             number = out.number_of(node.presence)
-            self.add(code.PRESENCE, schema, missing, code.MADE, number)
+            out.decides(self.add(code.PRESENCE, schema, missing, code.MADE, number), node.presence)
         elif node.presence is not None:
             out.reads(node.presence)
             image, column = int(node.presence.image), node.presence.column
-            self.add(code.PRESENCE, schema, missing, image, column)
+            at = self.add(code.PRESENCE, schema, missing, image, column)
+            out.decides(at, node.presence)
         if isinstance(node, Guarded):
             self.node(node.node, schema, null)
         else:
@@ -266,16 +276,14 @@ class _Compiler:
 _NO_REST = (0, 0, int(Form.TEXT), -1)
 
 
-def _render(layout: Layout, node: Cell | Column, schema: Schema) -> Render:
-    def render(raw: bytes) -> bytes:
+def _render(layout: Layout, node: Cell | Column, schema: Schema, *, may_be_null: bool) -> Render:
+    def render(raw: bytes) -> bytes | None:
         value = node.decode(raw)
         text = None if value is None else layout.constant(schema, value)
-        if text is None:
+        if text is None and not may_be_null:
             text = layout.null(schema)
-        if text is None:
-            if layout.form is Form.AVRO:
+            if text is None:
                 _not_allowed(schema)(raw)
-            return bytes([NULL_PATCH])
         return text
 
     return render

@@ -1,0 +1,379 @@
+"""Random node trees of every kind, over random rows and random columns that transforms made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.images import BINARY, NO_CELL, NULL, TEXT, UNAVAILABLE, image_of
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import (
+    Cell,
+    Cells,
+    Choice,
+    Column,
+    ColumnIdentity,
+    Concat,
+    Constant,
+    Guarded,
+    Image,
+    Instant,
+    Node,
+    OrderField,
+    Part,
+    ProcessingTime,
+    Records,
+    RowField,
+    Shape,
+    Struct,
+    TransactionField,
+    group_by_shape,
+    struct_of,
+)
+from headrace.connect.rows import (
+    ADDRESSES,
+    MARKERS,
+    ORDER,
+    ROW,
+    TRANSACTION,
+    TRANSACTION_NUMBERS,
+    RowTable,
+)
+from headrace.connect.rows import NULL as NO_NUMBER
+from headrace.connect.schema import Field, Schema, Type
+from headrace.connect.trees import as_struct, entry, fields, select
+from headrace.connectors.postgresql.source import PostgresSource, lsn_pair
+from headrace.debezium.decimals import decimal_schema
+from headrace.debezium.event_format import CURRENT
+from headrace.debezium.source_info import snapshot_marker, snapshot_schema
+
+STRING = Schema(Type.STRING, optional=True)
+NUMBER = Schema(Type.INT64, optional=True)
+_POINT = Schema(
+    Type.STRUCT, name="a.Point", optional=True, fields=(Field("x", STRING), Field("y", NUMBER))
+)
+_LABELS = Schema(Type.MAP, optional=True, keys=Schema(Type.STRING), values=NUMBER)
+
+
+def reversed_text(raw: bytes) -> str:
+    """What no compiled encoder does."""
+    return raw.decode()[::-1]
+
+
+def _little_endian(raw: bytes) -> int:
+    return int.from_bytes(raw, "little", signed=True)
+
+
+def _number_bytes(value: int) -> bytes:
+    return value.to_bytes(8, "little", signed=True)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column of the random images or a made column holds. `stored` draws the bytes of a
+    value, `null` and `unavailable` are what may stand in place of one."""
+
+    schema: Schema
+    encoding: Encoding
+    parameter: int
+    decode: Callable[[bytes], object]
+    null: object
+    unavailable: object
+    stored: st.SearchStrategy[bytes]
+    cell: int = TEXT
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+_ENCODED = TEXTS.map(str.encode)
+_INTEGERS = st.integers(-(10**18), 10**18)
+_MADE_UP, _UNAVAILABLE = "made up", "__unavailable__"
+KINDS: tuple[Kind, ...] = (
+    Kind(NUMBER, Encoding.RAW, 0, int, 0, -1, _INTEGERS.map(lambda n: str(n).encode())),
+    Kind(STRING, Encoding.STRING, 0, bytes.decode, _MADE_UP, _UNAVAILABLE, _ENCODED),
+    Kind(Schema(Type.BOOLEAN, optional=True), Encoding.BOOLEAN, 0, lambda t: t == b"t", False, None,
+         st.sampled_from([b"t", b"f"])),
+    Kind(STRING, Encoding.PYTHON, 0, reversed_text, _MADE_UP, _UNAVAILABLE, _ENCODED),
+    Kind(decimal_schema(2, None).as_optional(), Encoding.DECIMAL, 2, lambda t: Decimal(t.decode()),
+         Decimal("0.00"), None,
+         st.decimals(-(10**9), 10**9, places=2).map(lambda d: str(d).encode())),
+    Kind(Schema(Type.STRING, optional=True, default="by default"), Encoding.STRING, 0, bytes.decode,
+         None, None, _ENCODED),
+    Kind(NUMBER, Encoding.INT64_LE, 0, _little_endian, 7, None, _INTEGERS.map(_number_bytes),
+         BINARY),
+    Kind(Schema(Type.BYTES, optional=True), Encoding.BYTES, 0, bytes, b"made up", b"unavailable",
+         st.binary(max_size=20), BINARY),
+    Kind(_POINT, Encoding.PYTHON, 0, json.loads, {"x": _MADE_UP, "y": 3}, {"x": _UNAVAILABLE},
+         st.builds(lambda x, y: json.dumps({"x": x, "y": y}).encode(), st.none() | TEXTS,
+                   st.none() | _INTEGERS)),
+    Kind(_LABELS, Encoding.PYTHON, 0, json.loads, {"k": 5}, None,
+         st.dictionaries(st.sampled_from(["k", "l", "m n"]), st.none() | _INTEGERS).map(
+             lambda labels: json.dumps(labels).encode())),
+)  # fmt: skip
+_STRUCTS = [number for number, kind in enumerate(KINDS) if kind.schema.type is Type.STRUCT]
+_MAPS = [number for number, kind in enumerate(KINDS) if kind.schema.type is Type.MAP]
+IDENTITIES: tuple[ColumnIdentity, ...] = tuple(ColumnIdentity() for _ in KINDS)
+"""The columns that transforms made: one of each kind."""
+IMAGES = st.sampled_from(list(Image))
+
+
+def text_cell(column: int, image: Image = Image.NEW, schema: Schema = STRING) -> Cell:
+    return Cell(schema, image, column, Encoding.STRING, 0, bytes.decode)
+
+
+@st.composite
+def cells(draw: st.DrawFn, numbers: Sequence[int] = range(len(KINDS))) -> Cell | Column:
+    """A cell of an image, or one of a made column."""
+    number = draw(st.sampled_from(numbers))
+    kind = KINDS[number]
+    null = draw(st.sampled_from([None, kind.null]))
+    if draw(st.booleans()):
+        return Column(
+            kind.schema, IDENTITIES[number], kind.encoding, kind.parameter, kind.decode, null
+        )
+    unavailable = draw(st.sampled_from([None, kind.unavailable]))
+    return Cell(
+        kind.schema, draw(IMAGES), number, kind.encoding, kind.parameter, kind.decode, null,
+        unavailable,
+    )  # fmt: skip
+
+
+def choices() -> st.SearchStrategy[Choice]:
+    texts = st.dictionaries(
+        st.sampled_from([0, 1, 6, ord("c"), ord("u"), 255]), st.one_of(st.none(), TEXTS)
+    )
+    return st.builds(
+        lambda name, given, otherwise: Choice(STRING, name, tuple(given.items()), otherwise),
+        st.sampled_from(["operation", "marker"]),
+        texts,
+        st.one_of(st.none(), TEXTS),
+    )
+
+
+def guards(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    """Nodes that are null where an image is absent or a cell is null."""
+    return st.builds(Guarded, nodes, st.none() | IMAGES, st.none() | cells())
+
+
+_SCALARS = [n for n in range(len(KINDS)) if n not in (*_STRUCTS, *_MAPS)]
+_OF_TRANSACTION = st.sampled_from(list(TRANSACTION.names or ())[:TRANSACTION_NUMBERS]).map(
+    lambda name: TransactionField(NUMBER, name)
+)
+_OF_ROW = st.sampled_from(["position", "position_high", "place", "ordinal", "part", "size"]).map(
+    lambda name: RowField(NUMBER, name)
+)
+_OPERATION = st.just(RowField(STRING, "operation", character=True))
+
+
+def concats() -> st.SearchStrategy[Concat]:
+    nodes = st.one_of(
+        cells(_SCALARS),
+        st.sampled_from(["place", "ordinal"]).map(lambda name: RowField(NUMBER, name)),
+        _OPERATION,
+        st.sampled_from(["xid", "last_commit"]).map(lambda n: TransactionField(NUMBER, n)),
+        st.just(OrderField(NUMBER, "total")),
+        st.just(ProcessingTime(NUMBER, "ms")),
+        choices(),
+        st.one_of(st.none(), TEXTS).map(lambda text: Constant(STRING, text)),
+    )
+    parts = st.builds(Part, nodes | guards(nodes), TEXTS, TEXTS, st.one_of(st.none(), TEXTS))
+    return st.lists(parts, max_size=4).map(lambda found: Concat(STRING, tuple(found)))
+
+
+def _lifted(node: Node, path: str) -> Node:
+    lifted = select(node, path)
+    assert lifted is not None
+    return lifted
+
+
+def _opened(node: Node) -> Node:
+    struct = as_struct(node)
+    assert struct is not None
+    return struct
+
+
+_INSTANTS = st.builds(Instant, st.just(STRING), _OF_ROW | _OF_TRANSACTION)
+LEAVES: st.SearchStrategy[Node] = st.one_of(
+    cells(),
+    cells(),
+    _OF_ROW,
+    _OPERATION,
+    _OF_TRANSACTION,
+    st.sampled_from(list(ORDER.names or ())).map(lambda name: OrderField(NUMBER, name)),
+    choices(),
+    st.just(snapshot_marker(snapshot_schema(CURRENT))),
+    st.just(PostgresSource("").transaction_id()),
+    st.just(lsn_pair(STRING)),
+    concats(),
+    st.sampled_from(["ms", "us", "ns"]).map(lambda unit: ProcessingTime(NUMBER, unit)),
+    _INSTANTS,
+    st.one_of(st.none(), TEXTS).map(lambda text: Constant(STRING, text)),
+    # What a cell holds, taken apart.
+    cells(_STRUCTS).map(_opened),
+    st.builds(_lifted, cells(_STRUCTS), st.sampled_from("xy")),
+    st.builds(entry, cells(_MAPS), st.sampled_from(["k", "nowhere"])),
+)
+
+
+def struct(
+    image: Image | None, members: Sequence[Node], presence: Cell | Column | None = None
+) -> Struct:
+    made = struct_of("a.Name", {f'member "{n}"': node for n, node in enumerate(members)})
+    return Struct(made.schema.as_optional(), made.members, image, presence)
+
+
+@st.composite
+def _structs(draw: st.DrawFn, children: st.SearchStrategy[Node]) -> Node:
+    """A struct of the children, some of their own members lifted into it and some shown twice."""
+    members = draw(st.lists(children, max_size=5))
+    for node in list(members):
+        if isinstance(node, Struct | Guarded) and draw(st.booleans()):
+            inner = node.node if isinstance(node, Guarded) else node
+            names = list(fields(inner))
+            if names:
+                members.append(_lifted(node, draw(st.sampled_from(names))))
+    if members and draw(st.booleans()):
+        members.append(draw(st.sampled_from(members)))
+    image = draw(st.sampled_from([None, *Image]))
+    return struct(image, members, draw(st.none() | cells()))
+
+
+TREES: st.SearchStrategy[Node] = st.recursive(
+    LEAVES,
+    lambda children: _structs(children) | _structs(children) | guards(children),
+    max_leaves=25,
+)
+
+
+class Memory:
+    """Images one behind the other, as a segment holds them."""
+
+    def __init__(self) -> None:
+        self._images: list[bytes] = []
+        self._rows: list[dict[str, object]] = []
+
+    def place(self, raw: bytes | None) -> int:
+        """The number of an image, from 1; 0 for None."""
+        if raw is None:
+            return 0
+        self._images.append(raw)
+        return len(self._images)
+
+    def row(self, **fields: object) -> None:
+        """A row; its ADDRESSES are numbers of images."""
+        self._rows.append(fields)
+
+    def table(self, transactions: np.ndarray | None = None) -> RowTable:
+        buffer = np.frombuffer(b"".join(self._images) + bytes(PADDING), np.uint8).copy()
+        starts = np.cumsum([0] + [len(raw) for raw in self._images])
+        rows = np.zeros(len(self._rows), ROW)
+        orders = np.zeros(len(self._rows), ORDER)
+        for number, row in enumerate(self._rows):
+            orders[number] = (number * 7, number)
+            for name, value in row.items():
+                if name in ADDRESSES and value:
+                    at = int(value) - 1  # type: ignore[call-overload]
+                    rows[number]["size"] += len(self._images[at])
+                    value = address_of(buffer) + int(starts[at])
+                rows[number][name] = value
+        if transactions is None:
+            transactions = np.zeros(1, TRANSACTION)
+        for transaction in transactions:
+            at = int(transaction["image"]) - 1
+            if at >= 0:
+                transaction["size"] = len(self._images[at])
+                transaction["image"] = address_of(buffer) + int(starts[at])
+        return RowTable(rows, transactions, (buffer,), orders)
+
+
+_MILLISECONDS = st.sampled_from([-1, 0, 253_402_300_799_999, 253_402_300_800_000]) | st.integers(
+    0, 2**63 - 1
+) | st.integers(0, 10**13)  # fmt: skip
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> RowTable:
+    """Rows with random images, of which some end before their last columns."""
+
+    def raw_image() -> bytes:
+        image: list[tuple[int, bytes]] = []
+        for kind in KINDS[: draw(st.sampled_from([len(KINDS)] * 3 + list(range(len(KINDS)))))]:
+            cell = draw(st.sampled_from([kind.cell] * 3 + [NULL, UNAVAILABLE]))
+            image.append((cell, draw(kind.stored) if cell == kind.cell else b""))
+        return image_of(image)
+
+    memory = Memory()
+    for number in range(draw(st.integers(1, 6))):
+        memory.row(
+            **{
+                name: memory.place(raw_image() if draw(st.booleans()) else None)
+                for name in ADDRESSES
+            },
+            position=draw(st.integers(0, 2**63 - 1)),
+            position_high=draw(st.integers(0, 2**63 - 1)),
+            place=draw(_MILLISECONDS),
+            ordinal=number,
+            part=draw(st.integers(0, 2)),
+            transaction=draw(st.integers(0, 1)),
+            relation=draw(st.integers(0, 1)),
+            operation=ord(draw(st.sampled_from("cud\0"))),
+            marker=draw(st.integers(0, len(MARKERS))),
+            flags=draw(st.integers(0, 3)),
+        )
+    transactions = np.zeros(2, TRANSACTION)
+    for name in TRANSACTION.names or ():
+        transactions[name] = [
+            draw(st.integers(0, 2**62)),
+            draw(st.sampled_from([NO_NUMBER, 0, -1])),
+        ]
+    transactions["image"] = [memory.place(raw_image()), 0]
+    transactions["size"] = 0
+    return memory.table(transactions)
+
+
+def cells_of(values: Sequence[bytes | int | None], kind: int = TEXT) -> Cells:
+    """A made column: texts or binary values, nulls (None), and cells of other kinds (a number)."""
+    memory = np.frombuffer(
+        b"".join(value for value in values if isinstance(value, bytes)) + bytes(PADDING), np.uint8
+    ).copy()
+    table = np.zeros((len(values), 3), np.int64)
+    place = address_of(memory)
+    for number, value in enumerate(values):
+        if isinstance(value, bytes):
+            table[number] = (kind, place, len(value))
+            place += len(value)
+        else:
+            table[number, 0] = NULL if value is None else value
+    return Cells(table, (memory,))
+
+
+class Sources(NamedTuple):
+    """What random trees read: rows, and made columns over them."""
+
+    table: RowTable
+    columns: Mapping[ColumnIdentity, Cells]
+
+    def records(self, shapes: Mapping[int, Shape]) -> list[Records]:
+        """All rows, by the shape of their relation."""
+        return [
+            Records(r.shape, r.table, r.rows, r.place, self.columns)
+            for r in group_by_shape(self.table, dict(shapes))
+        ]
+
+
+@st.composite
+def sources(draw: st.DrawFn) -> Sources:
+    """Rows, and a made column of each kind over them."""
+    table = draw(tables())
+    columns = {}
+    for identity, kind in zip(IDENTITIES, KINDS, strict=True):
+        absent = st.sampled_from([None, NO_CELL, UNAVAILABLE])
+        values = st.lists(kind.stored | absent, min_size=len(table), max_size=len(table))
+        columns[identity] = cells_of(draw(values), kind.cell)
+    return Sources(table, columns)
