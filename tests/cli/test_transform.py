@@ -37,13 +37,18 @@ def test_each_line_is_a_record_a_null_or_an_error(
     lines = [record(), record(value=VALUE), record(value=VALUE, partition=3), '{"topic": 1}']
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n".join(lines)))
     assert main(["transform", str(tmp_path / "chain.properties")]) == 0
-    made = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    shown = capsys.readouterr()
+    assert shown.err == "warning: 2 of 4 records failed\n"
+    made = [json.loads(line) for line in shown.out.splitlines()]
     assert len(made) == 4
     assert made[0] == {"topic": "t-x", "partition": None, "timestamp": None, "key": None,
                        "value": None, "headers": []}  # fmt: skip
     assert made[1]["error"].startswith("transforms.required: a record has no partition")
     assert made[2]["value"]["payload"] == {"p": 3}
     assert "connect.record_not_understood" in made[3]["error"]
+    monkeypatch.setattr("sys.stdin", io.StringIO(record()))
+    assert main(["transform", str(tmp_path / "chain.properties")]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_line_that_is_no_json_is_an_error_in_its_place(

@@ -48,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--database",
         metavar="NAME",
-        help="whose demo (default: that of the first connector that has one)",
+        help="whose demo: "
+        + ", ".join(one.name for one in definitions() if one.demo is not None)
+        + " (default: the first of them whose driver is installed)",
     )
     parser.add_argument(
         "--uri",

@@ -22,11 +22,15 @@ def send_to_kafka(
     arguments: argparse.Namespace,
     messages: Messages,
 ) -> Summary:
-    """Streams a pipeline into Kafka until a limit or a signal. Raises HeadraceError."""
+    """Streams a pipeline into Kafka until a limit or a signal. Raises HeadraceError, and before
+    Spark starts ("kafka.no_kafka_client")."""
+    from headrace.kafka.client import load_client
+    from headrace.sinks.kafka.options import SINK
     from headrace.sinks.kafka.plan import PlanFolder
     from headrace.spark.checkpoint import finished_batch
     from headrace.spark.sinks.kafka_source import sink_options
 
+    load_client(SINK)
     options = sink_options(pipeline.config)
     folder = PlanFolder(state / "kafka")
     with exclusive(state):

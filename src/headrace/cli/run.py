@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     messages = open_messages(arguments)
     pipeline = read_pipeline(arguments.file, {}, messages)
     sink = pipeline.config.headrace_sink_type or "console"
+    check_supported(sink)
     if sink == "file":
         pipeline = pipeline.with_overrides(POSITION_SLICES)
     folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
@@ -102,7 +103,6 @@ def _run_sink(
         for name in kafka_options.unknown_options(pipeline.config.headrace_sink):
             messages.warning(f"headrace.sink.{name}: the sink kafka has no such option")
         return send_to_kafka(pipeline, state, checkpoint, arguments, messages)
-    check_supported(sink)
     with exclusive(state):
         pipeline.validate(checkpoint)
         session = open_session(

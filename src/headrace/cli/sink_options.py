@@ -6,10 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace.config.suggestions import distance
 from headrace.errors import HeadraceError
 
 # Sinks of Debezium Server that Spark has no format for.
 _NOT_SUPPORTED = ("http", "kinesis", "pubsub", "pulsar")
+_OWN = ("console", "file", "kafka")
+_OF_SPARK = (
+    *("avro", "csv", "delta", "hudi", "iceberg", "json", "memory", "noop", "orc", "parquet"),
+    *("rate", "socket", "text", "xml"),
+)
+"""Formats of Spark and of usual packages; Spark finds others by itself."""
+
+_SHORT = 4
+"""Letters of a name, without which one that is near is not meant."""
+
 _OPTIONS: dict[str, tuple[str, ...]] = {"console": (), "file": ("path", "sync")}
 
 
@@ -65,10 +76,30 @@ def file_options(options: Mapping[str, str]) -> FileOptions:
 
 def check_supported(sink: str) -> None:
     """Raises HeadraceError("cli.sink_not_supported") for a sink that neither Spark nor headrace
-    has."""
+    has, ("cli.sink_misspelled") for a name that is nearly that of one."""
     if sink in _NOT_SUPPORTED:
         raise HeadraceError(
             "cli.sink_not_supported",
             f"The sink {sink} is not in this version",
-            "Use console, file, or a format name of Spark.",
+            "Use console, file, kafka, or a format name of Spark.",
         )
+    meant = _meant(sink)
+    if meant is not None:
+        raise HeadraceError(
+            "cli.sink_misspelled",
+            f"There is no sink {sink}; did you mean {meant}?",
+            f"headrace.sink.type={meant}; a sink of a package of Spark that is so near to another "
+            "one's name has a class, which can be named.",
+        )
+
+
+def _meant(sink: str) -> str | None:
+    """The sink that a name is all but equal to: in another case, or with one letter more, less,
+    wrong or out of place. Spark's formats have no case."""
+    lowered = sink.lower()
+    if sink in _OWN or lowered in _OF_SPARK or "." in sink:
+        return None
+    if lowered in _OWN:
+        return lowered
+    near = (name for name in (*_OWN, *_OF_SPARK) if distance(lowered, name, 1) <= 1)
+    return next(near, None) if len(sink) >= _SHORT else None

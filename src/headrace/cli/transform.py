@@ -11,8 +11,10 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import TextIO
 
+from headrace.cli.messages import Messages
 from headrace.config.source import read_file
 from headrace.errors import HeadraceError
+from headrace.findings import counted
 from headrace.transforms.chain import Chain
 from headrace.transforms.json_form import read_chain, run_chain
 
@@ -30,15 +32,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes a line per record: the record behind the chain, null, or its error."""
+    """Writes a line per record: the record behind the chain, null, or its error; and to standard
+    error how many failed, where any did."""
     chain = read_chain(read_file(arguments.file))
     with _opened(arguments.records) as lines:
-        _run(chain, lines)
+        records, failed = _run(chain, lines)
+    if failed:
+        sys.stdout.flush()
+        Messages().warning(f"{failed:,} of {counted(records, 'record')} failed")
     return 0
 
 
-def _run(chain: Chain, lines: TextIO) -> None:
+def _run(chain: Chain, lines: TextIO) -> tuple[int, int]:
+    """The numbers of records, and of those that failed."""
     records = _records(lines)
+    number = failed = 0
     while some := list(islice(records, _AT_ONCE)):
         results = iter(
             run_chain(chain, [each for each in some if not isinstance(each, HeadraceError)])
@@ -46,7 +54,10 @@ def _run(chain: Chain, lines: TextIO) -> None:
         for each in some:
             is_error = isinstance(each, HeadraceError)
             result = {"error": str(each)} if is_error else next(results)
+            number += 1
+            failed += result is not None and "error" in result
             print(json.dumps(result, ensure_ascii=False, separators=(",", ":")))
+    return number, failed
 
 
 def _opened(path: str | None) -> AbstractContextManager[TextIO]:

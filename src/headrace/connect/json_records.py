@@ -109,7 +109,9 @@ def _wrong(what: str) -> HeadraceError:
     return HeadraceError(
         "connect.record_not_understood",
         what,
-        'Write {"topic": …, "partition": …, "timestamp": …, "key": …, "value": …, "headers": […]}.',
+        'Write {"topic": …, "partition": …, "timestamp": …, "key": …, "value": …, "headers": […]}; '
+        'key and value are null or {"schema": …, "payload": …}, a header is '
+        '{"name": …, "schema": …, "payload": …}.',
     )
 
 

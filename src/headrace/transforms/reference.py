@@ -70,6 +70,11 @@ def page_of(name: str) -> str:
     )
 
 
+def short_names() -> dict[str, str]:
+    """The names of pages, by their lower case."""
+    return {name.lower(): name for _, name, _ in _listed()}
+
+
 def _listed() -> Iterator[tuple[str, str, list[_Entry]]]:
     """Path, name and declarations of each page; the classes of one name for keys and values share
     one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.cli import main
+from headrace.cli.sink_options import check_supported
+from headrace.errors import HeadraceError
 from headrace.findings import counted, statements
 from tests.cli.first_steps.configurations import SHOP, written
 from tests.servers.postgresql import Database
@@ -55,7 +58,53 @@ def test_a_sink_that_is_not_there_is_found_by_the_check(
     assert main(["check", written(tmp_path / "c", given)]) == 1
     shown = capsys.readouterr().out
     assert "[cli.sink_not_supported]" in shown
+    assert "Use console, file, kafka, or a format" in shown
     assert shown.endswith("2 checks, 2 errors, 0 warnings\n")
+
+
+@pytest.mark.parametrize("verb", ["check", "run"])
+def test_a_sink_that_is_misspelled_is_an_error(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {**SHOP, "database.port": "1", "debezium.sink.type": "kafak"}
+    file = written(tmp_path / "c", given)
+    assert main([verb, file, *(["--checkpoint", str(tmp_path)] * (verb == "run"))]) == 1
+    shown = "".join(capsys.readouterr())
+    assert "There is no sink kafak; did you mean kafka? [cli.sink_misspelled]" in shown
+
+
+@pytest.mark.parametrize(
+    ("sink", "meant"),
+    [("File", "file"), ("Kafka", "kafka"), ("consol", "console"), ("parqet", "parquet"),
+     ("detla", "delta"), ("icebergs", "iceberg")],
+)  # fmt: skip
+def test_nearly_a_sinks_name_is_taken_for_it(sink: str, meant: str) -> None:
+    with pytest.raises(HeadraceError, match=f"did you mean {meant}"):
+        check_supported(sink)
+
+
+@pytest.mark.parametrize(
+    "sink",
+    ["console", "file", "kafka", "Parquet", "DELTA", "redis", "bigquery", "cassandra", "orb",
+     "org.apache.spark.sql.kafka010.KafkaSourceProvider", "headrace_kafka"],
+)  # fmt: skip
+def test_names_of_other_sinks_are_left_to_spark(sink: str) -> None:
+    check_supported(sink)
+
+
+def test_kafkas_client_is_missed_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    given = {**SHOP, "database.port": "1", "debezium.sink.type": "kafka"}
+    given["debezium.sink.kafka.producer.bootstrap.servers"] = "localhost:1"
+    file, state = written(tmp_path / "c", given), tmp_path / "state"
+    assert main(["run", file, "--checkpoint", str(state)]) == 1
+    said = capsys.readouterr().err
+    assert "[kafka.no_kafka_client]" in said
+    assert "starting Spark" not in said
+    assert "postgresql" not in said
+    assert not state.exists()
 
 
 def test_a_state_that_is_a_file_is_one_message(

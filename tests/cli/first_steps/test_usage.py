@@ -35,6 +35,53 @@ def test_properties_are_found_by_a_text(capsys: pytest.CaptureFixture[str]) -> N
     shown = capsys.readouterr().out
     assert "tombstones.on.delete" in shown
     assert "slot.name" not in shown
+    assert "(postgresql, mongodb)" in shown
+
+
+def test_the_connectors_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe"]) == 0
+    shown = capsys.readouterr().out
+    for connector in ("postgresql", "mongodb", "io.debezium.connector.mongodb.MongoDbConnector"):
+        assert connector in shown
+    assert "snapshot.mode" not in shown
+
+
+def test_one_error_is_described_by_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe", "errors", "kafka.fenced", "mongodb.no_tables"]) == 0
+    shown = capsys.readouterr().out
+    assert "kafka.fenced\n    Kafka has ended a transaction" in shown
+    assert "    remedy: Stop one of two runs" in shown
+    assert "CONNECTOR.no_tables" in shown
+    assert "kafka.unreachable" not in shown
+    assert main(["describe", "errors", "signals", "--markdown"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("## signals\n")
+    assert page.count("## ") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "remedy"),
+    [
+        (["errors", "kafka.fencd"], "did you mean kafka.fenced", "describe errors kafka.fenced"),
+        (["errors", "zzzzz"], "zzzzz is the code of no error [", "lists all of them"),
+        (["kafka.fenced"], "is no property, but the code", "describe errors kafka.fenced"),
+        (["filter"], "Filter is no connector, but a transform", "describe transforms Filter"),
+        (["InsertField$Key"], "InsertField is no connector", "describe transforms InsertField"),
+    ],
+)
+def test_what_stands_elsewhere_is_pointed_to(
+    words: list[str], message: str, remedy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["describe", *words]) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert remedy in said
+
+
+def test_the_demo_names_its_databases(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["demo", "--help"])
+    assert "whose demo: postgresql, mongodb" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_property_that_is_none_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:

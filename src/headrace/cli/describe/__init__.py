@@ -20,6 +20,14 @@ from headrace.errors import HeadraceError
 
 _TRANSFORMS = "transforms"
 _ERRORS = "errors"
+_CONNECTORS = """# Connectors
+
+`headrace describe CONNECTOR` lists the properties of one, `headrace describe transforms` the
+transforms, `headrace describe errors` all errors.
+
+| Connector | `connector.class` | Properties |
+|---|---|---|
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,16 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "connector",
         nargs="?",
-        default=names[0],
         help="one of: "
         + ", ".join([*names, _TRANSFORMS, _ERRORS])
-        + " (default: %(default)s); or a property",
+        + "; or a property (default: the list of connectors)",
     )
     parser.add_argument(
         "properties",
         nargs="*",
         metavar="PROPERTY",
-        help="describe these properties, or transforms, only",
+        help="describe these properties, transforms, or codes of errors, only",
     )
     parser.add_argument(
         "--grep", metavar="TEXT", help="only properties whose name or meaning has this text"
@@ -52,19 +59,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the properties by group, or the reference page. Raises
-    HeadraceError("describe.unknown_property") for a name that no connector has."""
+    """Prints the properties by group, or the reference page; without a name, the connectors. Raises
+    HeadraceError("describe.unknown_property") for a name that no connector has,
+    ("describe.unknown_code") for a code that no error has, ("describe.is_a_transform") and
+    ("describe.is_an_error") for names of those."""
+    if arguments.connector is None:
+        _describe_connectors(arguments)
+        return 0
     if arguments.connector == _TRANSFORMS:
         return _describe_transforms(arguments)
     if arguments.connector == _ERRORS:
-        from headrace.cli.describe.errors import reference
-
-        _print_page(reference(), arguments)
+        _describe_errors(arguments)
         return 0
     if _names_a_property(arguments.connector):
         _describe_anywhere([arguments.connector, *arguments.properties])
         return 0
-    declarations = find_definition(arguments.connector).configuration()
+    declarations = _definition(arguments.connector).configuration()
     if arguments.markdown:
         print(describe_markdown(declarations, title=f"Properties: {arguments.connector}"), end="")
         return 0
@@ -73,6 +83,58 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [row for name in arguments.properties for row in _rows_of(declarations, name)]
     _print_rows([row for row in rows if _has(row, arguments.grep)])
     return 0
+
+
+def _describe_connectors(arguments: argparse.Namespace) -> None:
+    """The list of connectors; with `--grep`, the properties of all that have the text."""
+    if arguments.grep is None:
+        rows = "".join(
+            f"| `{one.name}` | {', '.join(f'`{each}`' for each in one.classes)} "
+            f"| {len(describe_rows(one.configuration()))} |\n"
+            for one in definitions()
+        )
+        _print_page(_CONNECTORS + rows, arguments)
+        return
+    having: dict[Row, list[str]] = {}
+    for definition in definitions():
+        for row in describe_rows(definition.configuration()):
+            if _has(row, arguments.grep):
+                having.setdefault(row, []).append(definition.name)
+    rows_of: dict[str, list[Row]] = {}
+    for row, names in having.items():
+        rows_of.setdefault(", ".join(names), []).append(row)
+    for heading, rows_in_all in rows_of.items():
+        _print_rows(rows_in_all, heading)
+
+
+def _describe_errors(arguments: argparse.Namespace) -> None:
+    """Prints all errors, or those whose codes are named."""
+    from headrace.cli.describe.errors import reference, told_as
+
+    if arguments.markdown or not arguments.properties:
+        _print_page(reference(arguments.properties), arguments)
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    for one in told_as(arguments.properties):
+        console.print(Text(one.code, style="bold"))
+        console.print(Text(f"    {one.message}\n    remedy: {one.remedy}", style="dim"))
+
+
+def _definition(name: str) -> ConnectorDefinition:
+    """As `find_definition`, which knows no transforms."""
+    try:
+        return find_definition(name)
+    except HeadraceError as error:
+        from headrace.transforms.reference import short_names
+
+        transform = short_names().get(name.rpartition(".")[2].partition("$")[0].lower())
+        if transform is None:
+            raise
+        raise HeadraceError(
+            "describe.is_a_transform",
+            f"{transform} is no connector, but a transform or predicate",
+            f"headrace describe {_TRANSFORMS} {transform}",
+        ) from error
 
 
 def _print_page(page: str, arguments: argparse.Namespace) -> None:
@@ -141,6 +203,15 @@ def _find(declarations: type[Configuration], name: str) -> Iterator[Row]:
 def _unknown(name: str, asked: Sequence[type[Configuration]]) -> HeadraceError:
     guesses = (Suggestions(one.properties(), one.families()).find(name) for one in asked)
     near = next((guess for guess in guesses if guess), None)
+    if near is None:
+        from headrace.cli.describe.errors import codes
+
+        if name in codes():
+            return HeadraceError(
+                "describe.is_an_error",
+                f"{name} is no property, but the code of an error",
+                f"headrace describe {_ERRORS} {name}",
+            )
     return HeadraceError(
         "describe.unknown_property",
         f"{name} is not a property" + (f"; did you mean {near}?" if near else ""),

@@ -7,13 +7,15 @@ its code, its message and its remedy. What is told only when it happens stands i
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import headrace
+from headrace.errors import HeadraceError
 
 SOURCES = Path(headrace.__file__).parent
 
@@ -72,19 +74,49 @@ _OF_CONNECTOR = ("warn", "refuse", "Answer", "Refusal")
 _METHODS = ("warn", "refuse", "error")
 
 
-def reference() -> str:
-    """The page."""
-    parts = [_HEAD]
+def reference(names: Sequence[str] = ()) -> str:
+    """The page; with `names`, which are codes or first parts of codes, of these only. Raises
+    HeadraceError("describe.unknown_code")."""
+    parts = [_HEAD] if not names else []
     area = ""
     row_of = ""
-    for code, message, remedy in sorted({(one.code, one.message, one.remedy) for one in told()}):
+    for one in told_as(names):
+        code, message, remedy = one.code, one.message, one.remedy
         if code.partition(".")[0] != area:
             area = code.partition(".")[0]
             parts.append(f"\n## {area}\n\n| Code | Message | Remedy |\n|---|---|---|\n")
         name = f"`{code}`" if code != row_of else ""
         row_of = code
         parts.append(f"| {name} | {_cell(message)} | {_cell(remedy)} |\n")
-    return "".join(parts)
+    return "".join(parts).lstrip("\n")
+
+
+def told_as(names: Sequence[str]) -> Sequence[Told]:
+    """The different ways in which codes are told, in order; of all codes without `names`. Raises
+    HeadraceError as `reference`."""
+    chosen = told() if not names else [one for name in names for one in _named(name)]
+    return sorted({replace(one, place="") for one in chosen})
+
+
+def _named(name: str) -> Sequence[Told]:
+    """The ways in which a code is told; those of all codes of an area. A connector's name may stand
+    for CONNECTOR."""
+    lowered = name.lower()
+    chosen = [one for one in told() if lowered in (one.code, one.code.partition(".")[0])]
+    if "." in lowered:
+        of_connectors = f"CONNECTOR.{lowered.partition('.')[2]}"
+        chosen += [one for one in told() if one.code == of_connectors]
+    if chosen:
+        return chosen
+    near = difflib.get_close_matches(lowered, sorted(codes()), n=3)
+    raise HeadraceError(
+        "describe.unknown_code",
+        f"{name} is the code of no error"
+        + (f"; did you mean {' or '.join(near)}?" if near else ""),
+        f"headrace describe errors {near[0]}"
+        if near
+        else "`headrace describe errors` lists all of them.",
+    )
 
 
 def codes() -> frozenset[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from headrace.config.kinds import TEXT
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records
-from headrace.transforms.debezium.scripting.scripted import Scripted, ScriptedOptions
+from headrace.transforms.debezium.scripting.scripted import HOLDS, Scripted, ScriptedOptions
 from headrace.transforms.example import Example
 from headrace.transforms.expressions.constancy import is_constant
 from headrace.transforms.routing import Routes
@@ -22,7 +22,7 @@ class ContentBasedRouterOptions(ScriptedOptions):
         TEXT,
         REQUIRED,
         Group.CONVERTERS,
-        "The topic of each record; null or blank: it stays.",
+        "The topic of each record; null or blank: it stays. " + HOLDS,
     )
 
 

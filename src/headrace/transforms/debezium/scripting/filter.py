@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from headrace.config.kinds import TEXT
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records
-from headrace.transforms.debezium.scripting.scripted import Scripted, ScriptedOptions
+from headrace.transforms.debezium.scripting.scripted import HOLDS, Scripted, ScriptedOptions
 from headrace.transforms.example import Example
 from headrace.transforms.expressions.constancy import is_never_true
 from headrace.transforms.transform import Declaration, Ordering
@@ -17,7 +17,7 @@ class FilterOptions(ScriptedOptions):
     """Options of Filter."""
 
     condition = Property(
-        "condition", TEXT, REQUIRED, Group.CONVERTERS, "True for the records that stay."
+        "condition", TEXT, REQUIRED, Group.CONVERTERS, "True for the records that stay. " + HOLDS
     )
 
 

@@ -17,6 +17,19 @@ from headrace.transforms.expressions.languages import LANGUAGES, expression
 from headrace.transforms.transform import WrongOption
 
 
+HOLDS = (
+    "Its variables are key, value, keySchema, valueSchema, topic and header (header.NAME.value). "
+    "Groovy: fields (value.after?.id, value['op'], value.get('op')), literals, == != < <= > >= "
+    "&& || ! ?: in ==~ =~ + - * %, of texts startsWith endsWith contains matches equals "
+    "equalsIgnoreCase isEmpty isBlank length size toUpperCase toLowerCase trim replace, of arrays "
+    "and maps size isEmpty contains containsKey, of schemas name() version(). Python: attributes "
+    "and ['name'], comparisons, and or not in is, x if c else y, + - * %, len startswith endswith "
+    "upper lower replace get. SQL: fields with dots, comparisons, AND OR NOT IS NULL IN BETWEEN "
+    "LIKE RLIKE CASE IF COALESCE || concat + - * % lower upper startswith endswith contains."
+)
+"""What an expression may hold, in a few words."""
+
+
 class NullHandling(StrEnum):
     """What becomes of tombstones."""
 
