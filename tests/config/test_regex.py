@@ -21,13 +21,24 @@ from headrace.config.regex import compile_java_regex, split_regex_list
         ("a{1,3}", "aaa"),
         ("\\PLa", "1a"),
         ("a\\z", "a"),
+        ("a\\{[{]{2,}", "a{{{"),
+        ("(?s:a.)(?=b)b(?<!c)", "a\nb"),
+        ("(?>a|b)(?i-s:c)", "bC"),
     ],
 )
 def test_a_java_expression_matches_the_name(regex: str, name: str) -> None:
     assert compile_java_regex(regex).fullmatch(name)
 
 
-@pytest.mark.parametrize("regex", ["a[", "(", "[a&&[b]]", "[a[b]]", "*", "\\p{Greek}", "a{2,1}"])
+@pytest.mark.parametrize(
+    "regex",
+    [
+        "a[", "(", "[a&&[b]]", "[a[b]]", "*", "\\p{Greek}", "a{2,1}",
+        # What Python takes and Java does not.
+        "{", "a{", "s\\.t{,2}", "a{x}", "a{2", "s.t(?#c)", "(?P<x>a)", "(?a:b)", "(a)(?(1)b|c)",
+        "\\U00000041", "\\0",
+    ],
+)  # fmt: skip
 def test_a_bad_expression_is_named(regex: str) -> None:
     with pytest.raises(ValueError, match="is not a regular expression") as raised:
         compile_java_regex(regex)

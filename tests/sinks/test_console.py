@@ -1,6 +1,8 @@
 """Events as readable lines."""
 
 import io
+import json
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +53,30 @@ def test_deletes_and_tombstones_are_told_apart():
     deleted = '{"before":{"id":1},"after":null,"op":"d"}'
     assert "delete" in event_line("s.t", '{"id":1}', deleted).plain
     assert "tombstone" in event_line("s.t", '{"id":1}', None).plain
+
+
+def test_a_row_is_shown_without_what_its_key_tells():
+    created = '{"before":null,"after":{"id":1,"name":null,"n":0},"op":"c"}'
+    assert event_line("s.t", '{"id":1}', created).plain.endswith("s.t  id=1  name: null, n: 0")
+    assert event_line("s.t", '{"id":2}', created).plain.endswith("id=2  id: 1, name: null, n: 0")
+    deleted = '{"before":{"id":1,"name":null,"n":4},"after":null,"op":"d"}'
+    assert event_line("s.t", '{"id":1}', deleted).plain.endswith("s.t  id=1  n: 4")
+
+
+def test_a_long_line_on_a_terminal_goes_on_below_the_operation():
+    out = io.StringIO()
+    console = Console(file=out, width=50, force_terminal=True, color_system=None, highlight=False)
+    row = {"id": 1, **{f"column{at}": "some words" for at in range(5)}}
+    event = json.dumps({"before": None, "after": row, "op": "c"})
+    with ConsoleSink(console=console) as sink:
+        sink.show([Shown("s.t", '{"id":1}', event)], 0)
+    shown = re.sub(r"\x1b\[\??[0-9]*[a-zA-Z]", "", out.getvalue()).splitlines()
+    lines = [line for line in shown if "column" in line]
+    assert len(lines) == 4
+    assert all(line.startswith(" " * 14) and len(line) <= 50 for line in lines)
+    first, *rest = (line[14:].rstrip() for line in lines)
+    assert first == "create    s.t  id=1  column0: some"
+    assert rest[-1] == "column4: some words"
 
 
 def test_data_cannot_control_the_terminal():

@@ -118,6 +118,17 @@ def test_former_options_are_read_with_a_warning() -> None:
     assert "transforms.a.add.headers=op" in texts
 
 
+@pytest.mark.parametrize("kind", ["ExtractNewRecordState", "ExtractNewDocumentState"])
+def test_former_options_have_no_effect_with_the_quirks_of_debezium(kind: str) -> None:
+    former = {"type": kind, "headrace.compatibility": "debezium-3.6", "drop.tombstones": "false",
+              "delete.handling.mode": "rewrite", "operation.header": "true"}  # fmt: skip
+    examined = examine_chain(TransformsConfig.parse(properties(a=former)))
+    assert not examined.problems
+    texts = [str(warning) for warning in examined.warnings]
+    assert len(texts) == 3
+    assert all("is a former option and is read as nothing" in text for text in texts)
+
+
 def test_a_misspelt_option_is_an_error_and_an_unknown_one_a_warning() -> None:
     step = {"type": "ExtractNewRecordState", "add_fields": "op", "vendor.setting": "1"}
     examined = examine_chain(TransformsConfig.parse(properties(a=step)))

@@ -15,6 +15,7 @@ from rich.panel import Panel
 
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import (
+    COMPILING,
     check_pipeline,
     open_session,
     positive_seconds,
@@ -61,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the demo and checks the tables rebuilt from its events; 1 when they differ."""
+    from headrace.spark.kernels import kernels_are_compiled
+
     definition = _demonstrated(arguments.database)
     demo = definition.demo
     assert demo is not None
@@ -79,6 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     starting = "Spark" if arguments.uri is not None else f"{server} and Spark"
     console.print(f"starting {starting} …", style="dim")
+    if not kernels_are_compiled():
+        console.print(f"{COMPILING} …", style="dim")
     with (
         demo.open(arguments.uri) as database,
         tempfile.TemporaryDirectory(prefix="headrace-demo-") as folder,

@@ -126,7 +126,9 @@ def _print_lines(
                 writer = pipeline.stream(session.spark).writeStream.foreachBatch(sink.write)
                 return pipeline.start(writer, checkpoint)
 
-            limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
+            limits = pipeline.limits(
+                idle_exit=arguments.idle_exit, seconds=arguments.seconds, prints=True
+            )
             return supervise(session, start, limits, messages)
         finally:
             session.close()

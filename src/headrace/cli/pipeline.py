@@ -129,8 +129,12 @@ class Pipeline:
             return "snapshot" in stored
         return str(getattr(self.config, "snapshot_mode", "")) != "no_data"
 
-    def limits(self, *, idle_exit: float | None, seconds: float | None) -> Limits:
-        """The supervisor's limits, retries as the configuration says."""
+    def limits(
+        self, *, idle_exit: float | None, seconds: float | None, prints: bool = False
+    ) -> Limits:
+        """The supervisor's limits, retries as the configuration says. What `prints` its events ends
+        with the reader of standard output."""
+        from headrace.sinks.closed import is_unread
         from headrace.spark.supervisor import Limits
 
         return Limits(
@@ -139,9 +143,11 @@ class Pipeline:
             idle_exit=idle_exit,
             seconds=seconds,
             caught_up=definition_of(self.config).caught_up,
+            is_unread=(lambda: is_unread(sys.stdout)) if prints else lambda: False,
         )
 
 
+COMPILING = "compiling kernels, once per installation: about a minute"
 _OF_SPARK = "spark."
 _PACKAGES = "spark.jars.packages"
 
@@ -277,7 +283,7 @@ def compile_kernels(messages: Messages) -> subprocess.Popen[bytes] | None:
 
     if kernels_are_compiled():
         return None
-    messages.phase("compiling kernels, once per installation: about a minute")
+    messages.phase(COMPILING)
     command = [sys.executable, "-c", COMPILE]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 

@@ -129,7 +129,9 @@ def _stream_to(
     messages: Messages,
 ) -> Summary:
     spark = session.spark
-    limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
+    limits = pipeline.limits(
+        idle_exit=arguments.idle_exit, seconds=arguments.seconds, prints=sink == "console"
+    )
     if sink == "console":
         from headrace.sinks.console.sink import ConsoleSink
 

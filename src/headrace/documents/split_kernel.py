@@ -60,6 +60,8 @@ SMALL_LONGS = 1
 """Flag: an int64 that fits 32 bits counts as an int32, as readers of relaxed texts take it."""
 NUMBERED = 2
 """Flag: elements of arrays are leaves of their own, like fields of documents."""
+SIGNED_SECONDS = 4
+"""Flag: the seconds of a timestamp are an int32, negative after 2038."""
 
 SPLIT_WORDS = 3
 """Words (int64) of a split value: the hash of its structure, and the number of its first leaf and
@@ -89,7 +91,7 @@ def _put_leaf(out, kind, address, length):
 
 
 @kernel
-def _put_converted(kind, place, size, out, spare):
+def _put_converted(kind, place, size, options, out, spare):
     """The leaves of a value that is not read where it lies; returns the ends of both."""
     start = spare
     if kind == OBJECT_ID:
@@ -99,7 +101,10 @@ def _put_converted(kind, place, size, out, spare):
         spare = put_decimal128(place, spare)
         return _put_leaf(out, TEXT, start, spare - start), spare
     if kind == TIMESTAMP:
-        store64(spare, load32(place + 4) * 1000)
+        seconds = np.int64(load32(place + 4))
+        if options & SIGNED_SECONDS:
+            seconds = np.int64(load32_signed(place + 4))
+        store64(spare, seconds * 1000)
         return _put_leaf(out, BINARY_CELL, start, 8), spare + 8
     if kind == REGEX:
         middle = name_end(place, place + size - 1)
@@ -113,7 +118,7 @@ def _put_converted(kind, place, size, out, spare):
 
 
 @inlined_kernel
-def _put_scalar(kind, place, size, out, spare):
+def _put_scalar(kind, place, size, options, out, spare):
     """The leaf of a value that holds no others; returns the ends of both. Null, undefined and the
     two keys at the ends of the order have none."""
     if kind in (STRING, CODE, SYMBOL):
@@ -123,7 +128,7 @@ def _put_scalar(kind, place, size, out, spare):
     if kind == BINARY:
         skipped = 4 if load8(place + 4) == OLD_BINARY else 0
         return _put_leaf(out, BINARY_CELL, place + 5 + skipped, size - 5 - skipped), spare
-    return _put_converted(kind, place, size, out, spare)
+    return _put_converted(kind, place, size, options, out, spare)
 
 
 @inlined_kernel
@@ -184,7 +189,7 @@ def split_value(kind, place, rest, options, out, spare):
             kind = _kind_read(kind, place, options)
             if not silent:
                 shown = np.int64(4) if kind == INT32 else size
-                out, spare = _put_scalar(kind, place, shown, out, spare)
+                out, spare = _put_scalar(kind, place, shown, options, out, spare)
             place += size
             if flags & _IS_ARRAY and not flags & _IS_NUMBERED:
                 if element != kind:

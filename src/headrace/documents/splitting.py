@@ -16,6 +16,7 @@ from headrace.documents.bson import ARRAY, CODE_WITH_SCOPE, DOCUMENT, NO_ROOM, K
 from headrace.documents.split_kernel import (
     LEAVES_PER_BYTE,
     NUMBERED,
+    SIGNED_SECONDS,
     SMALL_LONGS,
     SPARE_PER_BYTE,
     SPARE_SLACK,
@@ -38,15 +39,21 @@ class SplitForm:
     `small_longs`: an int64 that fits 32 bits is an int32, as in relaxed Extended JSON.
     `numbered`: an array's elements are leaves like fields; else an array is one leaf, an array's
     type byte and its bytes.
+    `signed_seconds`: the seconds of a timestamp are an int32, negative after 2038.
     """
 
     small_longs: bool = False
     numbered: bool = False
+    signed_seconds: bool = False
 
     @property
     def flags(self) -> int:
         """As the kernel takes it."""
-        return SMALL_LONGS * self.small_longs | NUMBERED * self.numbered
+        return (
+            SMALL_LONGS * self.small_longs
+            | NUMBERED * self.numbered
+            | SIGNED_SECONDS * self.signed_seconds
+        )
 
 
 @dataclass(frozen=True)

@@ -44,13 +44,17 @@ def scalar_type(kind: Kind) -> Schema:
 
 
 def plain_value(
-    kind: int, value: bytes, field_name: Callable[[str], str], array: Callable[[bytes], object]
+    kind: int,
+    value: bytes,
+    field_name: Callable[[str], str],
+    array: Callable[[bytes], object],
+    scalars: Mapping[int, Callable[[bytes], object]] = SCALARS,
 ) -> object:
     """A value and its bytes in Python, in the form of its type. `field_name` gives fields their
-    names; `array` makes the values of arrays that are fields."""
+    names; `array` makes the values of arrays that are fields, `scalars` those without parts."""
     match kind:
         case Kind.DOCUMENT:
-            return plain_members(value, field_name, array)
+            return plain_members(value, field_name, array, scalars)
         case Kind.ARRAY:
             return array(value)
         case Kind.REGEX:
@@ -59,16 +63,19 @@ def plain_value(
             return dict(zip(map(field_name, POINTER_FIELDS), pointer_parts(value), strict=True))
         case Kind.CODE_WITH_SCOPE:
             code, scope = scoped_code(value)
-            return {"code": code, "scope": plain_members(scope, field_name, array)}
-    return None if kind == Kind.UNDEFINED else SCALARS[kind](value)
+            return {"code": code, "scope": plain_members(scope, field_name, array, scalars)}
+    return None if kind == Kind.UNDEFINED else scalars[kind](value)
 
 
 def plain_members(
-    document: bytes, field_name: Callable[[str], str], array: Callable[[bytes], object]
+    document: bytes,
+    field_name: Callable[[str], str],
+    array: Callable[[bytes], object],
+    scalars: Mapping[int, Callable[[bytes], object]] = SCALARS,
 ) -> dict[str, object]:
     """The fields of a document but undefined ones, as `plain_value` makes them."""
     return {
-        field_name(name): plain_value(kind, value, field_name, array)
+        field_name(name): plain_value(kind, value, field_name, array, scalars)
         for kind, name, value in elements_of(document)
         if kind != Kind.UNDEFINED
     }

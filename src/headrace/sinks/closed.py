@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import select
+from typing import IO, Any
+
 from headrace.errors import HeadraceError
 
 CLOSED = "console.closed"
@@ -14,3 +18,14 @@ def output_closed() -> HeadraceError:
         "Nobody reads the output any more",
         "Read it to its end, or write to another sink.",
     )
+
+
+def is_unread(stream: IO[Any]) -> bool:
+    """Whether `stream` is a pipe, socket or terminal whose other end is closed."""
+    try:
+        output = stream.fileno()
+    except io.UnsupportedOperation:
+        return False
+    poll = select.poll()
+    poll.register(output, 0)  # errors and hang-ups are always told
+    return any(told & (select.POLLERR | select.POLLHUP) for _, told in poll.poll(0))

@@ -42,6 +42,7 @@ class Reason(StrEnum):
     SECONDS = "seconds"
     IDLE = "idle"
     FINISHED = "finished"
+    UNREAD = "unread"
 
 
 @dataclass
@@ -63,7 +64,8 @@ class Limits:
     Debezium's errors.max.retries and retriable.restart.connector.wait.ms. `idle_exit` stops a
     source that has caught up and gave no row for so many seconds; `seconds` stops in any case.
     `caught_up` tells for the head of a source's log and the end of its last range, both offsets,
-    whether no record need be between them (None: only where they are equal).
+    whether no record need be between them (None: only where they are equal). `is_unread` tells
+    whether nobody reads the output any more, which may show before there is a row to write.
     """
 
     max_retries: int = -1
@@ -71,6 +73,7 @@ class Limits:
     idle_exit: float | None = None
     seconds: float | None = None
     caught_up: CaughtUp | None = None
+    is_unread: Callable[[], bool] = lambda: False
 
 
 @dataclass
@@ -177,11 +180,13 @@ class Supervisor:
         began = time.monotonic()
         limit = self._limits.seconds
         end = Deadline(math.inf if limit is None else limit)
+        has_started = False
         with self._signals(), self._listening():
             while not self._stopping.is_set():
                 failure: HeadraceError | None = None
                 try:
                     query = self._start()
+                    has_started = True
                     reason = self._watch_query(query, end)
                     if reason is not None:
                         summary.reason = reason
@@ -198,6 +203,8 @@ class Supervisor:
                 if self._stopping.is_set():
                     summary.reason = Reason.SIGNAL
                     return summary
+                if failure.code == "spark.query_failed" and not has_started:
+                    raise failure  # Spark refuses the query: a sink that cannot stream, an option
                 self._wait_before_retry(failure, end)
                 if self._stopping.is_set():
                     summary.reason = Reason.SIGNAL
@@ -222,6 +229,8 @@ class Supervisor:
             now = time.monotonic()
             if end.is_over:
                 return Reason.SECONDS
+            if self._limits.is_unread():
+                return Reason.UNREAD
             if self._limits.idle_exit is not None and self._is_idle(query, now):
                 return Reason.IDLE
 

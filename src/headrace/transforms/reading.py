@@ -153,7 +153,8 @@ class _Reading:
         if declaration.replacements is None:
             return options
         current = dict(options)
-        for replacement in declaration.replacements(options):
+        given = {_COMPATIBILITY: self._compatibility, **options}
+        for replacement in declaration.replacements(given):
             current.pop(replacement.former, None)
             shown = ", ".join(
                 f"{prefix}{name}={text}" for name, text in replacement.options.items()

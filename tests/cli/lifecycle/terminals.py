@@ -75,6 +75,10 @@ class TerminalRun:
         with contextlib.suppress(OSError):
             os.write(self._master, b"\x03")
 
+    def terminate_group(self) -> None:
+        """SIGTERM for every process of the command's group, as `timeout` and shells send it."""
+        os.killpg(self.process.pid, signal.SIGTERM)
+
     def wait(self, seconds: float) -> int:
         """The exit status; what the command says meanwhile is read."""
         end = time.monotonic() + seconds

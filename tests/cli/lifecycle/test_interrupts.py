@@ -98,6 +98,26 @@ def test_ctrl_c_leaves_no_trace_no_process_and_no_file(database: Database, tmp_p
     interrupt_often(database, tmp_path, moments)
 
 
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_sigterm_for_the_whole_group_lets_headrace_end_spark(
+    database: Database, tmp_path: Path
+) -> None:
+    file = tmp_path / "pipeline.properties"
+    file.write_text(properties(database))
+    run = TerminalRun(["run", str(file)])
+    try:
+        deadline = time.monotonic() + _ENDS_WITHIN_S
+        while "events ·" not in run.output:
+            assert time.monotonic() < deadline, run.output
+            run.read(0.2)
+        run.terminate_group()
+        assert run.wait(_ENDS_WITHIN_S) == 0, run.output
+        assert not _TRACE.search(run.output), run.output
+    finally:
+        run.close()
+
+
 @pytest.mark.chaos
 @pytest.mark.postgres
 @pytest.mark.spark

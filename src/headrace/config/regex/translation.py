@@ -20,6 +20,11 @@ _ONE_OF = {"h": r" \t\xa0", "v": r"\n\x0b\f\r\x85\u2028\u2029"}
 _LETTER = re.compile(r"[pP](?:\{(?:Is)?(?P<name>\w+)\}|(?P<letter>\w))")
 
 
+# What may follow `{` and `(?` in Java; Python takes more.
+_REPETITION = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
+_GROUP = re.compile(r"\(\?(?:[:=!>]|<[=!a-zA-Z]|[idmsuxU]*(?:-[idmsuxU]*)?[:)])")
+
+
 def translate_java_regex(text: str) -> str:
     """`text` in Python's spelling. Raises ValueError for what has none."""
     return _translate(text)
@@ -81,6 +86,10 @@ def _translate(text: str) -> str:
         elif character == "[":
             in_set = True
             out.append("[")
+        elif character == "{" and _REPETITION.match(rest) is None:
+            raise ValueError("a { outside of a set begins a repetition such as {2,5}; write \\{")
+        elif rest.startswith("(?") and _GROUP.match(rest) is None:
+            raise ValueError(f"Java has no group {rest[:3]}")
         elif rest.startswith("(?<") and rest[3:4] not in ("=", "!", ""):
             out.append("(?P<")
             position += 2
@@ -103,6 +112,8 @@ def _escape(rest: str, *, in_set: bool) -> tuple[int, str]:
     if rest.startswith("\\Z"):
         return 2, r"(?=\n?\Z)"
     kind = rest[1:2]
+    if kind == "U" or (kind == "0" and rest[2:3] not in tuple("01234567")):
+        raise ValueError(f"Java has no escape {rest[:2]}")
     inside = _ONE_OF.get(kind)
     length, negated = 2, False
     if (match := _LETTER.match(rest, 1)) is not None:

@@ -43,14 +43,17 @@ def event_line(topic: str, key: Content, value: Content) -> Text:
     line.append(_short_key(key), style="cyan")
     if envelope is not None:
         line.append("  ")
-        _append_change(line, envelope)
+        told = _payload(key)
+        _append_change(line, envelope, told if isinstance(told, dict) else {})
     elif value is not None:
         line.append("  ")
         line.append(_short(event))
     return line
 
 
-def _append_change(line: Text, envelope: dict[str, Any]) -> None:
+def _append_change(line: Text, envelope: dict[str, Any], key: dict[str, Any]) -> None:
+    """The columns that changed, or those of the row that the key does not tell; of a deleted row
+    also without nulls, which stand for what the log leaves out."""
     before, after = _row(envelope.get("before")), _row(envelope.get("after"))
     if envelope["op"] == "u" and isinstance(before, dict) and isinstance(after, dict):
         changed = [name for name in after if name not in before or before[name] != after[name]]
@@ -68,7 +71,13 @@ def _append_change(line: Text, envelope: dict[str, Any]) -> None:
         return
     row = after if isinstance(after, dict) else before
     if isinstance(row, dict):
-        for index, (name, content) in enumerate(row.items()):
+        shown = {
+            name: content
+            for name, content in row.items()
+            if not (name in key and key[name] == content)
+            and not (content is None and envelope["op"] == "d")
+        }
+        for index, (name, content) in enumerate(shown.items()):
             line.append(", " if index else "")
             line.append(f"{_clean(name)}: ", style="dim")
             line.append(_short(content))

@@ -19,6 +19,8 @@ from headrace.sinks.console.event_line import Content, event_line
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_INDENT = 14  # the time and two spaces
+_NARROWEST = 20
 _RATE_WINDOW_S = 5.0
 
 
@@ -101,7 +103,7 @@ class ConsoleSink:
                 line.no_wrap, line.overflow = True, "ignore"
                 self.console.print(line, crop=False, soft_wrap=True)
             else:
-                self.console.print(line)
+                self.console.print(_hanging(line, self.console))
         hidden = count - min(len(records), self._lines)
         if hidden:
             self.console.print(Text(f"… and {hidden:,} more", style="dim"))
@@ -125,6 +127,19 @@ class ConsoleSink:
         if lag is not None and self._counts:
             text.append(f" · lag {lag / 1000:,.2f} s" if lag >= 1000 else f" · lag {lag:,.0f} ms")
         return text
+
+
+def _hanging(line: Text, console: Console) -> Text:
+    """The line in the console's width: what does not fit goes on below the operation."""
+    room = max(_NARROWEST, console.width - _INDENT)
+    if line.cell_len <= console.width or console.width < _INDENT + _NARROWEST:
+        return line
+    indent = " " * _INDENT
+    rest = line[_INDENT:].wrap(console, room, no_wrap=False)
+    lines = [
+        Text.assemble(line[:_INDENT] if not at else indent, each) for at, each in enumerate(rest)
+    ]
+    return Text("\n").join(lines)
 
 
 def _lag_ms(value: Content) -> float | None:

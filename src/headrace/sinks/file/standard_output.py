@@ -26,7 +26,8 @@ class StandardOutputSink:
         from headrace.sinks.file.lines import LineWriter
 
         lines = LineWriter()
-        table = frame.select(*_COLUMNS).orderBy("sequence").toArrow()
+        # Sorted here: Spark would read the source twice, once for the bounds of its ranges.
+        table = frame.select(*_COLUMNS).toArrow().sort_by("sequence")
         try:
             for batch in table.to_batches():
                 self._stream.write(lines.render(batch))

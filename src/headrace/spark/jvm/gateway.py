@@ -50,7 +50,9 @@ class DriverJvm:
         reader.start()
         launch: Any = launch_gateway
         try:
-            self._gateway = launch(conf, {"stderr": writing})
+            # A group of its own: what `timeout` or a shell sends to this process's group ends this
+            # process, which then ends the JVM. The JVM ends with its standard input in any case.
+            self._gateway = launch(conf, {"stderr": writing, "process_group": 0})
         except PySparkException:
             self.mute()
             raise HeadraceError(

@@ -19,6 +19,7 @@ from headrace.config.properties.common import ConnectorConfig
 from headrace.connectors.registry import parse_options
 from headrace.connectors.states import Situation
 from headrace.errors import HeadraceError
+from headrace.findings import counted
 from headrace.spark import failures
 from headrace.spark.query.told import told_path, told_paths
 
@@ -58,7 +59,8 @@ def status(query: StreamingQuery) -> Status:
         return Status(written["state"], told, since=since)
     code, message, remedy = written["error"]
     attempts, seconds = int(written["attempts"]), float(written["retry_seconds"])
-    text = f"{message} [{code}]; tried {attempts} times, again every {seconds:g} s. {remedy}"
+    tried = f"tried {counted(attempts, 'time')}, again every {seconds:g} s"
+    text = f"{message} [{code}]; {tried}. {remedy}"
     error = HeadraceError(code, message, remedy, retriable=True)
     return Status(written["state"], text, error, attempts, since)
 

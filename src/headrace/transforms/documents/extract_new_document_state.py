@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from headrace.connect.evaluation.values import connect_values, tombstones
-from headrace.connect.records import ColumnIdentity, Constant, Node, Records, Shape, Struct
+from headrace.connect.records import (
+    ColumnIdentity,
+    Constant,
+    Header,
+    Node,
+    Records,
+    Shape,
+    Struct,
+)
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.documents.bson import Kind
@@ -29,7 +37,7 @@ from headrace.transforms.documents.options import (
     former_document_options,
 )
 from headrace.transforms.documents.patches import described
-from headrace.transforms.documents.released import not_converted
+from headrace.transforms.documents.released import not_converted, without_value
 from headrace.transforms.documents.rows import PerStructure, structured
 from headrace.transforms.documents.schemaless import SchemalessDocuments
 from headrace.transforms.documents.struct_form import Leaves, StructForm
@@ -265,10 +273,12 @@ class ExtractNewDocumentState:
             members.setdefault(_ID, own_id)
         if self._options.flatten_struct and case.is_partial:
             members = self._undotted(members)
-        row = leaves.struct(name, members, optional=False)
-        row = self._finished(row, envelope, name)
+        row: Struct | None = None
+        if members or structure.members or not self._form.as_released:
+            row = leaves.struct(name, members, optional=False)
+            row = self._finished(row, envelope, name)
         key_node, key_columns = self._key(key)
-        headers = self._headers.of_event(shape, envelope.struct)
+        headers = self._headers_of(shape, envelope)
         return _Made(
             replace(shape, key=key_node, value=row, headers=headers, null_has_schema=False),
             key_columns,
@@ -304,10 +314,21 @@ class ExtractNewDocumentState:
                         "Name op, a time, or a field of source or transaction.",
                     )
                 node = Constant(TEXT, None)
+            if self._form.as_released:
+                node = without_value(node)
             if entry.name in members:
                 raise _twice(name, entry.name)
             members[entry.name] = node
         return Leaves(StructForm()).struct(name, members, optional=False)
+
+    def _headers_of(self, shape: Shape, envelope: DocumentEnvelope) -> tuple[Header, ...]:
+        """The headers of an event."""
+        headers = self._headers.of_event(shape, envelope.struct)
+        if not self._form.as_released:
+            return headers
+        own = len(shape.headers)
+        added = (replace(each, node=without_value(each.node)) for each in headers[own:])
+        return (*headers[:own], *added)
 
     def _check_structs(self, records: Records, entries: Iterable[AddedField]) -> None:
         """Refuses whole structs as Debezium 3.6 does: where they are not null."""
@@ -337,7 +358,7 @@ class ExtractNewDocumentState:
             envelope = DocumentEnvelope.of(shape, as_released=self._form.as_released)
             assert envelope is not None
             node, columns = self._key(key)
-            headers = self._headers.of_event(shape, envelope.struct)
+            headers = self._headers_of(shape, envelope)
             made = replace(shape, key=node, value=None, headers=headers, null_has_schema=False)
             return _Made(made, columns)
 

@@ -13,7 +13,7 @@ from headrace.documents.target_schema.policies import ConflictPolicy
 from headrace.errors import HeadraceError
 from headrace.transforms.documents.struct_form import ArrayEncoding
 from headrace.transforms.transform import Replacement
-from headrace.transforms.unwrapping.deletes import MODE, former_options
+from headrace.transforms.unwrapping.deletes import MODE, former_options, is_as_released
 from headrace.transforms.unwrapping.options import UnwrappingOptions
 
 ADJUSTMENT = "field.name.adjustment.mode"
@@ -154,4 +154,5 @@ def former_document_options(options: Mapping[str, str]) -> Iterator[Replacement]
     yield from former_options(options)
     if "sanitize.field.names" in options:
         adjusts = options["sanitize.field.names"].strip().lower() == "true"
+        adjusts = adjusts and not is_as_released(options)
         yield Replacement("sanitize.field.names", {ADJUSTMENT: "avro"} if adjusts else {})

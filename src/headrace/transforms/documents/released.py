@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from headrace.connect.records import Constant, Node
+from headrace.connect.schema import Type
 from headrace.debezium.naming.names import NameAdjustmentMode
 from headrace.documents.bson import Kind
 from headrace.documents.splitting import Structure
-from headrace.documents.values import elements_of
+from headrace.documents.values import SCALARS, elements_of
 from headrace.errors import HeadraceError
 
 _CONTAINERS = (Kind.DOCUMENT, Kind.ARRAY)
@@ -64,6 +67,35 @@ def check_numbered(structure: Structure, name: str, adjustment: NameAdjustmentMo
             not each.elements or any(inner.kind in _CONTAINERS for inner in each.elements)
         ):
             raise not_converted(f"the array {name} of arrays that are empty or have parts")
+
+
+def _signed_seconds(timestamp: bytes) -> int:
+    """Milliseconds since 1970 of a timestamp whose seconds are an int32."""
+    return int.from_bytes(timestamp[4:], "little", signed=True) * 1000
+
+
+RELEASED_SCALARS = {**SCALARS, Kind.TIMESTAMP: _signed_seconds}
+"""SCALARS, of which timestamps turn negative after 2038."""
+
+
+def one_field(
+    fields: Iterable[tuple[str, Node]], name: str | None, *, in_array: bool
+) -> dict[str, Node]:
+    """The members of a struct where some have one name after the adjustment: the first one's type,
+    the last one's value. Raises HeadraceError where their types differ, and in an array."""
+    members: dict[str, Node] = {}
+    for each, node in fields:
+        if each in members and (in_array or members[each].schema != node.schema):
+            raise not_converted(f"two fields {each} of {name or 'a document'}")
+        members[each] = node
+    return members
+
+
+def without_value(node: Node) -> Node:
+    """A whole struct of the envelope, which is null, and whose schema lost its fields."""
+    if node.schema.type is not Type.STRUCT:
+        return node
+    return Constant(replace(node.schema, fields=()), None)
 
 
 def has_arrays_of_arrays(structure: Structure) -> bool:

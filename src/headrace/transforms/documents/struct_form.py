@@ -17,7 +17,13 @@ from headrace.documents.splitting import SplitForm, Structure
 from headrace.documents.types import POINTER_FIELDS, REGEX, TEXT, plain_value, scalar_type
 from headrace.documents.values import SCALARS, elements_of
 from headrace.errors import HeadraceError
-from headrace.transforms.documents.released import check_elements, check_field, check_numbered
+from headrace.transforms.documents.released import (
+    RELEASED_SCALARS,
+    check_elements,
+    check_field,
+    check_numbered,
+    one_field,
+)
 
 _CONSTANTS = (Kind.NULL, Kind.MIN_KEY, Kind.MAX_KEY)
 _CONTAINERS = (Kind.DOCUMENT, Kind.ARRAY)
@@ -42,7 +48,8 @@ class StructForm:
 
     def split_form(self, *, small_longs: bool) -> SplitForm:
         """How values are split for it."""
-        return SplitForm(small_longs, numbered=self.arrays is ArrayEncoding.DOCUMENT)
+        numbered = self.arrays is ArrayEncoding.DOCUMENT
+        return SplitForm(small_longs, numbered, signed_seconds=self.as_released)
 
     def field(self, name: str) -> str:
         """A field's name, adjusted."""
@@ -73,6 +80,15 @@ def empty_name(parent: str) -> HeadraceError:
         "transforms.field_without_name",
         f"a document of {parent} has a field with an empty name, which no struct has",
         "Rename the field with field.renames, or leave it out with field.exclude.list.",
+    )
+
+
+def one_name(parent: str | None) -> HeadraceError:
+    """The error of fields whose names differ, and do not once they are adjusted."""
+    return HeadraceError(
+        "transforms.field_name_twice",
+        f"two fields of {parent or 'a document'} have one name after the adjustment",
+        "Set field.name.adjustment.mode=avro_unicode, which keeps names distinct.",
     )
 
 
@@ -119,24 +135,28 @@ class Leaves:
         if kind is Kind.DOCUMENT:
             members = self.members(structure, name, in_array=in_array)
             is_named = bool(structure.members) or in_array
-            return self.struct(name if is_named else None, members)
+            return self.struct(name if is_named else None, members, in_array=in_array)
         if kind is Kind.ARRAY:
             return self._array(structure, name)
         return self._column(scalar_type(kind))
 
     def struct(
-        self, name: str | None, members: dict[str, Node], *, optional: bool = True
+        self,
+        name: str | None,
+        members: dict[str, Node],
+        *,
+        optional: bool = True,
+        in_array: bool = False,
     ) -> Struct:
         """A struct with these members, their names adjusted.
 
         Raises HeadraceError("transforms.field_name_twice")."""
         adjusted = {self.form.field(each): node for each, node in members.items()}
         if len(adjusted) < len(members):
-            raise HeadraceError(
-                "transforms.field_name_twice",
-                f"two fields of {name or 'a document'} have one name after the adjustment",
-                "Set field.name.adjustment.mode=avro_unicode, which keeps names distinct.",
-            )
+            if not self.form.as_released:
+                raise one_name(name)
+            named = ((self.form.field(each), node) for each, node in members.items())
+            adjusted = one_field(named, name, in_array=in_array)
         fields = tuple(Field(each, node.schema) for each, node in adjusted.items())
         schema = Schema(Type.STRUCT, optional=optional, name=name, fields=fields)
         return Struct(schema, tuple(adjusted.values()))
@@ -226,15 +246,21 @@ class Merging:
 
     def _document(self, structures: Sequence[Structure], name: str | None) -> Schema:
         members: dict[str, list[Structure]] = {}
+        own_names: dict[str, str] = {}
         for each in structures:
             for field_name, inner in each.members:
                 if not field_name:
                     raise empty_name(name or "an array")
-                if inner.kind is not Kind.UNDEFINED:
-                    members.setdefault(field_name, []).append(inner)
+                if inner.kind is Kind.UNDEFINED:
+                    continue
+                adjusted = self.form.field(field_name)
+                if own_names.setdefault(adjusted, field_name) != field_name and not (
+                    self.form.as_released
+                ):
+                    raise one_name(name)
+                members.setdefault(adjusted, []).append(inner)
         fields = []
-        for field_name, inner_structures in members.items():
-            adjusted = self.form.field(field_name)
+        for adjusted, inner_structures in members.items():
             inner_name = f"{name}.{adjusted}" if name else None
             fields.append(Field(adjusted, self._field(inner_structures, inner_name)))
         return Schema(
@@ -296,7 +322,8 @@ class Merging:
     def _value(self, kind: int, value: bytes, *, is_element: bool = False) -> object:
         if kind == Kind.ARRAY and is_element:
             return self._array_values(value)
-        return plain_value(kind, value, self.form.field, self._field_values)
+        scalars = RELEASED_SCALARS if self.form.as_released else SCALARS
+        return plain_value(kind, value, self.form.field, self._field_values, scalars)
 
     def _field_values(self, array: bytes) -> list[object] | None:
         """The values of an array that is a field."""

@@ -146,6 +146,8 @@ def _scalars(
         if rules is Rules.GROOVY and operator not in _EQUALITY:
             one, other = _in_java_order(one, other)
         return true(_ARROW[operator](one, other)), True
+    if kind is other_kind is Kind.MOMENT:
+        return true(_ARROW[operator](one, other)), True
     if kind is other_kind is Kind.BOOLEAN:
         return true(_ARROW[operator](one.cast(pa.uint8()), other.cast(pa.uint8()))), True
     if kind is other_kind is Kind.BYTES and operator in _EQUALITY:

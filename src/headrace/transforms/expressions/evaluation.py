@@ -23,6 +23,7 @@ from headrace.transforms.expressions.operands import (
     chosen,
     constant,
     no,
+    read_dates,
     true,
     valid,
 )
@@ -66,7 +67,7 @@ class Evaluation:
         """The values of a tree that lives as long as this."""
         made = self._made.get(id(tree))
         if made is None:
-            made = self._made[id(tree)] = self._of(tree)
+            made = self._made[id(tree)] = read_dates(self._of(tree), self._rules)
         return made
 
     def _of(self, tree: Tree) -> Operand:
@@ -231,6 +232,9 @@ class Evaluation:
         if operator == "||" or (operator == "+" and self._rules is not Rules.SQL):
             joined = self._joined(left, right)
             made, done = joined, done | ~joined.null
+        elif operator == "-" and self._rules is Rules.GROOVY:
+            made = self._without(left, right)
+            done = done | ~made.null
         for kind, one in self._numbers(left):
             for other_kind, other in self._numbers(right):
                 where = valid(one) & valid(other) & ~done
@@ -265,6 +269,24 @@ class Evaluation:
         joined = pc.binary_join_element_wise(*texts, pa.scalar("", pa.large_string()))
         return Operand(self._count, {Kind.TEXT: joined}).where(is_text)
 
+    def _without(self, left: Operand, right: Operand) -> Operand:
+        """Groovy's texts less the first occurrence of another value's text."""
+        text = left.scalars.get(Kind.TEXT)
+        if text is None:
+            return Operand(self._count)
+        removed = self._shown(right)
+        distinct = pc.unique(removed.drop_null())
+        if len(distinct) == 1:
+            made = pc.if_else(removed.is_valid(), _less(text, distinct[0].as_py()), None)
+        else:
+            pairs = zip(text.to_pylist(), removed.to_pylist(), strict=True)
+            made = pa.array(
+                [None if one is None or other is None else one.replace(other, "", 1)
+                 for one, other in pairs],
+                pa.large_string(),
+            )  # fmt: skip
+        return Operand(self._count, {Kind.TEXT: made})
+
     def _shown(self, operand: Operand) -> pa.Array:
         text = operand.scalars.get(Kind.TEXT, pa.nulls(self._count, pa.large_string()))
         if self._rules is not Rules.GROOVY:
@@ -289,6 +311,13 @@ class Evaluation:
         if self._rules is Rules.SQL:
             done = done | operand.null
         return made.failing_as(operand).failing(~done, "- of a value that is no number")
+
+
+def _less(texts: pa.Array, removed: str) -> pa.Array:
+    """Texts without the first occurrence of a text."""
+    if not removed:
+        return texts
+    return pc.replace_substring(texts, removed, "", max_replacements=1)
 
 
 def _number(

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from headrace.connect.evaluation.values import connect_values, nulls, values
 from headrace.connect.records import Header, Node, Records
 from headrace.connect.schema import DECIMAL, Schema, Type
-from headrace.transforms.expressions.tree import MOST_DIGITS, Kind
+from headrace.debezium import temporal
+from headrace.transforms.expressions.tree import MOST_DIGITS, Kind, Rules
 
 INTEGRAL = (Kind.SHORT, Kind.INT, Kind.LONG)
 FLOATING = (Kind.SINGLE, Kind.DOUBLE)
@@ -29,6 +30,9 @@ _ARROW = {
     Kind.DOUBLE: pa.float64(),
     Kind.TEXT: pa.large_string(),
     Kind.BYTES: pa.large_binary(),
+    Kind.DATE: pa.int32(),
+    Kind.TIME: pa.int32(),
+    Kind.MOMENT: pa.int64(),
 }
 _KINDS = {
     Type.BOOLEAN: Kind.BOOLEAN,
@@ -41,6 +45,13 @@ _KINDS = {
     Type.STRING: Kind.TEXT,
     Type.BYTES: Kind.BYTES,
 }
+_DATES = {
+    temporal.CONNECT_DATE.name: Kind.DATE,
+    temporal.CONNECT_TIME.name: Kind.TIME,
+    temporal.CONNECT_TIMESTAMP.name: Kind.MOMENT,
+}
+_NUMBERS_OF_DATES = {Kind.DATE: Kind.INT, Kind.TIME: Kind.INT, Kind.MOMENT: Kind.LONG}
+_DAY = 86_400_000  # milliseconds
 _OF_PYTHON: tuple[tuple[type, Kind], ...] = (
     (bool, Kind.BOOLEAN),
     (int, Kind.LONG),
@@ -198,7 +209,24 @@ def kind_of(schema: Schema) -> Kind:
     """The kind of a scalar schema's values."""
     if schema.type is Type.BYTES and schema.name == DECIMAL:
         return Kind.DECIMAL
-    return _KINDS[schema.type]
+    return _DATES.get(schema.name or "", _KINDS[schema.type])
+
+
+def read_dates(operand: Operand, rules: Rules) -> Operand:
+    """Dates and times: objects of one class to Groovy, the numbers that they are elsewhere."""
+    if not any(kind in _NUMBERS_OF_DATES for kind in operand.scalars):
+        return operand
+    scalars: dict[Kind, pa.Array] = {}
+    for kind, array in operand.scalars.items():
+        read, made = kind, array
+        if kind in _NUMBERS_OF_DATES and rules is not Rules.GROOVY:
+            read = _NUMBERS_OF_DATES[kind]
+        elif kind is Kind.DATE:
+            read, made = Kind.MOMENT, pc.multiply(array.cast(pa.int64()), _DAY)
+        elif kind is Kind.TIME:
+            read, made = Kind.MOMENT, array.cast(pa.int64())
+        scalars[read] = pc.coalesce(scalars[read], made) if read in scalars else made
+    return Operand(operand.count, scalars, operand.things, operand.failure)
 
 
 def _without_schema(records: Records, node: Node) -> Operand:

@@ -43,6 +43,9 @@ class Kind(Enum):
     TEXT = "text"
     BYTES = "bytes"
     MATCHER = "matcher"  # of =~: true where it finds something
+    DATE = "date"  # Connect's, days since 1970 …
+    TIME = "time"  # … milliseconds of a day …
+    MOMENT = "moment"  # … and milliseconds since 1970, which are a java.util.Date to Groovy
 
 
 class Operator(Enum):

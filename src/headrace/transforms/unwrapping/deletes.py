@@ -30,6 +30,7 @@ class DeleteMode(StrEnum):
         return self in (DeleteMode.REWRITE, DeleteMode.REWRITE_WITH_TOMBSTONE)
 
 
+_FORMER = ("drop.tombstones", "delete.handling.mode", "operation.header", "add.source.fields")
 _FORMER_MODES = {
     ("true", "drop"): DeleteMode.DROP,
     ("true", "none"): DeleteMode.TOMBSTONE,
@@ -40,8 +41,17 @@ _FORMER_MODES = {
 }
 
 
+def is_as_released(options: Mapping[str, str]) -> bool:
+    """Whether the quirks of Debezium 3.6 are asked for."""
+    return options.get("headrace.compatibility") == "debezium-3.6"
+
+
 def former_options(options: Mapping[str, str]) -> Iterator[Replacement]:
-    """What stands for the options of Debezium before 2.5, as far as they are given."""
+    """What stands for the options of Debezium before 2.5, as far as they are given: nothing does
+    with `headrace.compatibility=debezium-3.6`, where they have no effect."""
+    if is_as_released(options):
+        yield from (Replacement(former, {}) for former in _FORMER if former in options)
+        return
     drop = options.get("drop.tombstones", "true").strip().lower()
     handling = options.get("delete.handling.mode", "drop").strip().lower()
     mode = _FORMER_MODES.get((drop, handling))

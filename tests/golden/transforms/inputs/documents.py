@@ -296,6 +296,18 @@ def changes() -> dict[str, Record]:
         "doc_suffix": Collection("orders").event("c", {"_id": 1, "s": [1], "orders": [2]}),
         "doc_dotted_collection": Collection("my-or ders.2").event("c", SMALL | {"d": {"x": 1}}),
         "doc_only_id": ITEMS.event("c", {"_id": 1}),
+        "doc_empty": ITEMS.event("c", {}, identifier=1),
+        "doc_delete_before_empty": ITEMS.event("d", None, {}, identifier=1),
+        "doc_one_name_in_avro": ITEMS.event(
+            "c", {"_id": 1, "a.b": "dot", "a b": 7, "x": {"c.d": 1, "c-d": 2}}
+        ),
+        "doc_one_name_in_avro_before": ITEMS.event("d", None, {"_id": 1, "a.b": 1, "a b": 2}),
+        "doc_one_name_in_avro_partial": ITEMS.event(
+            "u", None, None, ({"a.b": "dot", "a b": "space"}, None), identifier=1
+        ),
+        "doc_one_name_in_avro_elements": ITEMS.event(
+            "c", {"_id": 1, "e": [{"c.d": 1, "c-d": 2}, {"c-d": 3}]}
+        ),
     }  # fmt: skip
 
 

@@ -86,7 +86,10 @@ def header_to_value() -> Workload:
 
 
 ZONES = ("America/Toronto", "Europe/Warsaw", "UTC", "+05:30", "-09:00", "Asia/Kathmandu", "Z",
-         "GMT", "Nowhere/City", "+25:00", "5", "")  # fmt: skip
+         "GMT", "Nowhere/City", "+25:00", "5", "", "PST", "EST", "MST", "HST", "ACT", "IST", "CST",
+         "AET", "EST5EDT", "PST8PDT", "CET", "UT", "UTC+02:00", "GMT+2", "Etc/GMT-3", "utc", "z",
+         "+8", "+08", "+0800", "+08:00:30", "-18:00", "+18:01", "SystemV/PST8",
+         "US/Pacific-New")  # fmt: skip
 TIMES = ("pg_types", "pg_types_update", "pg_types_nulls", "pg_types_delete", "ora_create",
          "ora_update", "db2_update", "pg_tombstone", "pg_heartbeat", "small")  # fmt: skip
 RULES = (

@@ -127,6 +127,23 @@ def _combined() -> list[Configured]:
                      "flatten.struct": flat}, (*arrays, "doc_dotted_names"))
                 for flat in ("true", "false")
             ]  # fmt: skip
+    empty = ("doc_empty", "doc_delete_before_empty")
+    same = tuple(f"doc_one_name_in_avro{of}" for of in ("", "_before", "_partial", "_elements"))
+    cases += [
+        DOCUMENTS.case(f"empty documents, {mode}{what}", {MODE: mode, **added}, empty)
+        for mode in MODES
+        for what, added in (
+            ("", {}),
+            (", with more", {"add.fields": "op", "add.headers": "op", "flatten.struct": "true"}),
+        )
+    ]
+    cases += [
+        DOCUMENTS.case(f"names that are one in Avro, {adjustment}, {encoding}",
+                       {"field.name.adjustment.mode": adjustment, "array.encoding": encoding,
+                        MODE: "rewrite"}, same)
+        for adjustment in ADJUSTMENTS
+        for encoding in ("array", "document")
+    ]  # fmt: skip
     cases += [
         DOCUMENTS.case("old options", {"drop.tombstones": "false", "operation.header": "true",
                                        "delete.handling.mode": "rewrite",

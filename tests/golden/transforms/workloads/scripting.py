@@ -104,6 +104,28 @@ TYPED = (
     "value.after.bytes ? true : false",
     "value.after.whole == value.before.whole",
     "value.after.whole != value.before.whole && value.after.whole > value.before.whole",
+    "value.after.text - 'on' == 'ne'",
+    "value.after.text - 'n' == 'one'",
+    "value.after.text - '' == value.after.text",
+    "value.after.text - value.after.code == value.after.text",
+    "value.after.text - null == 'none'",
+    "value.after.text - value.after.whole != null",
+    "value.after.whole - 'a' == 1",
+)
+DATES = (
+    "value.at == 1700000000123",
+    "value.at != 0",
+    "value.at == null",
+    "value.at > 0",
+    "value.at == value.at",
+    "value.at >= value.date",
+    "value.date < value.at",
+    "value.date == value.o_at",
+    "value.time < value.date",
+    "value.at ? true : false",
+    "value.at == '1700000000123'",
+    "value.at in [0, 1700000000123]",
+    "value.o_at != null && value.o_at <= value.at",
 )
 
 
@@ -124,6 +146,9 @@ def scripted_filter() -> Workload:
     )  # fmt: skip
     more = [transform.case(f"types: {condition}", {"condition": condition}, VALUES)
             for condition in TYPED]  # fmt: skip
+    more += [transform.case(f"dates: {condition}", {"condition": condition},
+                            ("instants", "instants_2"))
+             for condition in DATES]  # fmt: skip
     more += [
         transform.case("no condition", {"condition": ABSENT}),
         transform.case("no language", {"language": ABSENT}),
