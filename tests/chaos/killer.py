@@ -89,7 +89,8 @@ class Killer:
         begun, process = time.monotonic(), run.process
         assert process is not None
         status = process.wait(600)
-        assert status == (1 if kind == "jvm" else -9), run.tail()
+        expected = 1 if kind == "jvm" else -9
+        assert status == expected, f"it ended with {status}: {run.tail()}"
         if self.chance.random() < 0.5:
             run.ensure()  # at once, beside what is left
         run.await_gone(process.pid)

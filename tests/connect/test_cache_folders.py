@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import headrace
 from headrace.connect.cache_folders import cache_folder, kernel_folder
 
 Folder = Callable[[Path], Path]
@@ -101,3 +105,30 @@ def test_kernels_are_kept_beside_the_rest_unless_numba_is_told_where(
     assert kernel_folder("0123") == tmp_path / "cache" / "kernels" / "0123"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
     assert kernel_folder("0123") == tmp_path / "numba" / "0123"
+
+
+def test_installations_of_the_same_sources_share_their_kernels(tmp_path: Path) -> None:
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(Path(headrace.__file__).parent, copy / "headrace")
+    script = (
+        "import headrace; from headrace.connect.kernels.text import units_length;"
+        "print(headrace.__file__, units_length._cache.cache_path)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(copy), "HEADRACE_CACHE_DIR": str(tmp_path / "c")}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def told() -> list[str]:
+        run = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return run.stdout.split()
+
+    file, folder = told()
+    assert file.startswith(str(copy))
+    environment["PYTHONPATH"] = str(Path(headrace.__file__).parents[1])
+    assert told() == [headrace.__file__, folder]
+    assert folder.endswith("connect.kernels.text")

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.spark import session
+
 
 @pytest.fixture
 def sockets() -> Iterator[Path]:
@@ -56,3 +58,25 @@ def test_a_worker_whose_task_was_stopped_ends_in_silence(sockets: Path) -> None:
         errors = process.stderr.read().decode()
     assert errors.count("Traceback") == 1
     assert "No module named 'pyspark.no_such_worker'" in errors
+
+
+def test_workers_run_the_python_of_the_script_unless_something_else_chose_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setenv("PYSPARK_PYTHON", "/elsewhere/python3")
+    session.defaults()
+    assert os.environ["PYSPARK_PYTHON"] == "/elsewhere/python3"
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    session.defaults()
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_scripts_of_spark_submit_keep_the_python_of_their_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "4040")
+    monkeypatch.setenv("PYSPARK_PYTHON", "")
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    session.defaults()
+    assert "PYSPARK_PYTHON" not in os.environ

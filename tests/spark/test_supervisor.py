@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 
 from headrace.errors import HeadraceError
 from headrace.spark.supervisor import Limits, Supervisor, find_failure, has_caught_up
@@ -69,12 +69,12 @@ def test_a_failure_that_repeats_ends_the_run_after_three_retries(tmp_path):
 def test_the_console_shows_a_few_lines_of_a_batch(tmp_path):
     (tmp_path / "head").write_text("500")
     out = Run(tmp_path, sink="console").wait()
-    assert "create    t  id=0  id: 0" in out
+    assert "create    t  id=0" in out
     assert "… and 497 more" in out
 
 
-class Unreachable(Supervisor):
-    """Of a source that is never there; `_listening` needs a session."""
+class Unstarted(Supervisor):
+    """Of a query that never starts; `_listening` needs a session."""
 
     def __init__(self, limits: Limits) -> None:
         self.starts = 0
@@ -83,11 +83,28 @@ class Unreachable(Supervisor):
     def begin(self):
         self.starts += 1
         assert self.starts < 1000, "nothing ends it"
-        error = HeadraceError("test.gone", "The server is gone", "Start it.", retriable=True)
-        raise StreamingQueryException(f"[STREAM_FAILED] Query terminated:\n{error!r}\n{error}")
+        raise self.refusal()
+
+    def refusal(self):
+        return AnalysisException("Data source jdbc does not support streamed writing.")
 
     def _listening(self):
         return contextlib.nullcontext()
+
+
+def test_what_spark_refuses_to_start_is_not_tried_again():
+    run = Unstarted(Limits(retry_wait_ms=1))
+    with pytest.raises(HeadraceError, match="does not support streamed writing"):
+        run.run()
+    assert run.starts == 1
+
+
+class Unreachable(Unstarted):
+    """Of a source that is never there."""
+
+    def refusal(self):
+        error = HeadraceError("test.gone", "The server is gone", "Start it.", retriable=True)
+        return StreamingQueryException(f"[STREAM_FAILED] Query terminated:\n{error!r}\n{error}")
 
 
 @pytest.mark.parametrize("wait_ms", [1, 3_600_000])

@@ -44,3 +44,27 @@ def test_a_dataframes_values_are_not_written_as_columns(converter: str) -> None:
     _, problems = examine_frame(properties)
     (message,) = [one.message for one in problems if one.property == "value.converter"]
     assert message == f"value.converter = {converter} is for the source of a connector"
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [("negat", "negate"), ("Negate", "negate"), ("predicat", "predicate"),
+     ("perdicate", "predicate")],
+)  # fmt: skip
+def test_an_option_of_every_transform_that_is_misspelt_is_refused(
+    misspelt: str, meant: str
+) -> None:
+    properties = {
+        **_FILTER, "predicates": "p", "predicates.p.type": "RecordIsTombstone",
+        f"transforms.f.{misspelt}": "true",
+    }  # fmt: skip
+    with pytest.raises(HeadraceError, match=f"did you mean transforms.f.{meant}"):
+        apply_json(properties, [])
+
+
+def test_options_that_a_chain_does_not_have_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    properties = {"type": "DropHeaders", "headers": "h", "elsewhere": "x"}
+    steps = {f"transforms.f.{name}": text for name, text in properties.items()}
+    with caplog.at_level("WARNING"):
+        assert apply_json({"transforms": "f", **steps}, []) == []
+    assert "transforms.f.elsewhere is not a property of transforms.f" in caplog.text

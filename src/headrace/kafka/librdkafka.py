@@ -8,7 +8,9 @@ while they wait, and call back in the thread that calls them only.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -22,6 +24,7 @@ _TEXT_BYTES = 512
 _PURGE_ALL = 1 | 2
 _NO_ERROR = 0
 _FATAL = -150
+_DESTROYED = -197
 _PURGED = (-151, -152)
 OFFSET_OF_ERROR, _OFFSET_OF_TOPIC = 0, 8
 """In rd_kafka_message_t."""
@@ -51,8 +54,18 @@ class KafkaFailure(Exception):
         self.fatal, self.retriable, self.needs_abort = fatal, retriable, needs_abort
 
 
+class ProducerClosed(KafkaFailure):
+    """Another thread has closed the producer: whoever uses it is to end."""
+
+    def __init__(self) -> None:
+        super().__init__(_DESTROYED, "the producer is closed", fatal=True)
+
+
 class NativeProducer:
     """One `rd_kafka_t`. Methods raise KafkaFailure, the first delivery that failed included.
+
+    One thread uses it, and any thread may close it: `close` waits for the call that goes on, and
+    every later one raises ProducerClosed.
 
     `on_error` gets number and text of errors that librdkafka mends by itself, such as brokers that
     do not answer, while `poll` or `flush` runs.
@@ -65,9 +78,11 @@ class NativeProducer:
         self._library = library = _library(purpose)
         self._topics: dict[str, int] = {}
         self._failure: KafkaFailure | None = None
+        self._guard = threading.RLock()  # callbacks come while a call goes on
+        self._is_closed = False
         self._callbacks = (
             _OnError(lambda _rk, code, text, _opaque: on_error(code, (text or b"").decode())),
-            _OnDelivery(lambda _rk, message, _opaque: self._delivered(message)),
+            _OnDelivery(lambda rk, message, _opaque: self._delivered(rk, message)),
         )
         conf = library.rd_kafka_conf_new()
         text = ctypes.create_string_buffer(_TEXT_BYTES)
@@ -81,10 +96,19 @@ class NativeProducer:
         library.rd_kafka_conf_set_log_cb(conf, None)
         library.rd_kafka_conf_set_error_cb(conf, self._callbacks[0])
         library.rd_kafka_conf_set_dr_msg_cb(conf, self._callbacks[1])
-        self.handle: int = library.rd_kafka_new(_PRODUCER, conf, text, _TEXT_BYTES) or 0
-        if not self.handle:
+        self._handle: int = library.rd_kafka_new(_PRODUCER, conf, text, _TEXT_BYTES) or 0
+        if not self._handle:
             library.rd_kafka_conf_destroy(conf)
             raise refused_setting(purpose, settings, text.value.decode())
+
+    @contextmanager
+    def lent(self) -> Iterator[int]:
+        """The address of the `rd_kafka_t`, which nobody destroys meanwhile. Raises
+        ProducerClosed."""
+        with self._guard:
+            if self._is_closed:
+                raise ProducerClosed
+            yield self._handle
 
     @property
     def produce_address(self) -> int:
@@ -93,12 +117,13 @@ class NativeProducer:
 
     def topic(self, name: str) -> int:
         """The address of a topic's handle, valid until `close`."""
-        if name not in self._topics:
-            handle = self._library.rd_kafka_topic_new(self.handle, name.encode(), None)
-            if not handle:
-                raise KafkaFailure(-186, f"the topic name {name!r} cannot be", topic=name)
-            self._topics[name] = handle
-        return self._topics[name]
+        with self.lent() as producer:
+            if name not in self._topics:
+                handle = self._library.rd_kafka_topic_new(producer, name.encode(), None)
+                if not handle:
+                    raise KafkaFailure(-186, f"the topic name {name!r} cannot be", topic=name)
+                self._topics[name] = handle
+            return self._topics[name]
 
     def take_failure(self, error: int) -> KafkaFailure:
         """The `rd_kafka_error_t` at an address, which it frees."""
@@ -115,45 +140,51 @@ class NativeProducer:
 
     def init_transactions(self, seconds: float) -> None:
         """Fence the producers of the same id, and settle what they began."""
-        # Who asks without a connection is answered at the next beat of a timer of 500 ms.
-        cluster = self._library.rd_kafka_clusterid(self.handle, _ms(seconds))
-        if cluster:
-            self._library.rd_kafka_mem_free(self.handle, cluster)
-        self._check(self._library.rd_kafka_init_transactions(self.handle, _ms(seconds)))
+        with self.lent() as producer:
+            # Who asks without a connection is answered at the next beat of a timer of 500 ms.
+            cluster = self._library.rd_kafka_clusterid(producer, _ms(seconds))
+            if cluster:
+                self._library.rd_kafka_mem_free(producer, cluster)
+            self._check(self._library.rd_kafka_init_transactions(producer, _ms(seconds)))
 
     def begin_transaction(self) -> None:
         """Begin one."""
-        self._failure = None
-        self._check(self._library.rd_kafka_begin_transaction(self.handle))
+        with self.lent() as producer:
+            self._failure = None
+            self._check(self._library.rd_kafka_begin_transaction(producer))
 
     def commit_transaction(self, seconds: float) -> None:
         """Wait for every delivery, and commit."""
-        try:
-            self._check(self._library.rd_kafka_commit_transaction(self.handle, _ms(seconds)))
-        except KafkaFailure as failure:
-            self._library.rd_kafka_poll(self.handle, 0)
-            told = self._failure
-            if failure.needs_abort and told is not None and told.code not in _PURGED:
-                # Says which record, and why.
-                raise KafkaFailure(
-                    told.code, told.text, needs_abort=True, topic=told.topic
-                ) from None
-            raise
+        with self.lent() as producer:
+            try:
+                self._check(self._library.rd_kafka_commit_transaction(producer, _ms(seconds)))
+            except KafkaFailure as failure:
+                self._library.rd_kafka_poll(producer, 0)
+                told = self._failure
+                if failure.needs_abort and told is not None and told.code not in _PURGED:
+                    # Says which record, and why.
+                    raise KafkaFailure(
+                        told.code, told.text, needs_abort=True, topic=told.topic
+                    ) from None
+                raise
 
     def abort_transaction(self, seconds: float) -> None:
         """Undo what was produced."""
-        self._check(self._library.rd_kafka_abort_transaction(self.handle, _ms(seconds)))
+        with self.lent() as producer:
+            self._check(self._library.rd_kafka_abort_transaction(producer, _ms(seconds)))
 
     def poll(self, seconds: float) -> None:
         """Serve callbacks, and raise what a delivery ended with."""
-        self._library.rd_kafka_poll(self.handle, _ms(seconds))
-        self.check_deliveries()
+        with self.lent() as producer:
+            self._library.rd_kafka_poll(producer, _ms(seconds))
+            self.check_deliveries()
 
     def flush(self, seconds: float) -> int:
         """Wait for deliveries; returns how many records still wait. Raises as `poll`."""
-        self._library.rd_kafka_flush(self.handle, _ms(seconds))
-        self.check_deliveries()
-        return int(self._library.rd_kafka_outq_len(self.handle))
+        with self.lent() as producer:
+            self._library.rd_kafka_flush(producer, _ms(seconds))
+            self.check_deliveries()
+            return int(self._library.rd_kafka_outq_len(producer))
 
     def check_deliveries(self) -> None:
         """Raise what the first delivery that failed ended with."""
@@ -162,26 +193,33 @@ class NativeProducer:
 
     def fatal(self) -> KafkaFailure | None:
         """The error after which this producer can do no more."""
-        text = ctypes.create_string_buffer(_TEXT_BYTES)
-        code = self._library.rd_kafka_fatal_error(self.handle, text, _TEXT_BYTES)
-        return KafkaFailure(code, text.value.decode(), fatal=True) if code else None
+        with self.lent() as producer:
+            return self._fatal(producer)
 
     def close(self) -> None:
         """Drop what was not sent, and every connection. Never raises."""
-        if not self.handle:
-            return
-        handle, self.handle = self.handle, 0
-        self._library.rd_kafka_purge(handle, _PURGE_ALL)
-        for topic in self._topics.values():
-            self._library.rd_kafka_topic_destroy(topic)
-        self._topics.clear()
-        self._library.rd_kafka_destroy(handle)
+        # The thread that uses it gets no further call in between.
+        self._is_closed = True
+        with self._guard:
+            if not self._handle:
+                return
+            handle, self._handle = self._handle, 0
+            self._library.rd_kafka_purge(handle, _PURGE_ALL)
+            for topic in self._topics.values():
+                self._library.rd_kafka_topic_destroy(topic)
+            self._topics.clear()
+            self._library.rd_kafka_destroy(handle)
+
+    def _fatal(self, producer: int) -> KafkaFailure | None:
+        text = ctypes.create_string_buffer(_TEXT_BYTES)
+        code = self._library.rd_kafka_fatal_error(producer, text, _TEXT_BYTES)
+        return KafkaFailure(code, text.value.decode(), fatal=True) if code else None
 
     def _check(self, error: int | None) -> None:
         if error:
             raise self.take_failure(error)
 
-    def _delivered(self, message: int) -> None:
+    def _delivered(self, producer: int, message: int) -> None:
         code = ctypes.c_int32.from_address(message + OFFSET_OF_ERROR).value
         # What is purged follows from a failure, and may be told of first.
         if code == _NO_ERROR or (self._failure is not None and self._failure.code not in _PURGED):
@@ -193,7 +231,7 @@ class NativeProducer:
             code, (library.rd_kafka_err2str(code) or b"").decode(), topic=(name or b"").decode()
         )
         if code == _FATAL:
-            failure = self.fatal() or failure
+            failure = self._fatal(producer) or failure
         self._failure = failure
 
 

@@ -34,10 +34,7 @@ class MessageWriter:
         if rows == 0:
             return
         block = np.zeros(code.WORDS, np.int64)
-        block[code.HANDLE], block[code.PRODUCE] = (
-            self._producer.handle,
-            self._producer.produce_address,
-        )
+        block[code.PRODUCE] = self._producer.produce_address
         # What the addresses belong to lives until the end.
         topics = batch.column("topic").dictionary_encode()
         names: list[str] = topics.dictionary.to_pylist()
@@ -61,7 +58,8 @@ class MessageWriter:
         block[code.OUT] = address_of(arguments)
         row = 0
         while row < rows:
-            row = int(code.produce_rows(address_of(block), row, rows))
+            with self._producer.lent() as block[code.HANDLE]:
+                row = int(code.produce_rows(address_of(block), row, rows))
             if row < rows:
                 failure = self._producer.take_failure(int(block[code.ERROR]))
                 if failure.code != _QUEUE_FULL:

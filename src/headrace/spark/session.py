@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _LOGGING = Path(__file__).with_name("jvm") / "log4j2.properties"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_PYTHON = "PYSPARK_PYTHON"
+_GATEWAY = "PYSPARK_GATEWAY_PORT"
+"""Set by `spark-submit` for the process of its script."""
 _FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
@@ -38,7 +41,13 @@ def defaults() -> dict[str, str]:
     two processes (`chmod`) for every file that it writes, which are eight, and 10 to 20 ms, in a
     micro-batch with a checkpoint on the local disk; the raw one writes the same files, without
     `.crc` files beside them.
+
+    Spark's workers start the `python3` of PATH, which has no headrace where a script runs in a
+    virtual environment that is not activated. Unless `PYSPARK_PYTHON` is set or `spark-submit`
+    started this process, it is set to this process's Python; a session made before has the other.
     """
+    if _GATEWAY not in os.environ:
+        os.environ.setdefault(_PYTHON, sys.executable)
     return {
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
@@ -100,7 +109,7 @@ def build_session(
     os.environ["JAVA_HOME"] = str(java_home)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Workers start `python3` from PATH otherwise, which need not have headrace.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault(_PYTHON, sys.executable)
     chosen = master or (settings or {}).get("spark.master") or f"local[{os.cpu_count() or 1},4]"
     ours = defaults() | _local()
     merged = ours | dict(settings or {})

@@ -180,11 +180,13 @@ class Supervisor:
         began = time.monotonic()
         limit = self._limits.seconds
         end = Deadline(math.inf if limit is None else limit)
+        has_started = False
         with self._signals(), self._listening():
             while not self._stopping.is_set():
                 failure: HeadraceError | None = None
                 try:
                     query = self._start()
+                    has_started = True
                     reason = self._watch_query(query, end)
                     if reason is not None:
                         summary.reason = reason
@@ -201,6 +203,8 @@ class Supervisor:
                 if self._stopping.is_set():
                     summary.reason = Reason.SIGNAL
                     return summary
+                if failure.code == "spark.query_failed" and not has_started:
+                    raise failure  # Spark refuses the query: a sink that cannot stream, an option
                 self._wait_before_retry(failure, end)
                 if self._stopping.is_set():
                     summary.reason = Reason.SIGNAL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from headrace.config.configuration import error_of
@@ -12,6 +13,8 @@ from headrace.connect.records import Records
 from headrace.errors import HeadraceError
 from headrace.transforms.chain import Chain, Step
 from headrace.transforms.reading import examine_chain
+
+log = logging.getLogger(__name__)
 
 
 def read_chain(properties: Mapping[str, str]) -> Chain:
@@ -26,6 +29,8 @@ def read_chain(properties: Mapping[str, str]) -> Chain:
     problems = [*given.problems, *problems, *examined.problems]
     if problems:
         raise error_of(problems)
+    for warning in examined.warnings:
+        log.warning("%s. %s", warning.message, warning.remedy)
     return examined.chain
 
 

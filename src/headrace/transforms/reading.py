@@ -11,15 +11,18 @@ from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import BOOLEAN
 from headrace.config.properties.transforms import TransformsConfig
 from headrace.config.property import Member
+from headrace.config.suggestions import distance
 from headrace.errors import HeadraceError
 from headrace.transforms.chain import Chain, Step
+from headrace.transforms.own import OwnOptions
 from headrace.transforms.registry import find_predicate, find_transform
 from headrace.transforms.transform import Declaration, Predicate, SharesHeaders, WrongOption
 
 T = TypeVar("T")
 _COMPATIBILITY = "headrace.compatibility"
-_METHODS = {"transforms": "apply", "predicates": "matches"}
 """An option that transforms have from their connector unless it is given."""
+_OF_EVERY = ("predicate", "negate")
+_METHODS = {"transforms": "apply", "predicates": "matches"}
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,8 @@ class _Reading:
                 error.code, f"{prefix}type", f"{prefix}type: {error.message}", error.remedy
             )
             return None
+        if family == "transforms" and declaration.options is not OwnOptions:
+            self._note_misspelt(options, prefix)
         made = self._configured(declaration, self._current(declaration, options, prefix), prefix)
         if made is None or callable(getattr(made, _METHODS[family], None)):
             return made
@@ -145,6 +150,21 @@ class _Reading:
             f"A {what} has a method `{_METHODS[family]}`; a function is a transform.",
         )
         return None
+
+    def _note_misspelt(self, options: dict[str, str], prefix: str) -> None:
+        """Takes out what is all but certainly an option that every transform has, misspelt: without
+        it the transform would be for other records."""
+        for name in list(options):
+            meant = next((each for each in _OF_EVERY if distance(name.lower(), each, 1) <= 1), None)
+            if meant is not None:
+                del options[name]
+                self.problem(
+                    "config.unknown_property",
+                    prefix + name,
+                    f"{prefix}{name} is not a property of {prefix.removesuffix('.')}; "
+                    f"did you mean {prefix}{meant}?",
+                    f"Rename it to {prefix}{meant}.",
+                )
 
     def _current(
         self, declaration: Declaration[Any], options: dict[str, str], prefix: str

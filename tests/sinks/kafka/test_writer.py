@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
@@ -345,3 +346,23 @@ def test_a_broker_that_is_away_is_waited_for_with_a_word(
     kafka.start()
     writing.join(120)
     assert values(read_topic(kafka, topic)) == list(range(20))
+
+
+def test_a_writer_that_another_thread_closes_ends_with_an_error(
+    options: KafkaOptions, topic: str
+) -> None:
+    writer, reads = Writer(options, "0"), threading.Event()
+    turn = turn_of(0)
+
+    def endless() -> Iterator[pa.RecordBatch]:
+        while True:
+            yield numbered(topic, 0, 100)
+            reads.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(writer.write, turn, 0, endless, lambda: Step.WRITE)
+        assert reads.wait(120)
+        writer.close()
+        with pytest.raises(HeadraceError, match="was closed") as raised:
+            written.result(120)
+    assert (raised.value.code, raised.value.retriable) == ("kafka.sink_closed", True)

@@ -21,6 +21,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from headrace.connect.cache_folders import kernel_folder
+from headrace.connect.kernels.locator import share_kernels
 
 PADDING = 64
 
@@ -47,9 +48,10 @@ def _kernel_sources(package: Path) -> list[Path]:
 
 def _sources_digest() -> str:
     """Stands for the content of the sources that make kernels. Each content has a folder of its
-    own, because Numba's cache does not notice changes in the modules that a kernel calls."""
+    own, because Numba's cache does not notice changes in the modules that a kernel calls; where
+    Numba keeps them by the paths of sources, each installation, too."""
     package = Path(__file__).resolve().parents[2]
-    state = hashlib.sha256()
+    state = hashlib.sha256(b"" if share_kernels() else bytes(package))
     for source in _kernel_sources(package):
         state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())
     return state.hexdigest()[:16]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.kafka.client import unreachable
-from headrace.kafka.librdkafka import KafkaFailure, NativeProducer
+from headrace.kafka.librdkafka import KafkaFailure, NativeProducer, ProducerClosed
 from headrace.kafka.topics import Topics
 from headrace.sinks.kafka.failures import (
     NO_PARTITION,
@@ -78,6 +78,13 @@ class Writer:
                     self._done = turn.batch
                     return None
                 records = self._transact(turn, number, read)
+            except ProducerClosed:
+                raise SINK.error(
+                    "sink_closed",
+                    "The kafka sink was closed while it wrote a micro-batch",
+                    "Start again with the same checkpoint: it continues where it stopped.",
+                    retriable=True,
+                ) from None
             except KafkaFailure as failure:
                 self.close()
                 self._topics.forget()
@@ -94,7 +101,8 @@ class Writer:
         raise AssertionError
 
     def close(self) -> None:
-        """Undo what is not committed, and disconnect. Never raises."""
+        """Undo what is not committed, and disconnect; a `write` of another thread ends with
+        HeadraceError("kafka.sink_closed"). Never raises."""
         self._done, self._messages = None, None
         if self._producer is not None:
             producer, self._producer = self._producer, None
@@ -224,6 +232,8 @@ class Writer:
 
     def _undo(self, producer: NativeProducer, error: BaseException) -> None:
         """Abort, so that nobody waits for the transaction to time out."""
+        if isinstance(error, ProducerClosed):
+            return
         if not (isinstance(error, KafkaFailure) and error.fatal) and producer.fatal() is None:
             try:
                 producer.abort_transaction(_ABORT_SECONDS)

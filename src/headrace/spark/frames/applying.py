@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ from headrace.transforms.reading import examine_chain
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
+
+log = logging.getLogger(__name__)
 
 _HEADERS = types.ArrayType(
     types.StructType(
@@ -64,6 +67,8 @@ def _checked(given: Properties) -> FrameSettings:
     problems = [*given.problems, *problems, *examined.problems]
     if problems:
         raise error_of(problems)
+    for warning in examined.warnings:
+        log.warning("%s. %s", warning.message, warning.remedy)
     # What only making them shows: stores that cannot be read, options of CloudEvents.
     record_reader(settings.input, dict(settings.prefixes))
     converters_of(settings.output)

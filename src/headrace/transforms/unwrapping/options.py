@@ -16,7 +16,12 @@ class UnwrappingOptions(Configuration):
         choice(DeleteMode),
         "tombstone",
         Group.CONVERTERS,
-        "What becomes of deletes and of the tombstones behind them.",
+        "What becomes of deletes and of the tombstones behind them. `drop`: both are left out. "
+        "`tombstone`: the delete becomes a null value, of rows with their schema, which JSON shows "
+        "as the text `null`, as in Kafka Connect, and Kafka does not take for a tombstone; the "
+        "tombstone is left out. `delete-to-tombstone`: likewise, without a schema, a tombstone for "
+        "Kafka. `rewrite`: the row before the delete with `__deleted`. `rewrite-with-tombstone`: "
+        "likewise, and the tombstone stays.",
     )
     add_fields = Property(
         "add.fields",
