@@ -141,7 +141,7 @@ def test_a_run_shows_events_on_a_pipe_and_wrong_properties_are_one_message(
     shown = command("run", str(file), "--idle-exit", "2")
     out, said = shown.communicate(timeout=600)
     assert shown.returncode == 0, said
-    assert re.search(rf"read +{re.escape(source.topic)}  id=7  v: seven", out), out
+    assert re.search(rf"read +{re.escape(source.topic)}  id=7  (?:_id: 7, )?v: seven", out), out
     file.write_text(json.dumps(configuration(source) | source.wrong))
     refused = command("run", str(file))
     _, said = refused.communicate(timeout=600)

@@ -16,7 +16,6 @@ from headrace.errors import HeadraceError
 from headrace.transforms.expressions.languages import LANGUAGES, expression
 from headrace.transforms.transform import WrongOption
 
-
 HOLDS = (
     "Its variables are key, value, keySchema, valueSchema, topic and header (header.NAME.value). "
     "Groovy: fields (value.after?.id, value['op'], value.get('op')), literals, == != < <= > >= "
