@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from headrace.cli import main
+from tests.docs.pages import ROOT, block, blocks
 
+GUIDE = "docs/guides/command-line.md"
 CHAIN = """
 connector.class=postgresql
 transforms=route,required
@@ -49,6 +51,23 @@ def test_each_line_is_a_record_a_null_or_an_error(
     monkeypatch.setattr("sys.stdin", io.StringIO(record()))
     assert main(["transform", str(tmp_path / "chain.properties")]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_the_guides_records_become_what_it_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (properties,) = blocks(GUIDE, "properties")
+    records, shown = blocks(GUIDE, "json")
+    (command,) = block(GUIDE, "headrace transform mine.properties").commands
+    _, *words, _, _ = command.split()
+    monkeypatch.chdir(tmp_path)
+    Path(words[-1]).write_text(properties.text)
+    monkeypatch.setattr("sys.stdin", io.StringIO(records.text))
+    assert main(words) == 0
+    made = capsys.readouterr()
+    for line, of_page in zip(made.out.splitlines(), shown.text.splitlines(), strict=True):
+        assert line.startswith(of_page.removesuffix(' …"}'))
+    assert made.err.strip() in (ROOT / GUIDE).read_text()
 
 
 def test_a_line_that_is_no_json_is_an_error_in_its_place(

@@ -14,7 +14,11 @@ RUN_BY = {
         "import headrace\n\nevents": "docs/test_pages_in_spark.py",
         "headrace.status(query)": "docs/test_pages_in_spark.py",
     },
-    "docs/guides/command-line.md": {"| head -2": "docs/test_first_steps.py"},
+    "docs/guides/command-line.md": {
+        "| head -2": "docs/test_first_steps.py",
+        "transforms=unwrap,route": "cli/test_transform.py",
+        "headrace transform mine.properties": "cli/test_transform.py",
+    },
     "docs/guides/converters.md": {
         "key.converter=avro": "docs/test_pages.py",
         "value.converter=cloudevents": "docs/test_pages.py",

@@ -34,10 +34,10 @@ ORDER = {
 }
 
 
-def block(language: str) -> str:
-    match = re.search(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert match is not None
-    return match[1]
+def block(language: str, words: str = "") -> str:
+    """The first block of the page in a language that has these words."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    return next(one for one in blocks if words in one)
 
 
 def order(amount: int | None) -> dict[str, Any]:
@@ -67,37 +67,9 @@ def test_the_transforms_of_the_page_do_what_it_says(properties: dict[str, str]) 
     ]
 
 
-PACKAGE = """
-[build-system]
-requires = ["setuptools"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "orders-of-a-shop"
-version = "1.0"
-
-[tool.setuptools]
-py-modules = ["orders", "declared"]
-
-[project.entry-points."headrace.transforms"]
-OnlyLarge = "declared:DECLARATION"
+MORE_ENTRY_POINTS = """
 WithTotal = "orders:with_total"
 Gone = "orders:no_such_function"
-"""
-DECLARED = """
-from headrace.config.configuration import Configuration
-from headrace.config.kinds import integer
-from headrace.config.property import REQUIRED, Group, Property
-from headrace.transforms.transform import Declaration, FunctionTransform
-from orders import only_large
-
-class OnlyLargeOptions(Configuration):
-    least = Property("least", integer(1), REQUIRED, Group.CONVERTERS, "The least amount.")
-
-def make(options):
-    return FunctionTransform(only_large, {"least": str(options.least)})
-
-DECLARATION = Declaration("OnlyLarge", "Leaves small orders out.", OnlyLargeOptions, make)
 """
 
 
@@ -108,7 +80,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project, target = folder / "project", folder / "installed"
     project.mkdir()
     for name, text in (
-        ("pyproject.toml", PACKAGE), ("declared.py", DECLARED), ("orders.py", block("python")),
+        ("pyproject.toml", block("toml") + MORE_ENTRY_POINTS),
+        ("declared.py", block("python", "declared.py:")), ("orders.py", block("python")),
     ):  # fmt: skip
         (project / name).write_text(text)
     pip("install", "--no-build-isolation", "--no-deps", "--target", target, project)
@@ -150,6 +123,21 @@ def test_what_is_wrong_with_transforms_of_a_package_is_told_at_once(
     assert "transforms.b.type: orders:no_such_function cannot be loaded" in run.stderr
     run = transformed(installed, tmp_path, **{"a.type": "OnlyLarg", "b.type": "WithTotal"})
     assert "transforms.a.type: 'OnlyLarg' is no transform; did you mean OnlyLarge?" in run.stderr
+
+
+def test_the_command_of_the_page_finds_a_module_in_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "orders.py").write_text(block("python"))
+    (tmp_path / "mine.properties").write_text(block("properties"))
+    (tmp_path / "records.jsonl").write_text(json.dumps(order(100)))
+    command = block("sh", "PYTHONPATH").replace("headrace ", '"$PYTHON" -m headrace.cli ')
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    environment["PYTHON"] = sys.executable
+    run = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["value"]["payload"] == {"id": 1, "amount": 100, "total": 119}
 
 
 @transform(ordering=Ordering.KEEPS_KEY)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from headrace.connect.json_records import read_records
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.converters.avro.schemas import AvroOptions
 from headrace.converters.cloudevents import CloudEventsConverter, CloudEventsOptions
@@ -67,3 +68,10 @@ def test_an_event_without_a_source_has_no_value() -> None:
     (records,) = events(False)
     plain = records.with_shape(Shape("t", None, struct_of(None, {"a": text_cell(1)})))
     assert values([plain], converter) == [None] * 4
+
+
+def test_a_record_without_a_schema_has_no_value_as_with_debezium() -> None:
+    event = {"before": None, "after": {"id": 1}, "source": {"connector": "postgresql"}, "op": "c"}
+    value = {"schema": None, "payload": event}
+    records = read_records([{"topic": "t", "key": None, "value": value, "headers": []}])
+    assert values(records, made({})[0]) == [None]

@@ -154,5 +154,8 @@ def test_the_guides_streams_are_those_that_it_says(
     names = place(spark, properties, tmp_path)
     exec(block('"key.converter": "row"'), names)
     assert names["orders"].schema["value"].dataType["after"].dataType["total"].dataType.scale == 2
+    columns = names["rows"].columns
+    assert columns[:3] == ["key_id", "op", "id"]
+    assert len(set(columns)) == len(columns)
     exec(block('"value.converter": "variant"'), names)
     assert dict(names["events"].dtypes)["value"] == "variant"
