@@ -92,3 +92,20 @@ def test_a_wrong_chain_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixt
     error = capsys.readouterr().err
     assert "transforms.a.type" in error
     assert "transforms.b.type is missing" in error
+
+
+def test_a_chain_that_names_nearly_what_there_is_gets_a_suggestion(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chain = tmp_path / "chain.properties"
+    chain.write_text(
+        "transforms=a,b\ntransforms.a.type=no_such_orders:large\n"
+        "transforms.b.type=KafkaFilter\ntransforms.b.predicate=order\n"
+        "predicates=orders\npredicates.orders.type=RecordIsTombstone\n"
+    )
+    assert main(["transform", str(chain)]) == 1
+    error = capsys.readouterr().err
+    assert "transforms.b.predicate = 'order' is not among predicates; did you mean orders?" in error
+    assert "Set transforms.b.predicate=orders, or add order to predicates" in error
+    assert "No module named 'no_such_orders'" in error
+    assert "PYTHONPATH=. lets Python look into the current folder" in error

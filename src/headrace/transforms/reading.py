@@ -11,7 +11,7 @@ from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import BOOLEAN
 from headrace.config.properties.transforms import TransformsConfig
 from headrace.config.property import Member
-from headrace.config.suggestions import distance
+from headrace.config.suggestions import distance, nearest
 from headrace.errors import HeadraceError
 from headrace.transforms.chain import Chain, Step
 from headrace.transforms.own import OwnOptions
@@ -51,11 +51,17 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
         name = options.pop("predicate", "").strip()
         negate = reading.boolean(f"transforms.{alias}.negate", options.pop("negate", "").strip())
         if name and name not in named_predicates:
+            near = nearest(name, named_predicates)
+            add = f"Add {name} to predicates and set predicates.{name}.type."
             reading.problem(
                 "transforms.unknown_predicate",
                 f"transforms.{alias}.predicate",
-                f"transforms.{alias}.predicate = {name!r} is not among predicates",
-                f"Add {name} to predicates and set predicates.{name}.type.",
+                f"transforms.{alias}.predicate = {name!r} is not among predicates"
+                + (f"; did you mean {near}?" if near else ""),
+                f"Set transforms.{alias}.predicate={near}, or add {name} to predicates and set "
+                f"predicates.{name}.type."
+                if near
+                else add,
             )
         transform = reading.made("transforms", alias, options, find_transform)
         if transform is not None:

@@ -156,7 +156,9 @@ def _declaration(name: str, place: str) -> Declaration[Any]:
         raise HeadraceError(
             "transforms.not_importable",
             f"{place} cannot be loaded: {type(error).__name__}: {error}",
-            "Name a module that Python finds, in Spark's executors as well, and what it holds.",
+            "Name a module that Python finds, and what it holds. PYTHONPATH=. lets Python look "
+            "into the current folder; on a cluster install the module as a package, for executors "
+            "too.",
         ) from None
     if isinstance(loaded, Declaration):
         return loaded
