@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import pkgutil
 import subprocess
 import sys
@@ -112,3 +113,17 @@ def test_a_process_that_starts_beside_a_compilation_waits_for_it(
         kernels._stamp().touch()
     second.join()
     assert is_compiled == [True]
+
+
+def test_a_file_system_without_locks_only_means_that_processes_do_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    loaded: list[bool] = []
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("fcntl.flock", fails)
+    monkeypatch.setattr(kernels, "_load_kernels", lambda: loaded.append(True))
+    kernels.load_kernels()
+    assert loaded == [True]

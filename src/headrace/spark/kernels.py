@@ -5,15 +5,18 @@ from __future__ import annotations
 import fcntl
 import platform
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
+from typing import TextIO
 
 import numba
 from llvmlite import binding
 
 import headrace.connect.kernels.memory  # noqa: F401 - names the folder of compiled kernels
+from headrace.connect.deadline import Deadline
 from headrace.connect.kernels.loading import load
 from headrace.connectors.registry import definitions, has_driver, left_out
 
@@ -92,22 +95,36 @@ def kernels_are_compiled() -> bool:
     return _stamp().exists()
 
 
+_LONGEST_S = 900
+"""Longer than any machine compiles."""
+
 COMPILE = "from headrace.spark.kernels import load_kernels; load_kernels()"
 """What a process of its own runs that compiles the kernels for the others."""
 
 
 @contextmanager
 def _compiler() -> Iterator[None]:
-    """Lets one process compile at a time: those that start beside it wait, and load what it
-    made."""
+    """Lets one process compile at a time: those that start beside it wait, and load what it made.
+    They compile for themselves where a file system has no locks, and where the other one takes
+    longer than a compilation does."""
     folder = Path(numba.config.CACHE_DIR)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "compiling.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)
+    deadline = Deadline(_LONGEST_S)
+    with (folder / "compiling.lock").open("a") as lock:  # released when it is closed
+        while not _locks(lock) and not deadline.is_over:
+            time.sleep(0.1)
+        yield
+
+
+def _locks(lock: TextIO) -> bool:
+    """Whether nobody else has the lock."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def load_kernels() -> None:

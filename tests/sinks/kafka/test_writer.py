@@ -366,3 +366,17 @@ def test_a_writer_that_another_thread_closes_ends_with_an_error(
         with pytest.raises(HeadraceError, match="was closed") as raised:
             written.result(120)
     assert (raised.value.code, raised.value.retriable) == ("kafka.sink_closed", True)
+
+
+def test_a_writer_that_is_closed_before_its_transaction_ends_with_the_same_error(
+    options: KafkaOptions, topic: str
+) -> None:
+    writer = Writer(options, "0")
+
+    def close() -> Step:
+        writer.close()
+        return Step.WRITE
+
+    with pytest.raises(HeadraceError, match="was closed") as raised:
+        writer.write(turn_of(0), 0, lambda: [numbered(topic, 0, 100)], close)
+    assert raised.value.code == "kafka.sink_closed"

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba import __version__ as numba_version
 from numba import config, njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -48,10 +49,12 @@ def _kernel_sources(package: Path) -> list[Path]:
 
 def _sources_digest() -> str:
     """Stands for the content of the sources that make kernels. Each content has a folder of its
-    own, because Numba's cache does not notice changes in the modules that a kernel calls; where
-    Numba keeps them by the paths of sources, each installation, too."""
+    own, because Numba's cache does not notice changes in the modules that a kernel calls; each
+    version of Numba, too, because they overwrite each other's files; and each installation where
+    Numba keeps files by the paths of sources."""
     package = Path(__file__).resolve().parents[2]
     state = hashlib.sha256(b"" if share_kernels() else bytes(package))
+    state.update(f"{numba_version}\n".encode())
     for source in _kernel_sources(package):
         state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())
     return state.hexdigest()[:16]

@@ -87,7 +87,7 @@ class Output:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._locked():
                 state = self._check()
-            surplus = self.path.stat().st_size - state.length
+                surplus = self.path.stat().st_size - state.length
             if surplus:
                 _LOG.warning(
                     "%s has %s behind the last complete micro-batch: a run that was killed left "

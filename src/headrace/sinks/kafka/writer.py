@@ -182,8 +182,8 @@ class Writer:
         self, turn: Turn, number: int, read: Callable[[], Iterable[pa.RecordBatch]]
     ) -> int:
         producer, messages = self._producer, self._messages
-        assert producer is not None
-        assert messages is not None
+        if producer is None or messages is None:
+            raise ProducerClosed
         if not self._options.is_transactional:
             records = self._produce(messages, read)
             while producer.flush(_TRY_SECONDS):
@@ -234,14 +234,14 @@ class Writer:
         """Abort, so that nobody waits for the transaction to time out."""
         if isinstance(error, ProducerClosed):
             return
-        if not (isinstance(error, KafkaFailure) and error.fatal) and producer.fatal() is None:
-            try:
+        is_fatal = isinstance(error, KafkaFailure) and error.fatal
+        try:
+            if not is_fatal and producer.fatal() is None:
                 producer.abort_transaction(_ABORT_SECONDS)
-            except KafkaFailure as failure:
-                log.info("a transaction of %s could not be aborted: %s", self._id, failure)
-                self.close()
-        else:
-            self.close()
+                return
+        except KafkaFailure as failure:
+            log.info("a transaction of %s could not be aborted: %s", self._id, failure)
+        self.close()
 
 
 def fence(options: KafkaOptions, suffixes: Sequence[str], pause: Pause = time.sleep) -> None:
