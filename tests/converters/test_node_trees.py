@@ -69,7 +69,7 @@ def converted(
 OPTION = st.builds(JsonOptions, st.booleans(), st.booleans(), st.booleans())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(sources(), st.lists(st.tuples(st.none() | TREES, TREES), min_size=2, max_size=2), OPTION,
        OPTION)  # fmt: skip
 def test_any_tree_over_any_rows_renders_as_its_nodes_say(

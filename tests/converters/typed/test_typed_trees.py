@@ -49,7 +49,7 @@ def in_spark(schema: Schema, value: Any, *, of_variant: bool = False) -> Any:
     return value
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(sources(), TREES)
 def test_any_tree_over_any_rows_is_a_row_of_its_values(given_: Sources, tree: Node) -> None:
     root = struct(None, [tree])
@@ -61,7 +61,7 @@ def test_any_tree_over_any_rows_is_a_row_of_its_values(given_: Sources, tree: No
     assert shown(RowConverter("key", kind), given_, root, rows) == expected
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(sources(), TREES)
 def test_any_tree_over_any_rows_is_a_variant_of_its_values(given_: Sources, tree: Node) -> None:
     rows = np.arange(len(given_.table))[::-1].copy()

@@ -68,8 +68,14 @@ def check(case: Case, database: Database, kafka: KafkaServer, folder: Path) -> N
     assert compare(recorded, came, database.normalise) == on_purpose(HERE, case.name)
 
 
+LONG = ("postgresql_body", "postgresql_pair")
+"""Other forms of what the others run: `make chaos` has them."""
+
+
 def named(prefix: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return pytest.mark.parametrize("name", [name for name in CASES if name.startswith(prefix)])
+    names = [name for name in CASES if name.startswith(prefix)]
+    marks = {name: [pytest.mark.chaos] if name in LONG else [] for name in names}
+    return pytest.mark.parametrize("name", [pytest.param(n, marks=marks[n]) for n in names])
 
 
 @pytest.mark.postgres
