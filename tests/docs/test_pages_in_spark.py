@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,7 @@ def test_kafka_gets_each_event_once(reader: Reader, place: Path, kafka: KafkaSer
         "replication.factor=3": "replication.factor=1",
     }
     terminal = reader.terminal.with_substitutes(own)
+    shutil.rmtree(place / "state", ignore_errors=True)  # of another page
     terminal.write("application.properties", configuration, terminal.text(creation))
     commands = block(KAFKA, "headrace check application.properties").commands
     for command in commands:

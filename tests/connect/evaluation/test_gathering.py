@@ -11,7 +11,7 @@ from headrace.connect.evaluation.gathering import KIND, gather, has_values
 from headrace.connect.records import Cell, Image, Records, Shape
 from headrace.connect.rows import RowTable
 from headrace.connect.schema import Schema, Type
-from tests.converters.test_node_trees import tables
+from tests.converters.node_trees import tables
 
 _TEXT = Schema(Type.STRING, optional=True)
 

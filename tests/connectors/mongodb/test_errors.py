@@ -354,6 +354,8 @@ class TestStreams:
         (ConfigurationError("Server at h:1 reports wire version 7, but this version of PyMongo "
                             "requires at least 9 (MongoDB 4.4)."), "server_too_old", False),
         (ConfigurationError("Unknown option: x"), "connection_string", False),
+        (ConfigurationError("Sessions are not supported by this MongoDB deployment"), "election",
+         True),
     ],
 )  # fmt: skip
 def test_other_answers_have_their_codes(error: PyMongoError, code: str, retriable: bool) -> None:

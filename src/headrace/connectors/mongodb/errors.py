@@ -189,6 +189,9 @@ def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> Head
     text = without_secrets(_text(error), config)
     if isinstance(error, ConfigurationError) and "wire version" in text:
         return answered(_TOO_OLD, config, text, doing)
+    if isinstance(error, ConfigurationError) and "Sessions are not supported" in text:
+        # So the driver says it while it knows no member that holds data.
+        return answered(ELECTION, config, text, doing)
     if isinstance(error, ConfigurationError):
         kind = "cannot be read" if isinstance(error, InvalidURI) else "is refused by the driver"
         return HeadraceError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headrace.connect.deadline import Deadline
 from headrace.spark.task import read_slice
 from headrace.testing.mongodb import MongoServer
 from tests.connectors.mongodb.reading.test_incremental import ask, begin, events, notified
@@ -82,11 +83,13 @@ def test_an_incremental_snapshot_and_its_stream_go_on(
         incremental_snapshot_chunk_size="100",
         retriable_restart_connector_wait_ms="50",
     )
-    number = 0
+    number, deadline = 0, Deadline(300)
     server = mongo_database.server
     with during_reads("things", lambda: disturb(server), times) as acts:
         ask(mongo_database, "things")
-        while "COMPLETED" not in [each["type"] for each in notified(one)]:
+        while "COMPLETED" not in (told := [each["type"] for each in notified(one)]):
+            assert "ABORTED" not in told
+            assert not deadline.is_over
             number += 1
             things.update_one({"_id": number * 37 % COUNT}, {"$set": {"n": number}})
             one.step()
