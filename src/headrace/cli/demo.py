@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--database",
         metavar="NAME",
         help="whose demo: "
-        + ", ".join(one.name for one in definitions() if one.demo_class)
+        + ", ".join(one.name for one in definitions())
         + " (default: the first of them whose driver is installed)",
     )
     parser.add_argument(
