@@ -96,7 +96,9 @@ class Complaints:
         self.last: Any = None
 
     def __call__(self, error: KafkaError) -> None:
-        self.last = error
+        # That all brokers are down follows from what was told before.
+        if self.last is None or error.code() != error._ALL_BROKERS_DOWN:
+            self.last = error
 
     def explain(self, purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
         """`error`, after which Kafka did not answer: a login or certificate that was refused is

@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import KafkaError
 
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
+from headrace.kafka.client import Complaints
 from headrace.sinks.kafka.bookkeeping import Bookkeeping
 from headrace.sinks.kafka.checks import check
-from headrace.sinks.kafka.options import KafkaOptions
+from headrace.sinks.kafka.options import SINK, KafkaOptions
 from headrace.sinks.kafka.ranges import send_range
 from tests.servers.kafka import KafkaServer, SecuredKafka
 from tests.sinks.kafka.records import fresh_name, numbered, options_for, read_topic, values
@@ -101,3 +103,11 @@ def test_a_login_or_certificate_that_is_refused_ends_the_run_with_one_error(
     with pytest.raises(HeadraceError) as raised:
         send_range(options, "c", 0, "", lambda: [numbered("t", 0, 1)])
     assert (raised.value.code, raised.value.retriable) == ("kafka.not_allowed", False)
+
+
+def test_brokers_that_are_all_down_do_not_hide_why() -> None:
+    complaints = Complaints()
+    complaints(KafkaError(KafkaError._SSL))
+    complaints(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+    error = complaints.explain(SINK, "b:9092", KafkaError(KafkaError._TRANSPORT))
+    assert error.code == "kafka.not_allowed"
