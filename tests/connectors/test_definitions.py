@@ -11,7 +11,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors import registry
 from headrace.connectors.definition import GROUP, NamedDefinition
 from headrace.errors import HeadraceError
@@ -31,7 +31,7 @@ class Definition(ConnectorDefinition):
     verbs = {"rewind": "journal_rewind"}
 
     def configuration(self):
-        from headrace.config.properties.common import ConnectorConfig
+        from headrace.config.properties.connector import ConnectorConfig
         return ConnectorConfig
 
     def open(self, config, **_):
@@ -268,7 +268,7 @@ def test_every_part_that_a_definition_names_is_there(name: str) -> None:
 def test_parts_that_a_definition_does_not_name_are_left_out() -> None:
     class Bare(NamedDefinition):
         name = "bare"
-        configuration_class = "headrace.config.properties.common:ConnectorConfig"
+        configuration_class = "headrace.config.properties.connector:ConnectorConfig"
         open_function = "builtins:dict"
 
         def caught_up(self, latest: object, end: object) -> bool:

@@ -19,7 +19,7 @@ from headrace.cli.stopping import STOP
 from headrace.config.finding import summarized
 from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import pack
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.references import resolve
 from headrace.config.source import Properties, read_files
 from headrace.connectors.registry import (

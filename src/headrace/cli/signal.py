@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import positive_seconds, read_pipeline
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import send_signal
 
 _WAIT_SECONDS = 60.0

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from headrace.config.properties.common import ConnectorConfig
+    from headrace.config.properties.connector import ConnectorConfig
     from headrace.connect.records import Shape
     from headrace.connect.schema import Schema
     from headrace.connectors.connector import Connector

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.deadline import Deadline
 from headrace.connect.slices import Plan, Slice
 from headrace.connectors.heartbeats import Heartbeats, heartbeat_slice

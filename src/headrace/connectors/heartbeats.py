@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.deadline import Deadline
 from headrace.connect.records import Records, Shape, group_by_shape
 from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences, put_place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.regex import compile_java_regex
 from headrace.debezium.naming.names import NameAdjustment
 from headrace.debezium.naming.topics import KeyField, Replacement, TopicNames

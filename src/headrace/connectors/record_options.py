@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, TypeVar
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.naming import name_adjustment
 from headrace.debezium.event_format import FORMATS, EventFormat
 from headrace.debezium.transactions import MESSAGES

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.config.finding import PropertyFinding
-    from headrace.config.properties.common import ConnectorConfig
+    from headrace.config.properties.connector import ConnectorConfig
     from headrace.connect.records import Shape
     from headrace.connect.schema import Schema
     from headrace.connectors.connector import Connector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.signals.files import SignalFile
 from headrace.signals.progress import SignalProgress
 from headrace.signals.signal import Signal

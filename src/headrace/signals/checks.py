@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
 from headrace.signals.kafka import check_topic

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from typing import Generic, Protocol, TypeVar
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
 from headrace.signals.channels import Channels
 from headrace.signals.notifications import HEEDED, IGNORED, tell

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.kafka import admin, client
 from headrace.kafka.settings import Purpose, client_settings, connection_settings, offset_reset
 from headrace.signals.signal import Signal

@@ -11,7 +11,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
 from headrace.kafka.client import ANSWER_SECONDS, load_client
 from headrace.signals.kafka import CHANNEL, find_partitions, open_consumer, reset, unreachable

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Generic
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Plan, Slice
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, P

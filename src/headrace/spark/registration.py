@@ -6,7 +6,7 @@ import logging
 import weakref
 from collections.abc import Mapping
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.records import Shape
 from headrace.connect.slices import Slice
 from headrace.converters.configured import asks_registry, converters_of

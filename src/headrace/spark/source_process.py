@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from headrace.config.failures import left_out
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.records import Records
 from headrace.connect.slices import Slice
 from headrace.converters.configured import json_options, slice_converter

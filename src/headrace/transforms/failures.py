@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.transforms import FailedRecordsConfig
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.records import Column, Constant, Header, Node, Records, Shape

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.config.kinds import PATH, TEXT
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.definition import ConnectorDefinition

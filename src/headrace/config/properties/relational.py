@@ -20,7 +20,7 @@ from headrace.config.kinds import (
     milliseconds,
     one_of,
 )
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.modes import (
     BinaryHandlingMode,
     DecimalHandlingMode,

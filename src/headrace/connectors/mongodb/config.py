@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import COMMA_LIST, TEXT, choice, integer
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.modes import FailureHandlingMode
 from headrace.config.properties.without_history import WithoutHistoryConfig
 from headrace.config.property import Family, Group, Property, not_needed, refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,7 +28,7 @@ _OF_NO_TABLE = {heartbeats.VALUE.name, NOTIFICATION_VALUE.name, transactions.VAL
 _LOGICAL_MESSAGE = ".MessageValue"
 
 
-class ColumnConverter:
+class ColumnConverter(ABC):
     """A converter that makes the column of a batch's records itself, instead of a program per
     record; see `headrace.converters.converter`."""
 
@@ -65,8 +66,9 @@ class ColumnConverter:
             return array
         return array.take(pa.array(np.arange(len(records)), mask=absent))
 
+    @abstractmethod
     def _array(self, records: Records, node: Node) -> pa.Array:
-        raise NotImplementedError
+        """The values of a node that is there, an array of `column`."""
 
 
 class VariantConverter(ColumnConverter):

@@ -16,7 +16,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.images import cells
 from headrace.connect.rows import NULL, RowKind, place_of
 from headrace.errors import HeadraceError

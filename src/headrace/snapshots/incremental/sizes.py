@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.rows import ReadChunk
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headrace.config.configuration import error_of
 from headrace.config.packing import pack
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.property import attribute_name
 from headrace.config.source import Properties, read_file, read_mapping, read_packed
 from headrace.connectors.registry import examine, find_definition, sampled_schema

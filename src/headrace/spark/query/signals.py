@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
 from headrace.signals.notifications import HEEDED, IGNORED

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import parse_options
 from headrace.connectors.states import Situation
 from headrace.errors import HeadraceError

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.spark.checkpoint import force_log_to_disk
 from headrace.spark.source import HeadraceReader

@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructType
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.records import Node, Shape
 from headrace.connect.schema import Schema
 from headrace.connectors.registry import event_shapes

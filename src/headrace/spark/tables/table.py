@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.records import Shape
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.registry import event_shapes, parse_configuration, sampled_schema

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headrace.config.properties.common import ConnectorConfig
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.modes import ConverterName
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
