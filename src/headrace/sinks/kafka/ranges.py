@@ -81,7 +81,7 @@ class Ranges:
         before = last.turn.before if last.turn.batch == turn.batch else last.turn.width
         if turn.width > max(before, self._room):
             self._bookkeeping.make_room(turn.width)
-            self._writer.close()  # it knows the partitions of before
+            self._writer.disconnect()  # it knows the partitions of before
             self._room = turn.width
         if last.turn.batch != turn.batch:
             self._settled = None

@@ -55,6 +55,7 @@ class Writer:
         self._complaint: KafkaFailure | None = None
         self._told = 0.0
         self._done: int | None = None
+        self._is_closed = False
         self._own_topics = (options.bookkeeping,) if options.is_transactional else ()
 
     def write(
@@ -86,7 +87,7 @@ class Writer:
                     retriable=True,
                 ) from None
             except KafkaFailure as failure:
-                self.close()
+                self.disconnect()
                 self._topics.forget()
                 error = in_our_words(failure, self._options)
                 # A kept producer knows the partitions of a topic that was replaced meanwhile.
@@ -101,8 +102,13 @@ class Writer:
         raise AssertionError
 
     def close(self) -> None:
-        """Undo what is not committed, and disconnect; a `write` of another thread ends with
-        HeadraceError("kafka.sink_closed"). Never raises."""
+        """Undo what is not committed, and disconnect for good; a `write` of another thread, and one
+        that comes later, ends with HeadraceError("kafka.sink_closed"). Never raises."""
+        self._is_closed = True
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Undo what is not committed; the next `write` has a new producer. Never raises."""
         self._done, self._messages = None, None
         if self._producer is not None:
             producer, self._producer = self._producer, None
@@ -111,7 +117,10 @@ class Writer:
     # -- the producer ---------------------------------------------------------------------------
 
     def open(self) -> bool:
-        """Whether the producer is a new one: it has fenced its predecessor."""
+        """Whether the producer is a new one: it has fenced its predecessor. Raises ProducerClosed
+        where the writer is, also meanwhile."""
+        if self._is_closed:
+            raise ProducerClosed
         if self._producer is not None:
             return False
         from headrace.kafka.messages import MessageWriter
@@ -129,6 +138,9 @@ class Writer:
             raise
         self._producer = producer
         self._messages = MessageWriter(producer, with_sequence=self._options.sequence_header)
+        if self._is_closed:  # before it could see the producer
+            self.disconnect()
+            raise ProducerClosed
         return True
 
     def _patiently(
@@ -163,6 +175,8 @@ class Writer:
 
     def _waits(self, producer: NativeProducer, failure: KafkaFailure) -> None:
         """Say that Kafka is waited for; raise what waiting does not mend."""
+        if self._is_closed:
+            raise ProducerClosed
         producer.poll(0)
         complaint = self._complaint or failure
         if is_permanent(complaint.code):
@@ -241,7 +255,7 @@ class Writer:
                 return
         except KafkaFailure as failure:
             log.info("a transaction of %s could not be aborted: %s", self._id, failure)
-        self.close()
+        self.disconnect()
 
 
 def fence(options: KafkaOptions, suffixes: Sequence[str], pause: Pause = time.sleep) -> None:

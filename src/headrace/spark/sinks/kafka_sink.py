@@ -63,7 +63,7 @@ class KafkaSink:
 
     def begin(self) -> None:
         """The query starts again: its source process fences what the last one had."""
-        self._writer.close()
+        self._writer.disconnect()
 
     def new_rows(self, _progress: Mapping[str, Any]) -> int:
         """Events that went to Kafka since the last call."""
