@@ -154,8 +154,9 @@ def send_range(
     """
     turn = Turn(checkpoint, batch, 1, Kind.WHOLE, digest, 1, 0)
     bookkeeping = Bookkeeping(options)
-    if options.is_transactional and not bookkeeping.partitions():
-        next_step(None, turn, begins=batch == 0 or options.begins_anew)
+    if options.is_transactional:
+        if not bookkeeping.partitions():
+            next_step(None, turn, begins=batch == 0 or options.begins_anew)
         bookkeeping.make_room(1)
     writer = Writer(options, RANGE)
     try:
