@@ -181,6 +181,12 @@ class Property(Generic[T]):
         changed.meaning = meaning
         return changed
 
+    def with_status(self, status: Status) -> Property[T]:
+        """The same declaration of a connector that has it not, or not to this extent."""
+        changed = copy(self)
+        changed.status = status
+        return changed
+
     def __set_name__(self, owner: type, attribute: str) -> None:
         if attribute != self.attribute:
             raise TypeError(f"{owner.__name__}.{attribute} must be named {self.attribute}")
