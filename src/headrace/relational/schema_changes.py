@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.images import make_image
-from headrace.connect.records import Cell, Image, ProcessingTime, Shape, Struct
+from headrace.connect.records import Cell, Image, Node, ProcessingTime, Shape, Struct
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.naming.names import NameAdjustment
 from headrace.relational.events import RelationalSettings, RelationFacts
@@ -97,7 +97,7 @@ class SchemaChangeFacts(TopicFacts):
         )
         key = {"databaseName": _cell(_TEXT, _DATABASE, null="")}
         changes = changes_schema(names)
-        value = {
+        value: dict[str, Node] = {
             "source": source,
             "ts_ms": ProcessingTime(Schema(Type.INT64), "ms"),
             "databaseName": _cell(_OPTIONAL_TEXT, _DATABASE),
