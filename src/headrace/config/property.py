@@ -45,6 +45,7 @@ class Group(StrEnum):
     TOPICS = "Topics, heartbeats and transactions"
     SNAPSHOT = "Snapshots"
     SIGNALS = "Signals and notifications"
+    HISTORY = "Schema history"
     RUNTIME = "Runtime and errors"
     HEADRACE = "headrace"
     SINK = "Sinks"

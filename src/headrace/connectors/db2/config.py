@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.config.properties.relational import RelationalConfig
-from headrace.config.properties.without_history import WithoutHistoryConfig
 from headrace.config.property import not_needed, refused
 from headrace.connectors.db2.properties.change_tables import ChangeTablesConfig
 from headrace.connectors.db2.properties.snapshots import Db2SnapshotConfig
@@ -13,7 +13,7 @@ from headrace.connectors.db2.properties.snapshots import Db2SnapshotConfig
 _BY_TABLE = refused("Db2's tables are chosen by table.include.list and table.exclude.list")
 
 
-class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, WithoutHistoryConfig, RelationalConfig):
+class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, SchemaHistoryConfig, RelationalConfig):
     """Debezium's Db2 connector, version 3.x."""
 
     cloud_event_identity: ClassVar[tuple[tuple[str, str], ...]] = (
