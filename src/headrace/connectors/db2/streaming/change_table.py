@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -39,7 +39,8 @@ class RowCursor(Protocol):
         ...
 
 
-class ChangeBlock(NamedTuple):
+@dataclass(frozen=True)
+class ChangeBlock:
     """Changes of one table that were read together, in their order: rows of `images`. `commits` and
     `intents` are those of the rows that they begin with, by which they are put in order, `shown`
     the number that each shows; `operations` are IBMSNAP_OPERATION of the former."""
@@ -57,7 +58,8 @@ class ChangeBlock(NamedTuple):
     def behind(self, count: int) -> ChangeBlock:
         """Without the first changes."""
         rest = slice(count, None)
-        return self._replace(
+        return replace(
+            self,
             changes=Changes(self.changes.old[rest], self.changes.new[rest]),
             operations=self.operations[rest],
             commits=self.commits.take(rest),
@@ -102,7 +104,7 @@ class ChangeTable:
         return True
 
     def _next_rows(self) -> int:
-        """How many rows to fetch: few at first, then what fits in this table's part of the memory."""
+        """How many rows to fetch: few at first, then what fits in this table's part of memory."""
         if not self.row_bytes:
             return min(self.most_rows, _FIRST_ROWS)
         room = max(_BLOCKS_BYTES // self.tables, _BLOCK_BYTES)

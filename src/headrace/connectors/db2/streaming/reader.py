@@ -71,7 +71,7 @@ class ChangeTablesReader(SegmentReader):
     ) -> None:
         super().__init__(versions, start, options=options.row_options)
         self._config, self._connect, self._tables = config, connect, tables
-        self.translate = translate  # type: ignore[method-assign]
+        self._translate = translate
         if options.border_topic:
             self.has_borders(*versions.borders(options.border_topic))
         self._knows = options.knows
@@ -102,6 +102,10 @@ class ChangeTablesReader(SegmentReader):
         target[:size] = self._bytes[:size]
         self._bytes = self._bytes[size:]
         return size
+
+    def translate(self, error: Exception) -> HeadraceError | None:
+        """See LogReader."""
+        return self._translate(error)
 
     def close(self) -> None:
         """Disconnect; never raises."""
@@ -182,7 +186,7 @@ class ChangeTablesReader(SegmentReader):
         described = self._tables.describe(Catalog(connection), span)
         if described is None:
             return None
-        statement = sql.changes(config, one, described.columns)
+        statement = sql.changes(one, described.columns)
         bounds = window.bounds(stops_before(span, window.last))
         try:
             cursor = connection.cursor(statement, bounds)
@@ -215,10 +219,10 @@ class ChangeTablesReader(SegmentReader):
             address_of(self._transaction),
             address_of(out),
         )
-        return memoryview(out[: end - address_of(out)])
+        return out[: end - address_of(out)].data
 
     def _synchpoint(self, place: int) -> memoryview:
         out = np.empty(2 * frames.FRAME_BYTES + PADDING, np.uint8)
         end = frames.write_end(address_of(out), address_of(self._transaction))
         end = frames.write_synchpoint(end, int(low_half(place >> 64)), int(low_half(place)))
-        return memoryview(out[: end - address_of(out)])
+        return out[: end - address_of(out)].data

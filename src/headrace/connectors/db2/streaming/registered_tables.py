@@ -115,8 +115,8 @@ class RegisteredTables:
         return Described(self._versions.version_of(facts), read, images)
 
     def _shape(self, span: Span, present: Table | None, changed: dict[str, Column]) -> Table:
-        """The table as the span's rows have it: as it is now, and where another registration follows
-        or the table is gone, as its change table is."""
+        """The table as the span's rows have it: as it is now, and where another registration
+        follows or the table is gone, as its change table is."""
         one = span.registration
         now = {} if present is None else present.by_name
         names = changed if present is None or span.stop is not None else now
