@@ -127,7 +127,9 @@ class PostgresSnapshotSource(SnapshotTables[CatalogTable], SnapshotHolder[Keeper
         connection = self._connection
         names = [column.name for column in facts.columns]
         if chunk.kind is not Cut.WHOLE:
-            return copied(SQL.chunk(leaf.path, names, table.key, chunk, condition))
+            return copied(
+                SQL.chunk(leaf.path, names, table.columns_of(table.key), chunk, condition)
+            )
         whole = f"SELECT * FROM {SQL.dialect.quoted(*leaf.path)}"
         statement = self._overrides.statements.get(table.name, whole)
         columns = {column.name: column for column in table.columns}
