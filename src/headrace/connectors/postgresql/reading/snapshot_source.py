@@ -27,7 +27,7 @@ from headrace.relational.overrides import PROPERTY
 from headrace.relational.reading.snapshot_tables import SnapshotTables
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.snapshot import Snapshot
-from headrace.snapshots.source import SnapshotHolder
+from headrace.snapshots.source import SnapshotHolder, SnapshotSource
 from headrace.snapshots.tables import Leaf
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,9 @@ log = logging.getLogger(__name__)
 _ROW_HEAD_BYTES = 28
 
 
-class PostgresSnapshotSource(SnapshotTables[CatalogTable], SnapshotHolder[Keeper]):
+class PostgresSnapshotSource(
+    SnapshotTables[CatalogTable], SnapshotHolder[Keeper], SnapshotSource[PostgresPosition, Keeper]
+):
     """See `headrace.snapshots.source.SnapshotSource`. `check` is called while a snapshot waits,
     and may raise."""
 
