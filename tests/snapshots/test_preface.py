@@ -86,11 +86,7 @@ def read(slices: Iterable[Any]) -> list[dict[str, Any]]:
 def test_the_first_range_has_them_and_its_records_stand_before_the_rows(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path)
     offsets = ranges(snapshot)
-    told = [
-        read(snapshot.slices(a, b))
-        for a, b in pairwise(offsets)
-        if b.snapshot is not None
-    ]
+    told = [read(snapshot.slices(a, b)) for a, b in pairwise(offsets) if b.snapshot is not None]
     assert [record["topic"] for record in told[0]] == ["told", "told"]
     assert [json.loads(r["value"])["id"] for r in told[0]] == ["a", "b"]
     assert json.loads(told[0][0]["value"])["aggregate_type"] == "5"
