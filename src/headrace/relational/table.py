@@ -46,6 +46,11 @@ class Table:
         """The columns by name."""
         return {column.name: column for column in self.columns}
 
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The columns of the key."""
+        return self.columns_of(self.key)
+
     def columns_of(self, names: Iterable[str]) -> tuple[Column, ...]:
         """The columns of these names, in their order; each is there."""
         return tuple(self.by_name[name] for name in names)

@@ -223,7 +223,7 @@ class SnapshotTables(ABC, Generic[T]):
         described = self._describe(table)
         if described is None:
             return None
-        key = described[0].columns_of(described[0].key)
+        key = described[0].key_columns
         self._compare(described[1])
         conditions = [] if lower is None else [self.sql.compared(key, ">=", lower)]
         bounds = self._keys(self.sql.key_behind(leaf.path, key, conditions, rows), key)

@@ -129,9 +129,7 @@ class PostgresSnapshotSource(
         connection = self._connection
         names = [column.name for column in facts.columns]
         if chunk.kind is not Cut.WHOLE:
-            return copied(
-                SQL.chunk(leaf.path, names, table.columns_of(table.key), chunk, condition)
-            )
+            return copied(SQL.chunk(leaf.path, names, table.key_columns, chunk, condition))
         whole = f"SELECT * FROM {SQL.dialect.quoted(*leaf.path)}"
         statement = self._overrides.statements.get(table.name, whole)
         columns = {column.name: column for column in table.columns}
