@@ -102,8 +102,8 @@ def capture_error(connection: Connection, config: Db2Config) -> HeadraceError | 
 
 
 def read_control(connection: Connection, config: Db2Config, query: str) -> list[Row]:
-    """Rows of IBMSNAP_REGISTER. Raises DriverError, and HeadraceError: "db2.no_control_tables" where
-    it is not there, "db2.no_privilege" where it may not be read."""
+    """Rows of IBMSNAP_REGISTER. Raises DriverError, and HeadraceError: `db2.no_control_tables`
+    where it is not there, `db2.no_privilege` where it may not be read."""
     try:
         return connection.rows(query)
     except DriverError as error:
