@@ -22,6 +22,7 @@ from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.db2.streaming import frames
+from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
 from headrace.connectors.db2.streaming.merging import Merged, merged
@@ -83,6 +84,7 @@ class ChangeTablesReader(SegmentReader):
         self._bytes = memoryview(b"")
         self._transaction = np.zeros(frames.OPEN_WORDS, np.int64)
         self._pause = Deadline(0)
+        self._watch = CaptureWatch(config)
         self._asked = threading.Event()
         self._known: set[tuple[str, str]] | None = None
         """Schemas and names of the tables that were registered in the window before."""
@@ -130,6 +132,7 @@ class ChangeTablesReader(SegmentReader):
             assert self._connection is not None
             window = next_window(self._connection, self._config, self._next)
             if window is None:
+                self._watch.look(self._connection)
                 self._connection.rollback()
                 self._pause = Deadline(self._config.poll_interval_ms / 1000)
                 return memoryview(b"")
