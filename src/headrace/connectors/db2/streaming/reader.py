@@ -72,7 +72,7 @@ class ChangeTablesReader(SegmentReader):
         options: ReaderOptions,
         translate: Callable[[Exception], HeadraceError | None],
     ) -> None:
-        super().__init__(versions, start, options=options.row_options)
+        super().__init__(versions, start, frames.STATE_WORDS, options.row_options)
         self._config, self._connect, self._tables = config, connect, tables
         self._translate = translate
         if options.border_topic:
