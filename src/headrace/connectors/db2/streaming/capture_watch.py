@@ -11,15 +11,16 @@ _LOOK_SECONDS = STALE_SECONDS / 3
 
 
 class CaptureWatch:
-    """Warns, once each time, of a Capture that stands still while the connector waits for it."""
+    """Warns, once each time, of a Capture that stands still while the connector waits for it. The
+    database is asked every `seconds`."""
 
-    def __init__(self, config: Db2Config) -> None:
+    def __init__(self, config: Db2Config, seconds: float = _LOOK_SECONDS) -> None:
         self._config = config
-        self._next = Deadline(_LOOK_SECONDS)
+        self._next = Deadline(seconds)
         self._is_stopped = False
 
     def look(self, connection: Connection) -> None:
-        """Call it where there is nothing to read; it asks the database once a minute. Raises as
+        """Call it where there is nothing to read; it is asked no sooner than it is time. Raises as
         `capture_error`."""
         if not self._next.is_over:
             return
