@@ -79,7 +79,7 @@ chaos: $(STAMP)  ## Kill every process twenty times (make test: five times); SEE
 
 fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; SEED=… repeats a run, ONLY=… one input)
 	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz
-	@$(if $(ONLY),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or chaos)" --hypothesis-profile=random -n $(WORKERS))
+	@$(if $(ONLY),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or db2 or chaos)" --hypothesis-profile=random -n $(WORKERS))
 
 clean:  ## Remove what was installed and built
 	@rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

@@ -13,16 +13,18 @@ from hypothesis import settings
 
 from headrace.errors import HeadraceError
 from headrace.spark.kernels import COMPILE
+from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
+from headrace.testing.maven import NotFetched
 from headrace.testing.mongodb import MongoServer
+from tests.servers.db2 import Db2Database
 from tests.servers.kafka import KafkaServer
-from tests.servers.maven import NotFetched
 from tests.servers.mongodb import SMALL_OPLOG, MongoDatabase
 from tests.servers.postgresql import Database
 from tests.servers.registry import RegistryServer
 from tests.servers.sources import MongoSource, PostgresSource, Source
 
-_SLOW = ("postgres", "mongodb", "spark", "chaos")
+_SLOW = ("postgres", "mongodb", "db2", "spark", "chaos")
 
 # A test says what is right, never how fast the machine is. `make test` tries the same examples in
 # each run; `make fuzz` asks for the profile "random" and tries others.
@@ -163,6 +165,35 @@ def mongo_database(mongodb: MongoServer) -> Iterator[MongoDatabase]:
     created = MongoDatabase.create(mongodb)
     yield created
     created.drop()
+
+
+@pytest.fixture(scope="session")
+def derby_server() -> Iterator[DerbyServer]:
+    """The stand-in for Db2 of this worker; tests with it are skipped where it is not to be had."""
+    server = DerbyServer()
+    try:
+        server.start()
+    except HeadraceError as error:
+        if error.code in ("embedded.not_installed", "spark.no_java"):
+            pytest.skip(f"{error.message}. {error.remedy}")
+        raise
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def derby(derby_server: DerbyServer) -> DerbyServer:
+    """A running server, whose databases are everybody's."""
+    derby_server.start()
+    return derby_server
+
+
+@pytest.fixture
+def db2_database(derby: DerbyServer) -> Iterator[Db2Database]:
+    """A fresh database on `derby` with control tables; its Capture program runs."""
+    created = Db2Database.create(derby)
+    with created.capture:
+        yield created
 
 
 @pytest.fixture(

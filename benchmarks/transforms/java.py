@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.contenders import jars
 from benchmarks.transforms.chains import PREDICATES, Case, Step, converters
-from headrace.spark.jvm.java import find_java
+from headrace.java import find_java
+from headrace.testing.maven import NotFetched, fetch_jars
 from headrace.transforms.registry import predicates, short_name, transforms
-from tests.servers.maven import NotFetched, fetch_jars
 
 HERE = Path(__file__).parent
 _SCRIPTING = ("Filter", "ContentBasedRouter")

@@ -35,12 +35,18 @@ class Database(ABC):
     folder: ClassVar[Path]  # has workloads/, recordings/ and differences/
     suffix: ClassVar[str]  # of workloads
     artifact: ClassVar[str]  # Debezium's connector, as Maven names it
+    java: ClassVar[tuple[Path, ...]] = ()  # sources that Debezium needs beside the connector
     normalise: ClassVar[Normalise]
 
     @classmethod
     def names(cls) -> list[str]:
         """The names of all workloads."""
         return sorted(path.stem for path in (cls.folder / "workloads").glob(f"*{cls.suffix}"))
+
+    @classmethod
+    def jars(cls) -> list[Path]:
+        """What Debezium needs beside the connector."""
+        return []
 
     @classmethod
     def workload(cls, name: str) -> Workload:
@@ -98,6 +104,10 @@ class Database(ABC):
     @abstractmethod
     def close(self) -> None:
         """The server ends."""
+
+    def left(self, workload: Workload) -> list[str]:
+        """What the connector wrote elsewhere, as lines of events."""
+        return []
 
     def execute_all(self, blocks: Sequence[str]) -> None:
         for block in blocks:

@@ -55,7 +55,7 @@ def run(workload: Workload, database: Database) -> list[str]:
                 reader.drain()
         finally:
             reader.stop()
-        return [_line(record) for record in reader.in_order()]
+        return [*map(_line, reader.in_order()), *database.left(workload)]
     finally:
         database.clean()
 

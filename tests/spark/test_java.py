@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.spark.jvm.java import LEAST_VERSION, find_java
+from headrace.java import LEAST_VERSION, find_java
 
 _SESSION = """
 from headrace.spark.session import build_session, defaults
@@ -68,7 +68,7 @@ def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_no_java_at_all_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("headrace.spark.jvm.java.util.find_spec", lambda name: None)
+    monkeypatch.setattr("headrace.java.util.find_spec", lambda name: None)
     with pytest.raises(HeadraceError, match=r"spark\.no_java"):
         find_java()
 

@@ -24,6 +24,7 @@ from headrace.cli.pipeline import (
     spark_settings,
     supervise,
     trial,
+    with_state,
 )
 from headrace.errors import HeadraceError
 from headrace.findings import counted
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs until SIGTERM, SIGINT or a limit."""
     messages = open_messages(arguments, live=arguments.output != STANDARD_OUTPUT)
-    pipeline = read_pipeline(arguments.file, POSITION_SLICES, messages)
+    pipeline = read_pipeline(arguments.file, with_state(POSITION_SLICES, arguments.state), messages)
     if arguments.output == STANDARD_OUTPUT:
         _check_texts(pipeline)
         with (

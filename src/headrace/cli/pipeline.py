@@ -162,6 +162,14 @@ def add_file_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def with_state(overrides: Mapping[str, str], folder: str | None) -> dict[str, str]:
+    """Overrides that name a state folder, too, in which a connector keeps what it keeps of its
+    own; None: the configuration may name one."""
+    if folder is None:
+        return dict(overrides)
+    return {**overrides, "headrace.checkpoint.dir": str(Path(folder).absolute())}
+
+
 def read_pipeline(
     paths: Sequence[str], overrides: Mapping[str, str], messages: Messages
 ) -> Pipeline:

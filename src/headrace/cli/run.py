@@ -23,6 +23,7 @@ from headrace.cli.pipeline import (
     spark_settings,
     supervise,
     trial,
+    with_state,
 )
 from headrace.cli.sink_options import (
     check_supported,
@@ -55,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs until SIGTERM, SIGINT or a limit."""
     messages = open_messages(arguments)
-    pipeline = read_pipeline(arguments.file, {}, messages)
+    pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), messages)
     sink = pipeline.config.headrace_sink_type or "console"
     check_supported(sink)
     if sink == "file":

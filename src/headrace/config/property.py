@@ -45,6 +45,7 @@ class Group(StrEnum):
     TOPICS = "Topics, heartbeats and transactions"
     SNAPSHOT = "Snapshots"
     SIGNALS = "Signals and notifications"
+    HISTORY = "Schema history"
     RUNTIME = "Runtime and errors"
     HEADRACE = "headrace"
     SINK = "Sinks"
@@ -178,6 +179,12 @@ class Property(Generic[T]):
         """The same declaration in the words of a connector."""
         changed = copy(self)
         changed.meaning = meaning
+        return changed
+
+    def with_status(self, status: Status) -> Property[T]:
+        """The same declaration of a connector that has it not, or not to this extent."""
+        changed = copy(self)
+        changed.status = status
         return changed
 
     def __set_name__(self, owner: type, attribute: str) -> None:

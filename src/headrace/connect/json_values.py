@@ -11,7 +11,7 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from headrace.connect.java_numbers import java_double, java_float
@@ -206,8 +206,17 @@ def quoted_unless_number(text: str) -> str:
     return f'"{text}"' if text[-1] in "Ny" else text
 
 
-def json_text(value: object) -> str:
-    """A value without a schema, as Jackson writes it.
+_CONTROL = re.compile(r'[\x00-\x1f"\\]')
+
+
+def document_text(value: object) -> str:
+    """A JSON document as Debezium writes it to a text: as `json_text`, but for characters beyond
+    the basic plane, which Jackson escapes in bytes and leaves as they are in texts."""
+    return json_text(value, lambda text: '"' + _CONTROL.sub(_escape, text) + '"')
+
+
+def json_text(value: object, quoted: Callable[[str], str] = quote) -> str:
+    """A value without a schema, as Jackson writes it; `quoted` writes its texts.
 
     Raises TypeError for what is no JSON.
     """
@@ -221,10 +230,12 @@ def json_text(value: object) -> str:
         case float():
             return quoted_unless_number(java_double(value))
         case str():
-            return quote(value)
+            return quoted(value)
         case Mapping():
-            members = [f"{quote(str(name))}:{json_text(item)}" for name, item in value.items()]
+            members = [
+                f"{quoted(str(name))}:{json_text(item, quoted)}" for name, item in value.items()
+            ]
             return "{" + ",".join(members) + "}"
         case list() | tuple():
-            return "[" + ",".join(map(json_text, value)) + "]"
+            return "[" + ",".join(json_text(item, quoted) for item in value) + "]"
     raise TypeError

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.java import find_java
 from headrace.spark.jvm.class_archive import archive_options
-from headrace.spark.jvm.java import find_java
 from headrace.spark.jvm.sockets import socket_folder
 
 if TYPE_CHECKING:

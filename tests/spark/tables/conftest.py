@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headrace.java import find_java
 from headrace.spark.jvm.gateway import DriverJvm
-from headrace.spark.jvm.java import find_java
 from headrace.spark.session import build_session
-from tests.servers.maven import NotFetched, fetch_jars
+from headrace.testing.maven import NotFetched, fetch_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -161,6 +161,11 @@ class TopicNames:
         return self.sanitizer(self.delimiter.join((self.heartbeat_prefix, self.prefix)))
 
     @property
+    def schema_changes(self) -> str:
+        """The topic of schema changes."""
+        return self.sanitizer(self.prefix)
+
+    @property
     def messages(self) -> str:
         """The topic of logical messages; it ignores the delimiter."""
         return f"{self.prefix}.message"

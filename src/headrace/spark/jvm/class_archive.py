@@ -31,7 +31,7 @@ def archive_options(java_home: Path, spark_home: str) -> str:
 
 def _base(java_home: Path) -> str | None:
     """The archive of Java's own classes: empty for the one that came with it, a path for one that
-    was made here, None when there is none. `java_home` is a folder of headrace.spark.jvm.java."""
+    was made here, None when there is none. `java_home` is a folder of headrace.java."""
     if (java_home / "lib" / "server" / "classes.jsa").exists():
         return ""
     made = java_home / "base.jsa"

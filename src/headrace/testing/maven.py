@@ -6,9 +6,8 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from importlib import util
 from pathlib import Path
-
-import pyspark
 
 from headrace.connect.cache_folders import cache_folder
 
@@ -30,7 +29,7 @@ def fetch_jars(java: Path, module: tuple[str, str, str], *, alone: bool = False)
     folder = cache_folder("servers") / f"{name}-{version}"
     if not folder.exists():
         fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
-        ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+        ivy = spark_jar("ivy")
         pattern = f"{fresh}/jars/[artifact]-[revision](-[classifier]).jar"
         arguments: Sequence[str | Path] = (
             "-cache", fresh / "cache", "-dependency", *module, "-confs", "default",
@@ -54,3 +53,11 @@ def fetch_jars(java: Path, module: tuple[str, str, str], *, alone: bool = False)
         finally:
             shutil.rmtree(fresh)
     return folder
+
+
+def spark_jar(name: str) -> Path:
+    """A jar that comes with Spark: the one of that name, of whatever version."""
+    package = util.find_spec("pyspark")
+    assert package is not None
+    assert package.origin is not None
+    return next((Path(package.origin).parent / "jars").glob(f"{name}-[0-9]*.jar"))

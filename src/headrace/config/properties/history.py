@@ -1,0 +1,194 @@
+"""Properties of a schema history, for connectors whose log does not say what a row's columns
+are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from headrace.config.configuration import Configuration
+from headrace.config.finding import PropertyFinding
+from headrace.config.kinds import BOOLEAN, PATH, STATEMENTS, TEXT, choice, integer, milliseconds
+from headrace.config.property import Family, Group, PassThrough, Property, not_needed
+
+_NO_DDL = not_needed("no statement is parsed: tables are read from the catalogue")
+_LIBRDKAFKA = not_needed("Kafka's client waits by itself")
+
+
+class HistoryKind(StrEnum):
+    """`schema.history.internal`: what the schema history is kept in."""
+
+    FILE = "file"
+    KAFKA = "kafka"
+    MEMORY = "memory"
+
+
+_CLASSES = {
+    "io.debezium.storage.kafka.history.kafkaschemahistory": "kafka",
+    "io.debezium.storage.file.history.fileschemahistory": "file",
+    "io.debezium.relational.history.memoryschemahistory": "memory",
+}
+
+
+class SchemaHistoryConfig(Configuration):
+    """Where the schema history is kept, and whether its changes are records too."""
+
+    include_schema_changes = Property(
+        "include.schema.changes",
+        BOOLEAN,
+        "true",
+        Group.TOPICS,
+        "Tables and their changes as records of the topic that has the name of topic.prefix.",
+    )
+    schema_history_internal = Property(
+        "schema.history.internal",
+        choice(HistoryKind, aliases=_CLASSES),
+        None,
+        Group.HISTORY,
+        "Where the schema history is kept. Left out: in the Kafka topic or the file that one of "
+        "the properties below names; else in a file in headrace.checkpoint.dir (or --checkpoint); "
+        "without one of these in memory: then a restart reads tables as they are by then.",
+    )
+    schema_history_internal_file_filename = Property(
+        "schema.history.internal.file.filename",
+        PATH,
+        None,
+        Group.HISTORY,
+        "File of the schema history.",
+    )
+    schema_history_internal_kafka_topic = Property(
+        "schema.history.internal.kafka.topic",
+        TEXT,
+        None,
+        Group.HISTORY,
+        "Topic of the schema history, of one partition; one that Debezium wrote is gone on with.",
+    )
+    schema_history_internal_kafka_bootstrap_servers = Property(
+        "schema.history.internal.kafka.bootstrap.servers",
+        TEXT,
+        None,
+        Group.HISTORY,
+        "Brokers of that topic.",
+    )
+    schema_history_internal_kafka_recovery_poll_interval_ms = Property(
+        "schema.history.internal.kafka.recovery.poll.interval.ms",
+        milliseconds(),
+        "100",
+        Group.HISTORY,
+        "With the number of attempts: how long the topic's next message is waited for.",
+    )
+    schema_history_internal_kafka_recovery_attempts = Property(
+        "schema.history.internal.kafka.recovery.attempts",
+        integer(1),
+        "100",
+        Group.HISTORY,
+        "See schema.history.internal.kafka.recovery.poll.interval.ms.",
+    )
+    schema_history_internal_kafka_query_timeout_ms = Property(
+        "schema.history.internal.kafka.query.timeout.ms",
+        milliseconds(),
+        "3000",
+        Group.HISTORY,
+        "Limit of a question about the topic.",
+        status=_LIBRDKAFKA,
+    )
+    schema_history_internal_kafka_create_timeout_ms = Property(
+        "schema.history.internal.kafka.create.timeout.ms",
+        milliseconds(),
+        "30000",
+        Group.HISTORY,
+        "Limit of creating the topic.",
+        status=_LIBRDKAFKA,
+    )
+    schema_history_internal_consumer = PassThrough(
+        "schema.history.internal.consumer.*",
+        TEXT,
+        Group.HISTORY,
+        "Settings of the client that reads the topic.",
+        case_matters=False,
+    )
+    schema_history_internal_producer = PassThrough(
+        "schema.history.internal.producer.*",
+        TEXT,
+        Group.HISTORY,
+        "Settings of the client that writes the topic.",
+        case_matters=False,
+    )
+    schema_history_internal_store_only_captured_tables_ddl = Property(
+        "schema.history.internal.store.only.captured.tables.ddl",
+        BOOLEAN,
+        "false",
+        Group.HISTORY,
+        "Keeps captured tables only.",
+        status=not_needed("captured tables alone are kept"),
+    )
+    schema_history_internal_store_only_captured_databases_ddl = Property(
+        "schema.history.internal.store.only.captured.databases.ddl",
+        BOOLEAN,
+        "false",
+        Group.HISTORY,
+        "Keeps captured databases only.",
+        status=not_needed("captured tables alone are kept"),
+    )
+    schema_history_internal_skip_unparseable_ddl = Property(
+        "schema.history.internal.skip.unparseable.ddl",
+        BOOLEAN,
+        "false",
+        Group.HISTORY,
+        "Passes over statements that are not understood.",
+        status=_NO_DDL,
+    )
+    schema_history_internal_ddl_filter = Property(
+        "schema.history.internal.ddl.filter",
+        STATEMENTS,
+        "",
+        Group.HISTORY,
+        "Statements that are not kept.",
+        status=_NO_DDL,
+    )
+    schema_history_internal_options = Family(
+        "schema.history.internal.*",
+        TEXT,
+        Group.CONNECT,
+        "Other options of Debezium's schema histories.",
+        pattern=r"schema\.history\.internal\.(.*)",
+        status=not_needed("they are of stores that are not here"),
+        case_matters=False,
+    )
+
+    def history_kind(self) -> HistoryKind:
+        """What the schema history is kept in."""
+        chosen: HistoryKind | None = self.schema_history_internal
+        if chosen is not None:
+            return chosen
+        if self.schema_history_internal_kafka_topic:
+            return HistoryKind.KAFKA
+        return HistoryKind.FILE if self.history_file() else HistoryKind.MEMORY
+
+    def history_file(self) -> str | None:
+        """The file of a history that is kept in one; None: there is no folder for it."""
+        named: str | None = self.schema_history_internal_file_filename
+        folder = self.value_of("headrace_checkpoint_dir")
+        if named or not folder:
+            return named
+        return f"{folder}/schema-history.jsonl"
+
+    def check(self) -> Iterator[PropertyFinding]:
+        yield from super().check()
+        kind = self.history_kind()
+        needed: tuple[str, ...] = ()
+        if kind is HistoryKind.KAFKA:
+            needed = (
+                "schema.history.internal.kafka.topic",
+                "schema.history.internal.kafka.bootstrap.servers",
+            )
+        elif kind is HistoryKind.FILE and not self.history_file():
+            needed = ("schema.history.internal.file.filename",)
+        for name in needed:
+            if not self.is_set(name):
+                yield PropertyFinding(
+                    "config.missing",
+                    name,
+                    f"the schema history is kept in {kind}, but {name} is missing",
+                    f"Set {name}, or choose another schema.history.internal.",
+                )

@@ -1,0 +1,86 @@
+"""Where SQL replication keeps its control tables and change tables, and how those are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.config.configuration import Configuration
+from headrace.config.finding import PropertyFinding
+from headrace.config.kinds import BOOLEAN, TEXT, choice, integer, milliseconds, one_of
+from headrace.config.property import Group, Property
+from headrace.connectors.db2.properties.modes import Db2Platform
+
+
+class ChangeTablesConfig(Configuration):
+    """Control tables, change tables, and the windows in which they are read."""
+
+    db2_platform = Property(
+        "db2.platform",
+        choice(Db2Platform, aliases={"z": "ZOS", "luw": "LUW", "zos": "ZOS"}),
+        "LUW",
+        Group.REPLICATION,
+        "The platform of the server, whose SQL is spoken: `LUW` (Linux, UNIX, Windows) or `ZOS`.",
+    )
+    cdc_control_schema = Property(
+        "cdc.control.schema",
+        TEXT,
+        "ASNCDC",
+        Group.REPLICATION,
+        "Schema of the control tables: IBMSNAP_REGISTER, IBMSNAP_UOW.",
+    )
+    cdc_change_tables_schema = Property(
+        "cdc.change.tables.schema",
+        TEXT,
+        "ASNCDC",
+        Group.REPLICATION,
+        "Schema of the change tables, where a registration (CD_OWNER) names none.",
+    )
+    streaming_query_timespan_seconds = Property(
+        "streaming.query.timespan.seconds",
+        integer(0),
+        "0",
+        Group.REPLICATION,
+        "Reads the changes of at most so many seconds of commit times at once, by IBMSNAP_UOW; 0 "
+        "reads all that there are. Memory is bounded in either case.",
+    )
+    z_stop_lsn_ignore = Property(
+        "z.stop.lsn.ignore",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "On z/OS, a registration's changes do not end where the next registration begins.",
+    )
+    poll_interval_ms = Property(
+        "poll.interval.ms",
+        milliseconds(1),
+        "500",
+        Group.RUNTIME,
+        "Pause before the control tables are asked again when there is nothing new.",
+    )
+    query_fetch_size = Property(
+        "query.fetch.size",
+        integer(0),
+        "10000",
+        Group.RUNTIME,
+        "Rows of a change table that are taken from the driver at once; 0 leaves it to headrace.",
+    )
+
+    headrace_change_tables_gap = Property(
+        "headrace.change.tables.gap",
+        one_of("fail", "accept"),
+        "fail",
+        Group.HEADRACE,
+        "What is done where a change table begins behind the place that was read last (it was "
+        "pruned, or its table was registered anew): an error (snapshot.mode=when_needed: a new "
+        "snapshot), or reading on.",
+    )
+
+    def check(self) -> Iterator[PropertyFinding]:
+        yield from super().check()
+        if self.streaming_query_timespan_seconds == 1:
+            yield PropertyFinding(
+                "config.impossible_value",
+                "streaming.query.timespan.seconds",
+                "streaming.query.timespan.seconds = 1 is refused, as by Debezium",
+                "Set 2 or more seconds (120 is usual), or 0 for no limit.",
+            )

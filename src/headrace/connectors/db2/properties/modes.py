@@ -1,0 +1,12 @@
+"""The enumerations of the Db2 connector. Values are Debezium's texts."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Db2Platform(StrEnum):
+    """`db2.platform`."""
+
+    LUW = "LUW"
+    ZOS = "ZOS"

@@ -1,0 +1,1 @@
+"""Changes: read from change tables, put in order, paired, and written to segments."""

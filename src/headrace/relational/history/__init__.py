@@ -1,0 +1,1 @@
+"""Schema history: how tables were at each place of a log, in Debezium's records."""

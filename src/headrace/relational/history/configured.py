@@ -1,0 +1,35 @@
+"""The schema history that a configuration asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headrace.config.properties.history import HistoryKind, SchemaHistoryConfig
+from headrace.relational.history.file_store import FileStore
+from headrace.relational.history.history import PlaceOf, SchemaHistory
+from headrace.relational.history.store import HistoryStore, MemoryStore
+
+
+def open_history(config: SchemaHistoryConfig, server: str, place_of: PlaceOf) -> SchemaHistory:
+    """The history of `server` (topic.prefix). Nothing is asked yet. Raises HeadraceError
+    `relational.no_kafka_client` and `relational.kafka_setting`."""
+    return SchemaHistory(_store(config), server, place_of)
+
+
+def _store(config: SchemaHistoryConfig) -> HistoryStore:
+    match config.history_kind():
+        case HistoryKind.KAFKA:
+            from headrace.relational.history.kafka_store import KafkaStore  # its client is optional
+
+            attempts = config.schema_history_internal_kafka_recovery_attempts
+            interval = config.schema_history_internal_kafka_recovery_poll_interval_ms
+            return KafkaStore(
+                config.schema_history_internal_kafka_topic or "",
+                config.schema_history_internal_kafka_bootstrap_servers or "",
+                config.schema_history_internal_consumer,
+                config.schema_history_internal_producer,
+                seconds=attempts * interval / 1000,
+            )
+        case HistoryKind.FILE:
+            return FileStore(Path(config.history_file() or ""))
+    return MemoryStore()

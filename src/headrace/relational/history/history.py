@@ -1,0 +1,148 @@
+"""The schema history of one connector: tables as of a place of its log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from headrace.errors import HeadraceError
+from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
+from headrace.relational.history.store import HistoryStore
+from headrace.relational.history.tables import HistoryTable, TableId
+
+PlaceOf = Callable[[Mapping[str, Any]], int | None]
+"""The place of the log that a record's position names; None: it is not understood."""
+
+
+class SchemaHistory:
+    """Reads and writes the records of one `server` (topic.prefix); those of others, which may stand
+    in the same store, are passed over. `place_of` finds a record's place; it is the connector's.
+
+    One thread calls it. Methods raise HeadraceError.
+    """
+
+    def __init__(self, store: HistoryStore, server: str, place_of: PlaceOf) -> None:
+        self._store, self._place_of = store, place_of
+        self._source = {"server": server}
+
+    @property
+    def name(self) -> str:
+        """Where it is kept, for messages."""
+        return self._store.name
+
+    @property
+    def outlives_process(self) -> bool:
+        """Whether another process will find it."""
+        return self._store.outlives_process
+
+    def is_empty(self) -> bool:
+        """Whether it has no record of this server."""
+        return next(iter(self._records()), None) is None
+
+    def tables_before(self, place: int) -> dict[TableId, HistoryTable]:
+        """The tables as the records below `place` leave them, by id. What is not delivered yet is
+        recorded again when it comes, so a record at `place` or behind does not count."""
+        tables: dict[TableId, HistoryTable] = {}
+        for record in self._records():
+            at = self._place_of(record.position)
+            if at is not None and at < place:
+                for change in record.changes or ():
+                    _apply(tables, change)
+        return tables
+
+    def record(
+        self,
+        position: Mapping[str, Any],
+        changes: Iterable[TableChange],
+        *,
+        database: str | None = None,
+        schema: str | None = None,
+        ddl: str | None = None,
+    ) -> HistoryRecord:
+        """Write down what changed at a position (see HistoryRecord); it is durable when this
+        returns."""
+        made = HistoryRecord(
+            self._source,
+            position,
+            time.time_ns() // 1_000_000,
+            database,
+            schema,
+            ddl,
+            tuple(changes),
+        )
+        self.write([made])
+        return made
+
+    def write(self, records: Iterable[HistoryRecord]) -> None:
+        """Write records of this server; they are durable when this returns."""
+        self._store.append([replace(r, source=self._source).to_line() for r in records])
+
+    def close(self) -> None:
+        """Let the store go; never raises."""
+        self._store.close()
+
+    def _records(self) -> Iterable[HistoryRecord]:
+        for number, line in enumerate(self._store.lines(), 1):
+            try:
+                record = HistoryRecord.from_line(line)
+            except ValueError as error:
+                raise HeadraceError(
+                    "relational.history_broken",
+                    f"Record {number} of the schema history ({self._store.name}) is not "
+                    f"understood: {error}",
+                    "Restore the history, or name a new one (schema.history.internal*) and start "
+                    "with a new checkpoint.",
+                ) from None
+            if record is not None and record.source == self._source:
+                yield record
+
+
+def _apply(tables: dict[TableId, HistoryTable], change: TableChange) -> None:
+    if change.previous is not None:
+        tables.pop(change.previous, None)
+    if change.type is ChangeType.DROP:
+        tables.pop(change.table.id, None)
+    else:
+        tables[change.table.id] = change.table
+
+
+class TableHistory:
+    """What a stream knows of its tables: as of its start, and what it tells of them since."""
+
+    def __init__(self, history: SchemaHistory, place: int) -> None:
+        """`place`: everything below it is delivered. Raises HeadraceError."""
+        self._history = history
+        self._known = history.tables_before(place)
+        # What was told before this process is not known: then tables are as they are now.
+        self._is_told = not history.outlives_process and not self._known
+
+    def knows(self, identity: TableId) -> bool:
+        """Whether a table was told of, as far as is known."""
+        return self._is_told or identity in self._known
+
+    def due(self, table: HistoryTable) -> ChangeType | None:
+        """What must be told of a table before the next event of its; None: nothing."""
+        known = self._known.get(table.id)
+        if known is None:
+            return None if self._is_told else ChangeType.CREATE
+        return None if known == table else ChangeType.ALTER
+
+    def change(
+        self,
+        kind: ChangeType,
+        table: HistoryTable,
+        position: Mapping[str, Any],
+        **texts: str | None,
+    ) -> HistoryRecord:
+        """Write down what became of a table at a position; `texts` as of `SchemaHistory.record`.
+        Raises HeadraceError."""
+        change = TableChange(kind, table)
+        record = self._history.record(position, [change], **texts)
+        _apply(self._known, change)
+        return record
+
+    def close(self) -> None:
+        """Let the history go; never raises."""
+        self._history.close()

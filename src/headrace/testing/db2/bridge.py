@@ -1,0 +1,58 @@
+"""The process between IBM's driver and Apache Derby's server, on the loopback interface.
+
+    python -m headrace.testing.db2.bridge PORT CREATING_PORT DERBY_PORT
+
+The driver connects to PORT, or to CREATING_PORT, where a database that is not there is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from functools import partial
+
+from headrace.testing.db2.drda import Replies, Requests, Untranslatable
+
+_HOST = "127.0.0.1"
+_AT_ONCE = 1 << 18
+
+
+async def _pass_on(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, messages: Requests | Replies
+) -> None:
+    try:
+        while sent := await reader.read(_AT_ONCE):
+            writer.write(messages.feed(sent))
+            await writer.drain()
+    except ConnectionError:
+        pass
+    except Untranslatable as error:
+        print(f"A connection is closed, which sends {error}", flush=True)  # noqa: T201 - its log
+    finally:
+        writer.close()
+
+
+async def _serve(
+    derby: int, creating: bool, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    try:
+        replies, requests = await asyncio.open_connection(_HOST, derby)
+    except ConnectionError:
+        writer.close()
+        return
+    await asyncio.gather(
+        _pass_on(reader, requests, Requests(creating=creating)),
+        _pass_on(replies, writer, Replies()),
+    )
+
+
+async def _run(port: int, creating: int, derby: int) -> None:
+    servers = [
+        await asyncio.start_server(partial(_serve, derby, at == creating), _HOST, at)
+        for at in (port, creating)
+    ]
+    await asyncio.gather(*(server.serve_forever() for server in servers))
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(*map(int, sys.argv[1:])))

@@ -1,0 +1,288 @@
+"""A simulator of the Capture program of SQL replication, on Derby.
+
+The real program reads Db2's log. Here triggers write the rows of the change tables inside of each
+transaction that changes a captured table, whoever makes it; a thread then does the rest, as the
+program does: it writes the units of work and moves the synchpoints. A reader of the control tables
+sees no difference, but that a transaction of several statements is several commits unless it is
+one of `CaptureProgram.transaction`, and that only one transaction writes at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+from headrace.connect.deadline import Deadline
+from headrace.testing.db2 import control_tables as tables
+from headrace.testing.db2.control_tables import SIMULATOR, quoted
+from headrace.testing.db2.derby import DerbyServer
+
+log = logging.getLogger(__name__)
+
+_PAUSE_S = 0.02
+_QUIET_CYCLES = 25  # the time of the synchpoint moves twice a second where nothing happens
+_CAPTURED_S = 60.0
+
+Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+
+
+class CaptureProgram:
+    """The program on one database; inside of its context it runs.
+
+    `control` and `changes` are the schemas of control and change tables, `width` is how many bytes
+    an LSN has: 16, and 10 on z/OS.
+    """
+
+    def __init__(
+        self,
+        server: DerbyServer,
+        database: str,
+        *,
+        control: str = "ASNCDC",
+        changes: str = "ASNCDC",
+        width: int = 16,
+    ) -> None:
+        self.server, self.database = server, database
+        self.control, self.changes, self.width = control, changes, width
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def __enter__(self) -> CaptureProgram:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    # -- set-up -------------------------------------------------------------------------------
+
+    def install(self) -> None:
+        """Makes the control tables; they are empty but for the global row."""
+        with self._session() as execute:
+            for statement in tables.installation(self.control, self.changes, self.width):
+                execute(statement, ())
+
+    def add_table(
+        self, schema: str, table: str, change_table: str | None = None, state: str = "A"
+    ) -> str:
+        """Registers a table, as `CALL ASNCDC.ADDTABLE` does; the change table's name. A table may
+        be registered twice, with a change table for each."""
+        name = change_table or f"CDC_{schema}_{table}"
+        source, changes = quoted(schema, table), quoted(self.changes, name)
+        register = quoted(self.control, "IBMSNAP_REGISTER")
+        columns = self._columns(schema, table)
+        with self._session() as execute:
+            for statement in tables.change_table(source, changes):
+                execute(statement, ())
+            index = quoted(self.changes, f"{name}_X")
+            execute(
+                f"CREATE UNIQUE INDEX {index} ON {changes} (IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ)",
+                (),
+            )
+            execute(tables.next_commit("1 = 1"), ())
+            at = f"(SELECT {tables.place('NUMBER', self.width)} FROM {SIMULATOR}.COMMITS)"
+            execute(
+                f"INSERT INTO {register} (SOURCE_OWNER, SOURCE_TABLE, SOURCE_VIEW_QUAL, "
+                "GLOBAL_RECORD, SOURCE_STRUCTURE, SOURCE_CONDENSED, SOURCE_COMPLETE, CD_OWNER, "
+                "CD_TABLE, PHYS_CHANGE_OWNER, PHYS_CHANGE_TABLE, CD_OLD_SYNCHPOINT, "
+                "CD_NEW_SYNCHPOINT, DISABLE_REFRESH, ARCH_LEVEL, CHG_UPD_TO_DEL_INS, CHGONLY, "
+                f"OPTION_FLAGS, STATE) VALUES (?, ?, 0, 'N', 1, 'Y', 'Y', ?, ?, ?, ?, {at}, {at}, "
+                "0, '0801', 'Y', 'N', 'NNNN', ?)",
+                (schema, table, self.changes, name, self.changes, name, state),
+            )
+            for statement in tables.capturing(source, (self.changes, name), columns, self.width):
+                execute(statement, ())
+        return name
+
+    def remove_table(self, schema: str, table: str, change_table: str | None = None) -> None:
+        """Ends a registration, as `CALL ASNCDC.REMOVETABLE` does; its change table goes."""
+        name = change_table or f"CDC_{schema}_{table}"
+        self.stop_capturing(name)
+        with self._session() as execute:
+            execute(
+                f"DELETE FROM {quoted(self.control, 'IBMSNAP_REGISTER')} WHERE SOURCE_OWNER = ? "
+                "AND SOURCE_TABLE = ? AND CD_TABLE = ?",
+                (schema, table, name),
+            )
+            execute(f"DROP TABLE {quoted(self.changes, name)}", ())
+
+    def stop_capturing(self, change_table: str) -> None:
+        """From now on changes are not written to this change table; it stays."""
+        with self._session() as execute:
+            there = {name for (name,) in execute("SELECT TRIGGERNAME FROM SYS.SYSTRIGGERS", ())}
+            for name in sorted(there.intersection(tables.triggers(change_table))):
+                execute(f"DROP TRIGGER {quoted(SIMULATOR, name)}", ())
+
+    def set_state(self, change_table: str, state: str) -> None:
+        """Writes the STATE of a registration: A(ctive), I(nactive), S(topped)."""
+        with self._session() as execute:
+            execute(
+                f"UPDATE {quoted(self.control, 'IBMSNAP_REGISTER')} SET STATE = ? "
+                "WHERE CD_TABLE = ?",
+                (state, change_table),
+            )
+
+    def prune(self, through: bytes) -> None:
+        """Deletes rows of change tables and units of work up to and with an LSN."""
+        register = quoted(self.control, "IBMSNAP_REGISTER")
+        with self._session() as execute:
+            for owner, table in self._change_tables(execute):
+                execute(
+                    f"DELETE FROM {quoted(owner, table)} WHERE IBMSNAP_COMMITSEQ <= ?", (through,)
+                )
+            execute(
+                f"UPDATE {register} SET CD_OLD_SYNCHPOINT = ? WHERE GLOBAL_RECORD = 'N' AND "
+                "CD_OLD_SYNCHPOINT < ?",
+                (through, through),
+            )
+            units = quoted(self.control, "IBMSNAP_UOW")
+            execute(f"DELETE FROM {units} WHERE IBMSNAP_COMMITSEQ <= ?", (through,))
+
+    # -- transactions -------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Execute]:
+        """A transaction of any number of statements, which is one commit; an error undoes it."""
+        with self._session() as execute:
+            execute(tables.next_commit("1 = 1", is_open=1), ())
+            yield execute
+            execute(f"UPDATE {SIMULATOR}.COMMITS SET IS_OPEN = 0", ())
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """A transaction of one statement."""
+        with self.transaction() as execute:
+            return execute(statement, values)
+
+    # -- the program --------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to move the synchpoints."""
+        assert self._thread is None
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, name="Capture", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """From now on no synchpoint moves. What transactions write meanwhile lies behind it."""
+        if self._thread is not None:
+            self._stopping.set()
+            self._thread.join()
+            self._thread = None
+
+    def await_captured(self) -> bytes:
+        """Waits until all that is committed is captured; the synchpoint."""
+        assert self._thread is not None, "the program does not run"
+        deadline = Deadline(_CAPTURED_S)
+        with self._session() as execute:
+            committed = self._committed(execute)
+        while (synchpoint := self.synchpoint()) < committed:
+            assert not deadline.is_over, "the synchpoint does not move"
+            deadline.pause(_PAUSE_S)
+        return synchpoint
+
+    def synchpoint(self) -> bytes:
+        """Up to where changes are captured."""
+        with self._session() as execute:
+            return self._synchpoint(execute)
+
+    def advance(self) -> bool:
+        """One cycle of the program: all that is committed is captured. Whether there was any."""
+        with self._session() as execute:
+            return self._cycle(execute)
+
+    def _run(self) -> None:
+        quiet = 0
+        while not self._stopping.is_set():
+            try:
+                with closing(self._connect()) as connection:
+                    while not self._stopping.wait(_PAUSE_S):
+                        quiet = 0 if quiet >= _QUIET_CYCLES else quiet + 1
+                        with _transaction(connection) as execute:
+                            self._cycle(execute, is_told=quiet == 0)
+            except Exception as error:  # noqa: BLE001 - Derby stops, and comes again
+                log.debug("Capture: %s", error)
+                self._stopping.wait(10 * _PAUSE_S)
+
+    def _cycle(self, execute: Execute, *, is_told: bool = True) -> bool:
+        register = quoted(self.control, "IBMSNAP_REGISTER")
+        before, now = self._synchpoint(execute), self._committed(execute)
+        if now > before:
+            self._write_units_of_work(execute, before, now)
+            for owner, table in self._change_tables(execute):
+                execute(
+                    f"UPDATE {register} SET CD_NEW_SYNCHPOINT = (SELECT MAX(IBMSNAP_COMMITSEQ) "
+                    f"FROM {quoted(owner, table)}) WHERE CD_OWNER = ? AND CD_TABLE = ? AND EXISTS "
+                    f"(SELECT 1 FROM {quoted(owner, table)} WHERE IBMSNAP_COMMITSEQ > ?)",
+                    (owner, table, before),
+                )
+        if now > before or is_told:
+            execute(
+                f"UPDATE {register} SET SYNCHPOINT = ?, SYNCHTIME = CURRENT_TIMESTAMP "
+                "WHERE GLOBAL_RECORD = 'Y'",
+                (now,),
+            )
+        return now > before
+
+    def _write_units_of_work(self, execute: Execute, before: bytes, now: bytes) -> None:
+        units = quoted(self.control, "IBMSNAP_UOW")
+        for number in range(int.from_bytes(before) + 1, int.from_bytes(now) + 1):
+            execute(
+                f"INSERT INTO {units} (IBMSNAP_UOWID, IBMSNAP_COMMITSEQ, IBMSNAP_LOGMARKER, "
+                "IBMSNAP_AUTHTKN, IBMSNAP_AUTHID) VALUES (?, ?, CURRENT_TIMESTAMP, 'simulator', ?)",
+                (number.to_bytes(10), number.to_bytes(self.width), self.server.user),
+            )
+
+    def _synchpoint(self, execute: Execute) -> bytes:
+        register = quoted(self.control, "IBMSNAP_REGISTER")
+        ((synchpoint,),) = execute(
+            f"SELECT SYNCHPOINT FROM {register} WHERE GLOBAL_RECORD = 'Y'", ()
+        )
+        return bytes(synchpoint)
+
+    def _committed(self, execute: Execute) -> bytes:
+        ((number,),) = execute(f"SELECT NUMBER FROM {SIMULATOR}.COMMITS", ())
+        return int(number).to_bytes(self.width)
+
+    def _change_tables(self, execute: Execute) -> list[tuple[Any, ...]]:
+        register = quoted(self.control, "IBMSNAP_REGISTER")
+        return execute(f"SELECT CD_OWNER, CD_TABLE FROM {register} WHERE GLOBAL_RECORD = 'N'", ())
+
+    def _columns(self, schema: str, table: str) -> tuple[str, ...]:
+        with self._session() as execute:
+            names = execute(
+                "SELECT COLUMNNAME FROM SYS.SYSCOLUMNS C, SYS.SYSTABLES T, SYS.SYSSCHEMAS S "
+                "WHERE C.REFERENCEID = T.TABLEID AND T.SCHEMAID = S.SCHEMAID AND SCHEMANAME = ? "
+                "AND TABLENAME = ? ORDER BY COLUMNNUMBER",
+                (schema, table),
+            )
+        return tuple(name for (name,) in names)
+
+    @contextmanager
+    def _session(self) -> Iterator[Execute]:
+        with closing(self._connect()) as connection, _transaction(connection) as execute:
+            yield execute
+
+    def _connect(self) -> Any:
+        connection = self.server.connect(self.database)
+        connection.set_autocommit(False)
+        return connection
+
+
+@contextmanager
+def _transaction(connection: Any) -> Iterator[Execute]:
+    """Commits at the end; an error undoes it."""
+    cursor = connection.cursor()
+
+    def execute(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        cursor.execute(statement, tuple(values) or None)
+        return cursor.fetchall() if cursor.description else []
+
+    try:
+        yield execute
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()

@@ -1,0 +1,150 @@
+"""The control tables of SQL replication's Capture program, and what the simulator keeps beside
+them; statements for Derby."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+SIMULATOR = "CAPTURE"
+"""The schema of the simulator's own objects."""
+FIRST_COMMIT = 1 << 62
+"""Behind every place of a change: those are nanoseconds since the machine was started."""
+
+_LSN = "VARCHAR(16) FOR BIT DATA"
+_REGISTER = f"""
+SOURCE_OWNER VARCHAR(128) NOT NULL, SOURCE_TABLE VARCHAR(128) NOT NULL,
+SOURCE_VIEW_QUAL SMALLINT NOT NULL, GLOBAL_RECORD CHAR(1) NOT NULL,
+SOURCE_STRUCTURE SMALLINT NOT NULL, SOURCE_CONDENSED CHAR(1) NOT NULL,
+SOURCE_COMPLETE CHAR(1) NOT NULL, CD_OWNER VARCHAR(128), CD_TABLE VARCHAR(128),
+PHYS_CHANGE_OWNER VARCHAR(128), PHYS_CHANGE_TABLE VARCHAR(128), CD_OLD_SYNCHPOINT {_LSN},
+CD_NEW_SYNCHPOINT {_LSN}, DISABLE_REFRESH SMALLINT NOT NULL, CCD_OWNER VARCHAR(128),
+CCD_TABLE VARCHAR(128), CCD_OLD_SYNCHPOINT {_LSN}, SYNCHPOINT {_LSN}, SYNCHTIME TIMESTAMP,
+CCD_CONDENSED CHAR(1), CCD_COMPLETE CHAR(1), ARCH_LEVEL CHAR(4) NOT NULL, DESCRIPTION CHAR(254),
+BEFORE_IMG_PREFIX VARCHAR(4), CONFLICT_LEVEL CHAR(1), CHG_UPD_TO_DEL_INS CHAR(1),
+CHGONLY CHAR(1), RECAPTURE CHAR(1), OPTION_FLAGS CHAR(4) NOT NULL,
+STOP_ON_ERROR CHAR(1) DEFAULT 'Y', STATE CHAR(1) DEFAULT 'I', STATE_INFO CHAR(8)
+"""
+_UNITS_OF_WORK = f"""
+IBMSNAP_UOWID CHAR(10) FOR BIT DATA NOT NULL, IBMSNAP_COMMITSEQ {_LSN} NOT NULL PRIMARY KEY,
+IBMSNAP_LOGMARKER TIMESTAMP NOT NULL, IBMSNAP_AUTHTKN VARCHAR(30) NOT NULL,
+IBMSNAP_AUTHID VARCHAR(128) NOT NULL, IBMSNAP_REJ_CODE CHAR(1) NOT NULL DEFAULT '0',
+IBMSNAP_APPLY_QUAL CHAR(18) NOT NULL DEFAULT ''
+"""
+_PRUNING = f"""
+TARGET_SERVER CHAR(18) NOT NULL, TARGET_OWNER VARCHAR(128) NOT NULL,
+TARGET_TABLE VARCHAR(128) NOT NULL, SYNCHTIME TIMESTAMP, SYNCHPOINT {_LSN},
+SOURCE_OWNER VARCHAR(128) NOT NULL, SOURCE_TABLE VARCHAR(128) NOT NULL,
+SOURCE_VIEW_QUAL SMALLINT NOT NULL, APPLY_QUAL CHAR(18) NOT NULL, SET_NAME CHAR(18) NOT NULL,
+CNTL_SERVER CHAR(18) NOT NULL, TARGET_STRUCTURE SMALLINT NOT NULL, CNTL_ALIAS CHAR(8),
+MAP_ID VARCHAR(10) NOT NULL, PHYS_CHANGE_OWNER VARCHAR(128), PHYS_CHANGE_TABLE VARCHAR(128)
+"""
+_PRUNE_SET = f"""
+TARGET_SERVER CHAR(18) NOT NULL, APPLY_QUAL CHAR(18) NOT NULL, SET_NAME CHAR(18) NOT NULL,
+SYNCHTIME TIMESTAMP, SYNCHPOINT {_LSN} NOT NULL
+"""
+TABLES = {
+    "IBMSNAP_REGISTER": _REGISTER,
+    "IBMSNAP_UOW": _UNITS_OF_WORK,
+    "IBMSNAP_PRUNCNTL": _PRUNING,
+    "IBMSNAP_PRUNE_SET": _PRUNE_SET,
+}
+"""The control tables' columns by name."""
+
+
+def quoted(*names: str) -> str:
+    """A name, of as many parts as are given."""
+    return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def place(number: str, width: int) -> str:
+    """The expression of an LSN of `width` bytes that has the value of an expression."""
+    return f"X'{'00' * (width - 8)}' || {SIMULATOR}.BYTES({number})"
+
+
+def installation(control: str, changes: str, width: int) -> Iterator[str]:
+    """Statements that make the control tables in the schema `control`, with its global row, and
+    what the simulator needs; LSNs have `width` bytes. `changes` is the change tables' schema."""
+    for schema in dict.fromkeys((control, changes, SIMULATOR)):
+        yield f"CREATE SCHEMA {quoted(schema)}"
+    for table, columns in TABLES.items():
+        yield f"CREATE TABLE {quoted(control, table)} ({columns})"
+    yield (
+        f"CREATE FUNCTION {SIMULATOR}.BYTES(NUMBER BIGINT) RETURNS VARCHAR(8) FOR BIT DATA "
+        "PARAMETER STYLE JAVA NO SQL LANGUAGE JAVA DETERMINISTIC "
+        "EXTERNAL NAME 'com.google.common.primitives.Longs.toByteArray'"
+    )
+    yield (
+        f"CREATE FUNCTION {SIMULATOR}.TICK() RETURNS BIGINT PARAMETER STYLE JAVA NO SQL "
+        "LANGUAGE JAVA EXTERNAL NAME 'java.lang.System.nanoTime'"
+    )
+    # Whoever changes a captured table holds this row until the transaction ends, so commits have
+    # the order of their numbers. IS_OPEN: the transaction has its number already.
+    yield f"CREATE TABLE {SIMULATOR}.COMMITS (NUMBER BIGINT NOT NULL, IS_OPEN SMALLINT NOT NULL)"
+    yield f"INSERT INTO {SIMULATOR}.COMMITS VALUES ({FIRST_COMMIT}, 0)"
+    yield (
+        f"INSERT INTO {quoted(control, 'IBMSNAP_REGISTER')} (SOURCE_OWNER, SOURCE_TABLE, "
+        "SOURCE_VIEW_QUAL, GLOBAL_RECORD, SOURCE_STRUCTURE, SOURCE_CONDENSED, SOURCE_COMPLETE, "
+        "DISABLE_REFRESH, ARCH_LEVEL, OPTION_FLAGS, STATE, SYNCHPOINT, SYNCHTIME) VALUES ('', '', "
+        f"0, 'Y', 0, 'Y', 'Y', 0, '0801', 'NNNN', 'A', {place(str(FIRST_COMMIT), width)}, "
+        "CURRENT_TIMESTAMP)"
+    )
+
+
+def next_commit(condition: str = "IS_OPEN = 0", is_open: int = 0) -> str:
+    """The statement that gives the next transaction its number."""
+    return (
+        f"UPDATE {SIMULATOR}.COMMITS SET NUMBER = NUMBER + 1, IS_OPEN = {is_open} WHERE {condition}"
+    )
+
+
+def change_table(source: str, changes: str) -> Iterator[str]:
+    """Statements that make a table's change table, as ADDTABLE does; both names are quoted."""
+    lsn = f"CAST(X'' AS {_LSN})"
+    yield (
+        f"CREATE TABLE {changes} AS SELECT {lsn} AS IBMSNAP_COMMITSEQ, "
+        f"{lsn} AS IBMSNAP_INTENTSEQ, CAST('' AS CHAR(1)) AS IBMSNAP_OPERATION, SOURCE.* "
+        f"FROM {source} SOURCE WITH NO DATA"
+    )
+    for column in ("COMMITSEQ", "INTENTSEQ", "OPERATION"):
+        yield f"ALTER TABLE {changes} ALTER COLUMN IBMSNAP_{column} NOT NULL"
+
+
+def capturing(
+    source: str, changes: tuple[str, str], columns: tuple[str, ...], width: int
+) -> Iterator[str]:
+    """Statements that let changes of a source table be written to a change table (schema and
+    name): the rows of an update are a D and an I, one behind the other."""
+    schema, table = changes
+    names = ", ".join(("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION"))
+    names = ", ".join((names, *map(quoted, columns)))
+    commit = f"(SELECT {place('NUMBER', width)} FROM {SIMULATOR}.COMMITS)"
+
+    def row(operation: str, image: str) -> str:
+        cells = (f"{image}.{quoted(column)}" for column in columns)
+        tick = place(f"{SIMULATOR}.TICK()", width)
+        return f"({', '.join((commit, tick, repr(operation), *cells))})"
+
+    written = {
+        "INSERT": ("NEW AS N", row("I", "N")),
+        "UPDATE": ("OLD AS O NEW AS N", f"{row('D', 'O')}, {row('I', 'N')}"),
+        "DELETE": ("OLD AS O", row("D", "O")),
+    }
+    for change, (images, rows) in written.items():
+        numbering, writing = (quoted(SIMULATOR, _trigger(table, change, kind)) for kind in "CR")
+        yield f"CREATE TRIGGER {numbering} AFTER {change} ON {source} {next_commit()}"
+        yield (
+            f"CREATE TRIGGER {writing} AFTER {change} ON {source} "
+            f"REFERENCING {images} FOR EACH ROW INSERT INTO {quoted(schema, table)} ({names}) "
+            f"VALUES {rows}"
+        )
+
+
+def triggers(change_table: str) -> Iterator[str]:
+    """The names of the triggers that `capturing` makes."""
+    for change in ("INSERT", "UPDATE", "DELETE"):
+        for kind in "CR":
+            yield _trigger(change_table, change, kind)
+
+
+def _trigger(change_table: str, change: str, kind: str) -> str:
+    return f"{change_table}_{change}_{kind}"

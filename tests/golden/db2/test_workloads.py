@@ -1,0 +1,88 @@
+"""The workloads can be read, Capture does with them what Db2's program does, and what differs
+between two runs of one is told apart."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.golden.db2.capture import Capture, lsn, split
+from tests.golden.db2.database import Db2Database
+from tests.golden.normalise import compare
+
+WORKLOADS = Db2Database.names()
+EVENT = (
+    '{{"topic":"t","key":{{"ID":1}},"value":{{"source":{{"ts_ms":{ms},"ts_us":{us},"ts_ns":{us}000,'
+    '"commit_lsn":"{lsn}"}},"ts_ms":1}},"headers":{{}}}}'
+)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_workload_has_a_recording_and_its_statements_can_be_captured(name: str) -> None:
+    capture = Capture()
+    blocks = [block for blocks in Db2Database.workload(name).phases.values() for block in blocks]
+    assert [statement for block in blocks for statement in capture.statements(block)]
+    lines = Db2Database.recording(name).read_text().splitlines()
+    assert lines
+    assert all(json.loads(line)["topic"] for line in lines)
+
+
+def test_every_recording_and_every_difference_is_of_a_workload() -> None:
+    kept = {
+        file.stem
+        for folder in ("recordings", "differences")
+        for file in (Db2Database.folder / folder).glob("*.*")
+    }
+    assert kept <= set(WORKLOADS)
+
+
+def test_an_update_has_two_change_rows_and_a_transaction_has_one_unit_of_work() -> None:
+    capture = Capture()
+    capture.statements("CREATE TABLE S.T (ID INTEGER NOT NULL PRIMARY KEY, C CHAR(3));\n"
+                       "CALL ASNCDC.ADDTABLE('S', 'T')")  # fmt: skip
+    into = 'INSERT INTO "ASNCDC"."CDC_S_T" (IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ, '
+    into += "IBMSNAP_OPERATION, ID, C)"
+    statements = capture.statements(
+        "UPDATE S.T SET C = NULL WHERE ID = 1; DELETE FROM S.T WHERE 1 = 1"
+    )
+    commit = lsn(0x20000)
+    assert statements[:-2] == [
+        f"{into} SELECT {commit}, {lsn(0x10001)}, 'D', ID, C FROM S.T WHERE ID = 1",
+        f"{into} SELECT {commit}, {lsn(0x10002)}, 'I', ID, CAST(NULL AS CHAR(3)) FROM S.T"
+        " WHERE ID = 1",
+        "UPDATE S.T SET C = NULL WHERE ID = 1",
+        f"{into} SELECT {commit}, {lsn(0x10003)}, 'D', ID, C FROM S.T WHERE 1 = 1",
+        "DELETE FROM S.T WHERE 1 = 1",
+    ]
+    assert statements[-2].startswith("INSERT INTO ASNCDC.IBMSNAP_UOW")
+    assert f"SET SYNCHPOINT = {commit}," in statements[-1]
+
+
+def test_a_block_that_changes_no_registered_table_moves_nothing() -> None:
+    capture = Capture()
+    capture.statements("CREATE TABLE S.T (ID INTEGER)")
+    assert capture.statements("INSERT INTO S.T VALUES (1)") == ["INSERT INTO S.T VALUES (1)"]
+    assert capture.transactions == 1
+
+
+def test_separators_in_quotes_and_parentheses_separate_nothing() -> None:
+    assert split("a, 'b,c', (d, e), \"f,g\",", ",") == ["a", "'b,c'", "(d, e)", '"f,g"']
+
+
+def test_another_run_at_another_time_is_equal() -> None:
+    one = [EVENT.format(ms=1700000000000, us=1700000000000001, lsn="00:01")]
+    other = [EVENT.format(ms=1800000000007, us=1800000000007009, lsn="00:01")]
+    assert compare(one, other, Db2Database.normalise) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        EVENT.format(ms=1800000000000, us=1800000000000000, lsn="00:02"),  # another commit
+        EVENT.format(ms=1800000000000, us=1800000000001000, lsn="00:01"),  # two times in one event
+    ],
+)
+def test_what_is_not_the_same_is_told(other: str) -> None:
+    one = [EVENT.format(ms=1700000000000, us=1700000000000000, lsn="00:01")]
+    assert compare(one, [other], Db2Database.normalise) != []

@@ -1,0 +1,12 @@
+-- property: snapshot.isolation.mode=read_committed
+-- phase: setup
+CREATE SCHEMA S;
+CREATE TABLE S.A (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER);
+CREATE TABLE S.B (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER);
+CALL ASNCDC.ADDTABLE('S', 'A');
+CALL ASNCDC.ADDTABLE('S', 'B');
+-- transaction
+INSERT INTO S.A VALUES (1, 1), (2, 1);
+INSERT INTO S.B VALUES (1, 1);
+-- phase: stream
+INSERT INTO S.A VALUES (3, 1);

@@ -1,0 +1,19 @@
+-- property: snapshot.mode=always
+-- phase: setup
+CREATE SCHEMA S;
+CREATE TABLE S.A (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER);
+CREATE TABLE S.B (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER);
+CALL ASNCDC.ADDTABLE('S', 'A');
+CALL ASNCDC.ADDTABLE('S', 'B');
+-- transaction
+INSERT INTO S.A VALUES (1, 1), (2, 1);
+INSERT INTO S.B VALUES (1, 1);
+-- phase: stream
+INSERT INTO S.A VALUES (3, 1);
+-- phase: down
+UPDATE S.A SET V = 2 WHERE ID = 1;
+INSERT INTO S.B VALUES (2, 2);
+-- transaction
+DELETE FROM S.A WHERE ID = 2;
+-- phase: again
+UPDATE S.A SET V = 3 WHERE ID = 1;

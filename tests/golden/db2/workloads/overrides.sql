@@ -1,0 +1,19 @@
+-- property: snapshot.select.statement.overrides=S.A,S.B
+-- property: snapshot.select.statement.overrides.S.A=SELECT * FROM S.A WHERE ID < 3
+-- property: snapshot.select.statement.overrides.S.B=SELECT * FROM S.B WHERE 1 = 0
+-- phase: setup
+CREATE SCHEMA S;
+CREATE TABLE S.A (ID INTEGER NOT NULL PRIMARY KEY);
+CREATE TABLE S.B (ID INTEGER NOT NULL PRIMARY KEY);
+CREATE TABLE S.C (ID INTEGER NOT NULL PRIMARY KEY);
+CREATE TABLE S.D (ID INTEGER NOT NULL PRIMARY KEY);
+CALL ASNCDC.ADDTABLE('S', 'A');
+CALL ASNCDC.ADDTABLE('S', 'B');
+CALL ASNCDC.ADDTABLE('S', 'C');
+CALL ASNCDC.ADDTABLE('S', 'D');
+-- transaction
+INSERT INTO S.A VALUES (1), (2), (3);
+INSERT INTO S.B VALUES (1);
+INSERT INTO S.C VALUES (1);
+-- phase: stream
+INSERT INTO S.A VALUES (4);

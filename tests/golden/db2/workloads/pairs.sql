@@ -1,0 +1,29 @@
+-- phase: setup
+CREATE SCHEMA S;
+CREATE TABLE S.A (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER);
+CALL ASNCDC.ADDTABLE('S', 'A');
+-- transaction
+INSERT INTO S.A VALUES (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1);
+-- phase: stream
+UPDATE S.A SET V = 2 WHERE ID = 1;
+-- transaction
+INSERT INTO S.A VALUES (10, 1);
+UPDATE S.A SET V = 2 WHERE ID = 10;
+-- transaction
+DELETE FROM S.A WHERE ID = 2;
+DELETE FROM S.A WHERE ID = 3;
+INSERT INTO S.A VALUES (11, 1), (12, 1);
+-- transaction
+UPDATE S.A SET V = 3 WHERE ID = 1;
+DELETE FROM S.A WHERE ID = 1;
+-- transaction
+UPDATE S.A SET V = 3 WHERE ID = 4;
+INSERT INTO S.A VALUES (13, 1);
+-- transaction
+INSERT INTO S.A VALUES (14, 1), (15, 1);
+-- transaction
+DELETE FROM S.A WHERE ID = 5;
+INSERT INTO S.A VALUES (5, 9);
+UPDATE S.A SET ID = 7 WHERE ID = 6;
+UPDATE S.A SET V = 8 WHERE ID = 7;
+DELETE FROM S.A WHERE ID = 7;

@@ -1,0 +1,17 @@
+-- property: include.schema.changes=true
+-- property: recorder.pace=1
+-- phase: setup
+CREATE SCHEMA S;
+CREATE TABLE S.A (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER);
+CREATE TABLE S.B (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER);
+CALL ASNCDC.ADDTABLE('S', 'A');
+CALL ASNCDC.ADDTABLE('S', 'B');
+-- transaction
+INSERT INTO S.A VALUES (1, 1);
+-- phase: stream
+INSERT INTO S.A VALUES (2, 2);
+UPDATE ASNCDC.IBMSNAP_REGISTER SET CD_NEW_SYNCHPOINT = {commit} WHERE SOURCE_TABLE = 'A';
+-- transaction
+INSERT INTO S.B VALUES (2, 2);
+-- transaction
+INSERT INTO S.A VALUES (3, 2);

@@ -1,0 +1,18 @@
+-- property: signal.data.collection=S.SIGNALS
+-- phase: setup
+CREATE SCHEMA S;
+CREATE TABLE S.A (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER);
+CREATE TABLE S.B (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER);
+CALL ASNCDC.ADDTABLE('S', 'A');
+CALL ASNCDC.ADDTABLE('S', 'B');
+CREATE TABLE S.SIGNALS (ID VARCHAR(42) NOT NULL PRIMARY KEY, TYPE VARCHAR(32) NOT NULL, DATA VARCHAR(2048));
+CALL ASNCDC.ADDTABLE('S', 'SIGNALS');
+-- transaction
+INSERT INTO S.A VALUES (1, 1);
+INSERT INTO S.SIGNALS VALUES ('old', 'log', '{"message": "old"}');
+-- phase: stream
+INSERT INTO S.SIGNALS VALUES ('l-1', 'log', '{"message": "hello {}"}');
+-- transaction
+INSERT INTO S.A VALUES (2, 1);
+INSERT INTO S.SIGNALS VALUES ('l-2', 'log', 'not json'), ('x', 'what-is-this', '{}');
+INSERT INTO S.A VALUES (3, 1);

@@ -1,0 +1,144 @@
+"""Tables as of a place of the log, out of a history's records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.errors import HeadraceError
+from headrace.relational.history.file_store import FileStore
+from headrace.relational.history.history import SchemaHistory, TableHistory
+from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
+from headrace.relational.history.store import HistoryStore, MemoryStore
+from headrace.relational.history.tables import HistoryColumn, HistoryTable
+from tests.relational.history.cases import CUSTOMERS, WHOLE
+
+CREATE, ALTER, DROP = ChangeType.CREATE, ChangeType.ALTER, ChangeType.DROP
+
+
+def place_of(position: Mapping[str, Any]) -> int | None:
+    place = position.get("at")
+    return place if isinstance(place, int) else None
+
+
+def history(store: HistoryStore | None = None, server: str = "s") -> SchemaHistory:
+    return SchemaHistory(store or MemoryStore(), server, place_of)
+
+
+def table(name: str, *columns: str) -> HistoryTable:
+    described = (
+        HistoryColumn(column, 4, "INTEGER", number, optional=True)
+        for number, column in enumerate(columns, 1)
+    )
+    return HistoryTable(("S", name), tuple(described))
+
+
+def test_tables_are_as_the_records_below_a_place_leave_them() -> None:
+    kept = history()
+    assert kept.is_empty()
+    kept.record({"at": 1}, [TableChange(CREATE, table("A", "x")), TableChange(CREATE, WHOLE)])
+    kept.record({"at": 5}, [TableChange(ALTER, table("A", "x", "y"))], ddl="N/A")
+    kept.record({"at": 7}, [TableChange(DROP, HistoryTable(WHOLE.id))])
+    kept.record({"at": 9}, [TableChange(ALTER, table("B", "z"), previous=("S", "A"))])
+    assert not kept.is_empty()
+    assert kept.tables_before(1) == {}
+    assert set(kept.tables_before(5).values()) == {table("A", "x"), WHOLE}
+    assert kept.tables_before(6)[("S", "A")] == table("A", "x", "y")
+    assert list(kept.tables_before(8)) == [("S", "A")]
+    assert list(kept.tables_before(10)) == [("S", "B")]
+
+
+def test_records_of_other_servers_and_of_unknown_positions_do_not_count() -> None:
+    store = MemoryStore()
+    history(store, "other").record({"at": 1}, [TableChange(CREATE, CUSTOMERS)])
+    kept = history(store)
+    kept.record({"pos": 1}, [TableChange(CREATE, CUSTOMERS)])
+    store.append(['{"databaseName":"x"}'])
+    kept.write([HistoryRecord({"server": "other"}, {"at": 3}, ddl="CREATE TABLE …")])
+    assert kept.tables_before(100) == {}
+    assert not kept.is_empty()
+    assert b'"server":"s"' in list(store.lines())[-1]
+
+
+def test_what_was_recorded_again_counts_in_the_order_of_its_writing(tmp_path: Path) -> None:
+    kept = history(FileStore(tmp_path / "h"))
+    kept.record({"at": 5}, [TableChange(ALTER, table("A", "old"))])
+    kept.record({"at": 5}, [TableChange(ALTER, table("A", "new"))])
+    assert kept.tables_before(6)[("S", "A")] == table("A", "new")
+
+
+def test_a_history_that_is_not_understood_is_an_error() -> None:
+    store = MemoryStore()
+    kept = history(store)
+    kept.record({"at": 5}, [TableChange(CREATE, CUSTOMERS)])
+    store.append(["{"])
+    with pytest.raises(HeadraceError, match=r"\[relational\.history_broken\]"):
+        kept.tables_before(9)
+
+
+# -- what a stream tells ------------------------------------------------------------------------
+
+
+def test_a_table_is_told_of_when_it_is_new_and_when_it_changes(tmp_path: Path) -> None:
+    kept = history(FileStore(tmp_path / "h"))
+    kept.record({"at": 1}, [TableChange(CREATE, table("A", "x"))])
+    stream = TableHistory(kept, 2)
+    assert stream.due(table("A", "x")) is None
+    assert stream.due(table("B", "x")) is CREATE
+    wider = table("A", "x", "y")
+    assert stream.due(wider) is ALTER
+    record = stream.change(ALTER, wider, {"at": 4}, database="", ddl="N/A")
+    assert (record.ddl, record.source) == ("N/A", {"server": "s"})
+    assert stream.due(wider) is None
+    # The change at 4 is not delivered when the stream begins there again.
+    assert TableHistory(kept, 4).due(wider) is ALTER
+    assert TableHistory(kept, 5).due(wider) is None
+    stream.close()
+
+
+def test_a_history_in_memory_tells_nothing_of_tables_that_an_earlier_process_told_of() -> None:
+    assert TableHistory(history(), 4).due(CUSTOMERS) is None
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.integers(0, 6),
+        st.sampled_from("ABC"),
+        st.sampled_from([CREATE, ALTER, DROP]),
+        st.lists(st.sampled_from("xyz"), unique=True).map(tuple),
+    )
+)
+
+
+@given(CHANGES, st.integers(0, 7))
+def test_any_changes_give_the_last_of_each_table_below_the_place(
+    changes: Sequence[tuple[int, str, ChangeType, tuple[str, ...]]], place: int
+) -> None:
+    kept = history()
+    last: dict[str, tuple[str, ...] | None] = {}
+    for at, name, kind, columns in changes:
+        after = table(name, *columns)
+        dropped = replace(after, columns=())
+        kept.record({"at": at}, [TableChange(kind, dropped if kind is DROP else after)])
+        if at < place:
+            last[name] = None if kind is DROP else columns
+    shown = {
+        name: tuple(column.name for column in known.columns)
+        for (_, name), known in kept.tables_before(place).items()
+    }
+    assert shown == {name: columns for name, columns in last.items() if columns is not None}
+
+
+@pytest.mark.parametrize("kind", [CREATE, ALTER])
+def test_after_any_change_a_table_as_it_is_needs_no_telling(kind: ChangeType) -> None:
+    kept = history()
+    kept.record({"at": 1}, [TableChange(CREATE, WHOLE)])
+    stream = TableHistory(kept, 2)
+    stream.change(kind, CUSTOMERS, {"at": 3})
+    assert stream.due(CUSTOMERS) is None

@@ -1,0 +1,76 @@
+"""One database of a shared stand-in for Db2, fresh for every test."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.testing.db2.capture import CaptureProgram, Execute
+from headrace.testing.db2.derby import DerbyServer
+
+SCHEMA = "INV"
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Db2Database:
+    """A database name on a running server, with the schema `INV`, the control tables, and the
+    Capture program, which whoever uses this starts."""
+
+    server: DerbyServer
+    name: str
+    capture: CaptureProgram
+
+    @classmethod
+    def create(cls, server: DerbyServer, width: int = 16) -> Db2Database:
+        """`width`: bytes of an LSN."""
+        name = f"T{next(_numbers)}"
+        server.create_database(name)
+        capture = CaptureProgram(server, name, width=width)
+        capture.install()
+        server.execute(name, f"CREATE SCHEMA {SCHEMA}")
+        return cls(server, name, capture)
+
+    def connect(self) -> Any:
+        """A new connection of `ibm_db_dbi` in autocommit mode."""
+        return self.server.connect(self.name)
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """A statement outside of the Capture program's transactions; rows of what it returns."""
+        return self.server.execute(self.name, statement, tuple(values))
+
+    def transaction(self) -> AbstractContextManager[Execute]:
+        """A transaction of any number of statements, which becomes one commit."""
+        return self.capture.transaction()
+
+    def create_table(self, table: str, columns: str, *, captured: bool = True) -> None:
+        """A table of the schema `INV`, which is registered."""
+        self.execute(f"CREATE TABLE {SCHEMA}.{table} ({columns})")
+        if captured:
+            self.capture.add_table(SCHEMA, table)
+
+    def changes(self, table: str) -> list[tuple[Any, ...]]:
+        """The rows of a table's change table in order: LSNs of commit and change, operation, and
+        the row."""
+        return self.execute(
+            f'SELECT * FROM "{self.capture.changes}"."CDC_{SCHEMA}_{table}" '
+            "ORDER BY IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
+        )
+
+    def properties(self, **more: str) -> dict[str, str]:
+        """Debezium's connection properties, capturing the schema; `more` uses `_` for `.`."""
+        return {
+            "connector.class": "io.debezium.connector.db2.Db2Connector",
+            "topic.prefix": "headrace",
+            "database.hostname": self.server.host,
+            "database.port": str(self.server.bridge.port),
+            "database.user": self.server.user,
+            "database.password": "unused",
+            "database.dbname": self.name,
+            "driver.AUTHENTICATION": "SERVER",
+            "table.include.list": rf"{SCHEMA}\..*",
+        } | {name.replace("_", "."): value for name, value in more.items()}
