@@ -113,8 +113,8 @@ class ChunkSql:
         alone: bool = True,
         limit: int | None = None,
     ) -> str:
-        """Rows in the order of a key; without one, in any."""
-        select = self._select(self.columns(columns), table, conditions, alone=alone)
+        """Rows in the order of a key; without one, in any. `columns` are expressions."""
+        select = self._select(columns, table, conditions, alone=alone)
         if order:
             select += f" ORDER BY {', '.join(self._key(order))}"
         return select if limit is None else self.dialect.limited(select, limit)
@@ -179,7 +179,8 @@ class ChunkSql:
         chunk: Chunk,
         condition: str | None = None,
     ) -> str:
-        """The rows of a snapshot's chunk, ordered by key where it is cut by key."""
+        """The rows of a snapshot's chunk, ordered by key where it is cut by key; `columns` are
+        expressions."""
         conditions = [] if condition is None else [f"({condition})"]
         for operator, bound in ((">=", chunk.lower), ("<", chunk.upper)):
             if isinstance(bound, tuple):

@@ -38,9 +38,15 @@ class KeyRanges(ABC, Generic[T]):
         """What a query gives, as texts."""
 
     @abstractmethod
-    def _blocks(self, select: str, max_bytes: int | None, /) -> tuple[list[Block], bool]:
+    def _blocks(
+        self, select: str, max_bytes: int | None, target: TableTarget[T], /
+    ) -> tuple[list[Block], bool]:
         """The rows of a query until their images hold more than `max_bytes`, and whether they
         do."""
+
+    def _selected(self, target: TableTarget[T], /) -> list[str]:
+        """The expressions of the table's columns that are read."""
+        return self.sql.columns(target.facts.cell_names)
 
     def _keys(self, statement: str, key: Sequence[Column], /) -> list[Key]:  # noqa: ARG002
         """The keys that a query gives, as texts. `key` are their columns, for databases whose
@@ -85,13 +91,13 @@ class KeyRanges(ABC, Generic[T]):
         target = keys.target
         select = self.sql.rows(
             target.table.path,
-            target.facts.cell_names,
+            self._selected(target),
             target.columns,
             self.sql.conditions(keys),
             alone=target.table.alone,
             limit=keys.limit,
         )
-        blocks, cut = self._blocks(select, keys.max_bytes)
+        blocks, cut = self._blocks(select, keys.max_bytes, target)
         pieces = [np.zeros(1, np.int64)]
         size = 0
         for images, ends in blocks:
