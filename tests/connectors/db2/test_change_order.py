@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.connect.images import make_image
 from headrace.connectors.db2.lsn import format_lsn
+from headrace.connectors.db2.streaming import frames
+from headrace.connectors.db2.streaming.told_tables import SchemaChange
+from headrace.relational import schema_changes
 from tests.connectors.db2.change_rows import (
     Change,
     Row,
@@ -136,3 +140,28 @@ def model(rows: dict[int, list[Row]]) -> list[Transaction]:
         for commit, made in sorted(changes.items())
         if made
     ]
+
+
+def test_a_schema_change_comes_once_before_the_first_change_of_its_table() -> None:
+    told: list[tuple[bytes, bytes]] = []
+
+    def tells(commit_lsn: bytes, change_lsn: bytes) -> SchemaChange:
+        told.append((commit_lsn, change_lsn))
+        return SchemaChange(make_image(["99"]), 5)
+
+    rows = [(lsn(7, 10), lsn(n, 10), "I", n) for n in (11, 13, 15)]
+    late = change_table([(lsn(7, 10), lsn(12, 10), "I", 12)], 1)
+    late.schema_change = tells
+    ((transaction),) = read(written([change_table(rows, 0), late], 10))
+    assert [(change.table, change.kind, change.ids) for change in transaction.changes] == [
+        (0, "c", (11,)),
+        (5, "s", (99,)),
+        (1, "c", (12,)),
+        (0, "c", (13,)),
+        (0, "c", (15,)),
+    ]
+    assert told == [(lsn(7, 10), lsn(12, 10))]
+
+
+def test_the_row_of_a_schema_change_has_the_operation_that_all_connectors_give_it() -> None:
+    assert frames.SCHEMA_CHANGE == schema_changes.OPERATION

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.connectors.connector import OffsetObject
 from headrace.connectors.db2.lsn import parse_lsn, place_of
 from headrace.testing.db2.capture import Execute
-from tests.contract.changes import Change, Delete, Fill, Insert, Move, Update
+from tests.contract.changes import Change, Delete, Event, Fill, Insert, Move, Update, in_pairs
 from tests.contract.subject import Feature, Subject
 from tests.servers.db2 import SCHEMA, Db2Database
 
@@ -89,6 +89,9 @@ class Db2Subject(Subject):
     def lose(self, reader: str) -> None:
         self._database.capture.await_captured()
         self._database.capture.prune(self._database.capture.synchpoint())
+
+    def told(self, events: list[Event]) -> list[Event]:
+        return in_pairs(events)
 
     @staticmethod
     def _table(collection: str) -> str:

@@ -22,6 +22,8 @@ from headrace.connectors.record_options import row_options, transaction_counts
 from headrace.connectors.source import Lost, OpenSnapshot, Source
 from headrace.connectors.waiting import Waiting
 from headrace.errors import HeadraceError
+from headrace.relational.schema_changes import SchemaChangeFacts
+from headrace.relational.table import Table
 from headrace.snapshots.modes import SnapshotRule
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.streaming import Streaming
@@ -55,7 +57,7 @@ class Db2Database(Source[Db2Position]):
         with self._run.connect() as connection:
             start = self._run.offset(self._run.now(connection), epoch)
         self._position.is_known = True
-        return start, None
+        return start, self.snapshot() if self._rule.reads(epoch) else None
 
     def check(
         self,
@@ -88,16 +90,22 @@ class Db2Database(Source[Db2Position]):
         compared = run.settings if config.skip_messages_without_change else None
         versions = RelationVersions(run.key_rendering, compared)
         counts = transaction_counts(config, run.settings.format)
+        topic = run.capture.topics.schema_changes
+
+        def relation(table: Table) -> int:
+            return versions.version_of(SchemaChangeFacts(topic, *table.path))
+
+        shown = relation if config.include_schema_changes else None
         reader = ChangeTablesReader(
             config,
             run.connect,
             RegisteredTables(run.capture, versions),
             versions,
+            run.told_tables(start.position, shown),
             start.position,
             ReaderOptions(
                 row_options(config),
                 "" if counts is None else run.capture.topics.transactions,
-                run.knows,
             ),
             run.translate,
         )

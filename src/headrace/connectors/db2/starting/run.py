@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.connectors.db2.capture import Capture
@@ -11,9 +12,12 @@ from headrace.connectors.db2.errors import translate
 from headrace.connectors.db2.events import Db2Settings
 from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
+from headrace.connectors.db2.schema_history import open_tables
+from headrace.connectors.db2.streaming.told_tables import ToldTables
 from headrace.connectors.db2.streaming.windows import newest_lsn
 from headrace.connectors.run import Run
 from headrace.errors import HeadraceError
+from headrace.relational.table import Table
 from headrace.streaming.changes.key_columns import KeyRendering
 
 
@@ -43,9 +47,11 @@ class Db2Run(Run[Db2Config, Db2Settings]):
             lsn = newest_lsn(connection, self.config)
             return 0 if lsn is None else place_of(lsn) + 1
 
-    def knows(self, source: str) -> bool:
-        """Whether a table was captured before the stored position."""
-        return bool(source)
+    def told_tables(
+        self, position: Db2Position, relation: Callable[[Table], int] | None = None
+    ) -> ToldTables:
+        """What was told of tables up to a position; see ToldTables. The caller closes it."""
+        return ToldTables(open_tables(self.config, position.committed), relation)
 
     def offset(self, position: Db2Position, epoch: int) -> Db2Offset:
         """The first offset of an epoch."""

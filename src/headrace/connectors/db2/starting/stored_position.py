@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from headrace.connectors.db2.catalog.registrations import registrations
 from headrace.connectors.db2.lsn import format_lsn, lsn_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
@@ -48,7 +50,8 @@ class StoredPosition(LostLog[Db2Position]):
                     if capture.takes(source_of(one))
                 ]
                 own = spans(captured, with_stops=not config.z_stop_lsn_ignore)
-                check_not_pruned(own, position.committed, position.lsn_bytes, self._run.knows)
+                with closing(self._run.told_tables(position)) as told:
+                    check_not_pruned(own, position.committed, position.lsn_bytes, told.knows)
 
     @staticmethod
     def _check_not_ahead(position: Db2Position, newest: bytes | None) -> None:

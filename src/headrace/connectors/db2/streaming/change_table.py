@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
+from headrace.connectors.db2.lsn import lsn_of
 from headrace.connectors.db2.rows.images import RowImages
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 from headrace.connectors.db2.streaming.pairing import DELETED, Changes, pair
+from headrace.connectors.db2.streaming.told_tables import SchemaChange
 from headrace.errors import HeadraceError
 from headrace.snapshots.image_block import ImageBlock
 
@@ -51,6 +53,7 @@ class ChangeBlock:
     commits: LsnColumn
     intents: LsnColumn
     shown: LsnColumn
+    lsn_bytes: int
 
     def __len__(self) -> int:
         return len(self.changes.old)
@@ -80,6 +83,8 @@ class ChangeTable:
     name: str
     most_rows: int
     tables: int = 1
+    schema_change: Callable[[bytes, bytes], SchemaChange | None] | None = None
+    """What is told before the first change, which has these numbers; asked once."""
     block: ChangeBlock | None = None
     is_read: bool = False
     """Whether the cursor has no more rows."""
@@ -146,7 +151,16 @@ class ChangeTable:
             commits.take(first),
             intents.take(first),
             intents.take(last),
+            len(columns[COMMIT][0]),
         )
+
+    def told(self) -> SchemaChange | None:
+        """The schema change that comes before the block's first change."""
+        tells, self.schema_change = self.schema_change, None
+        if tells is None or self.block is None:
+            return None
+        commit, shown = self.block.commits.place(0), self.block.shown.place(0)
+        return tells(lsn_of(commit, self.block.lsn_bytes), lsn_of(shown, self.block.lsn_bytes))
 
     def taken(self, count: int) -> None:
         """The first changes of the block are merged."""

@@ -8,6 +8,7 @@ Numbers are in network byte order, but where they say otherwise. A frame begins 
     u   an update: the same, the image before and the image after
     w   an update without the image before: the same, the image after
     d   a delete: the same, the image before
+    s   a schema change: the same as a create, its image is what is told
     E   the transaction ends
     S   everything up to a place (16) was read
 """
@@ -48,6 +49,9 @@ _UPDATE = row_kernel.UPDATE
 WITHOUT_OLD = ord("w")
 """The kind of an update's frame that has the image after only; the other kinds of changes are their
 operations."""
+SCHEMA_CHANGE = ord("s")
+"""The kind of a schema change's frame, and the operation of its row: `schema_changes.OPERATION`."""
+_VALUE_PART = 2
 _COLON, _ZERO, _LETTER = ord(":"), ord("0"), ord("a") - 10
 _NULL = int(NULL)
 _FIRST_COLON, _SECOND_COLON = 8, 16
@@ -197,6 +201,18 @@ def _add_update_without_old(
 
 
 @kernel
+def _add_schema_change(image, index, place, size, rows, transactions, state):
+    """A row of the open transaction that is no change of a row."""
+    row_kernel.open_transaction(transactions, state)
+    store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 1)
+    row_kernel.add_row(
+        rows, state, 0, image, 0, place, _VALUE_PART, 0, size, index, SCHEMA_CHANGE, 0
+    )
+    row_kernel.count_change(state, row_kernel.ADDED)
+    return row_kernel.MORE
+
+
+@kernel
 def _end_of_image(image):
     """Where an image of one text ends."""
     return image + 2 + 5 + load32_be(image + 3)
@@ -245,7 +261,11 @@ def index_frames(
                 return row_kernel.BROKEN
             store64(state + 8 * row_kernel.EXTRA, extra + start - data)
             index, place = load32_be(body), load64_be(body + 4)
-            if kind == WITHOUT_OLD:
+            if kind == SCHEMA_CHANGE:
+                status = _add_schema_change(
+                    images + start - data, index, place, size, rows, transactions, state
+                )
+            elif kind == WITHOUT_OLD:
                 status = _add_update_without_old(
                     images, stop, start - data, index, place, size,
                     rows, transactions, relations, options, scratch, state,

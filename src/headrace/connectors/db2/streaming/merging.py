@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headrace.connect.kernels.memory import address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.change_table import ChangeBlock, ChangeTable
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 from headrace.connectors.db2.streaming.pairing import NO_ROW, UPDATED
-from headrace.snapshots.image_block import ImageBlock
+from headrace.connectors.db2.streaming.told_tables import SchemaChange
 from headrace.streaming.changes.row_kernel import CREATE, DELETE, UPDATE
 
 
@@ -27,7 +27,7 @@ class Merged(NamedTuple):
 
     words: np.ndarray
     commits: LsnColumn
-    images: tuple[ImageBlock, ...]
+    images: tuple[object, ...]
 
 
 def merged(tables: Sequence[ChangeTable]) -> Iterator[Merged]:
@@ -78,17 +78,34 @@ def _merge(tables: Sequence[ChangeTable], frontier: _Place | None) -> Merged:
         count = _count(block, frontier)
         if count:
             parts.append((table, block, count))
-    words = np.concatenate([_words(table, block, count) for table, block, count in parts])
-    commits = LsnColumn.joined([block.commits.take(slice(n)) for _, block, n in parts])
-    intents = LsnColumn.joined([block.intents.take(slice(n)) for _, block, n in parts])
+    told = [(block, change) for table, block, _ in parts if (change := table.told()) is not None]
+    texts = tuple(np.frombuffer(change.image + bytes(PADDING), np.uint8) for _, change in told)
+    # Among equals the first one comes first: a schema change before the change that it is told of.
+    words = np.concatenate(
+        [
+            *(_told_words(*one, text) for one, text in zip(told, texts, strict=True)),
+            *(_words(table, block, count) for table, block, count in parts),
+        ]
+    )
+    taken = [*((block, 1) for block, _ in told), *((block, count) for _, block, count in parts)]
+    commits = LsnColumn.joined([block.commits.take(slice(count)) for block, count in taken])
+    intents = LsnColumn.joined([block.intents.take(slice(count)) for block, count in taken])
     for table, _, count in parts:
         table.taken(count)
-    images = tuple(block.images for _, block, _ in parts)
+    images = (*texts, *(block.images for _, block, _ in parts))
     if len(parts) == 1:
         return Merged(words, commits, images)
     keys = (intents.low, intents.high, commits.low, commits.high)
     order = np.lexsort([key for key in keys if np.any(key != key[0])] or keys)
     return Merged(words[order], commits.take(order), images)
+
+
+def _told_words(block: ChangeBlock, change: SchemaChange, image: np.ndarray) -> np.ndarray:
+    words = np.zeros((1, frames.CHANGE_WORDS), np.int64)
+    words[0, frames.NEW], words[0, frames.NEW_SIZE] = address_of(image), len(change.image)
+    words[0, frames.KIND], words[0, frames.RELATION] = frames.SCHEMA_CHANGE, change.relation
+    _put_numbers(words, block, 1)
+    return words
 
 
 def _words(table: ChangeTable, block: ChangeBlock, count: int) -> np.ndarray:
@@ -106,10 +123,14 @@ def _words(table: ChangeTable, block: ChangeBlock, count: int) -> np.ndarray:
     words[:, frames.KIND] = np.where(has_old, np.where(has_new, UPDATE, DELETE), CREATE)
     words[block.operations[:count] == UPDATED, frames.KIND] = frames.WITHOUT_OLD
     words[:, frames.RELATION] = table.relation
+    _put_numbers(words, block, count)
+    return words
+
+
+def _put_numbers(words: np.ndarray, block: ChangeBlock, count: int) -> None:
     for column, high, low in (
         (block.shown, frames.LSN_HIGH, frames.LSN_LOW),
         (block.commits, frames.COMMIT_HIGH, frames.COMMIT_LOW),
     ):
         words[:, high] = column.high[:count].view(np.int64)
         words[:, low] = column.low[:count].view(np.int64)
-    return words

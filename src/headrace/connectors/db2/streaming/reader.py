@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -28,9 +29,11 @@ from headrace.connectors.db2.streaming.registered_tables import (
     RegisteredTables,
     Span,
     in_order,
+    source_path,
     spans,
     stops_before,
 )
+from headrace.connectors.db2.streaming.told_tables import ToldTables
 from headrace.connectors.db2.streaming.windows import Window, check_not_pruned, next_window
 from headrace.errors import HeadraceError
 from headrace.streaming.relations import RelationVersions
@@ -44,13 +47,11 @@ _TABLE_GONE = "db2.table_gone"
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What a reader is told beside the log: the options word of `row_kernel`, the topic of
-    transactions (empty: their borders make no records), and whether a table was captured before the
-    stream was opened."""
+    """What a reader is told beside the log: the options word of `row_kernel`, and the topic of
+    transactions (empty: their borders make no records)."""
 
     row_options: int
     border_topic: str
-    knows: Callable[[str], bool]
 
 
 class ChangeTablesReader(SegmentReader):
@@ -65,6 +66,7 @@ class ChangeTablesReader(SegmentReader):
         connect: Callable[[], Connection],
         tables: RegisteredTables,
         versions: RelationVersions,
+        told: ToldTables,
         start: Db2Position,
         options: ReaderOptions,
         translate: Callable[[Exception], HeadraceError | None],
@@ -74,7 +76,7 @@ class ChangeTablesReader(SegmentReader):
         self._translate = translate
         if options.border_topic:
             self.has_borders(*versions.borders(options.border_topic))
-        self._knows = options.knows
+        self._told = told
         self._connection: Connection | None = None
         self._next = start.committed
         self._frames: Iterator[memoryview] | None = None
@@ -82,7 +84,8 @@ class ChangeTablesReader(SegmentReader):
         self._transaction = np.zeros(frames.OPEN_WORDS, np.int64)
         self._pause = Deadline(0)
         self._asked = threading.Event()
-        self._known: set[str] = set()
+        self._known: set[tuple[str, str]] | None = None
+        """Schemas and names of the tables that were registered in the window before."""
 
     # -- see LogReader --------------------------------------------------------------------------
 
@@ -109,6 +112,7 @@ class ChangeTablesReader(SegmentReader):
 
     def close(self) -> None:
         """Disconnect; never raises."""
+        self._told.close()
         if self._connection is not None:
             self._connection.close()
 
@@ -165,9 +169,7 @@ class ChangeTablesReader(SegmentReader):
         own = spans(captured, with_stops=not config.z_stop_lsn_ignore)
         if config.headrace_change_tables_gap == "fail":
             check_not_pruned(own, window.first, window.lsn_bytes, self._is_known)
-        self._known.update(
-            f"{span.registration.source_schema}.{span.registration.source_table}" for span in own
-        )
+        self._known = {source_path(span.registration) for span in own}
         return in_order(
             [
                 span
@@ -176,8 +178,10 @@ class ChangeTablesReader(SegmentReader):
             ]
         )
 
-    def _is_known(self, source: str) -> bool:
-        return source in self._known or self._knows(source)
+    def _is_known(self, schema: str, table: str) -> bool:
+        if self._known is None:
+            return self._told.knows(schema, table)
+        return (schema, table) in self._known
 
     def _open(
         self, connection: Connection, span: Span, window: Window, tables: int
@@ -203,6 +207,7 @@ class ChangeTablesReader(SegmentReader):
             f"{one.change_schema}.{one.change_table}",
             config.query_fetch_size or _FETCH_ROWS,
             tables,
+            partial(self._told.before, described.table),
         )
 
     # -- frames ---------------------------------------------------------------------------------

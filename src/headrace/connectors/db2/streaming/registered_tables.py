@@ -43,6 +43,11 @@ def source_of(registration: Registration) -> str:
     return f"{registration.source_schema}.{registration.source_table}"
 
 
+def source_path(registration: Registration) -> tuple[str, str]:
+    """Schema and table."""
+    return registration.source_schema, registration.source_table
+
+
 def spans(registrations: Iterable[Registration], *, with_stops: bool = True) -> list[Span]:
     """Registrations by table, and those of one table by where they begin (Debezium survives a
     change of columns in this way: a second change table is registered, and the first one ends where
@@ -65,9 +70,10 @@ def spans(registrations: Iterable[Registration], *, with_stops: bool = True) -> 
 
 @dataclass(frozen=True)
 class Described:
-    """What the rows of a change table are: the relation version of their records, the columns to
-    select of it, and how their images are made."""
+    """What the rows of a change table are: the table as they have it, the relation version of their
+    records, the columns to select of it, and how their images are made."""
 
+    table: Table
     relation: int
     columns: tuple[Column, ...]
     images: RowImages
@@ -112,7 +118,7 @@ class RegisteredTables:
             tuple(column.type.name for column in table.columns),
             tuple(places.get(column.name) for column in table.columns),
         )
-        return Described(self._versions.version_of(facts), read, images)
+        return Described(table, self._versions.version_of(facts), read, images)
 
     def _shape(self, span: Span, present: Table | None, changed: dict[str, Column]) -> Table:
         """The table as the span's rows have it: as it is now, and where another registration

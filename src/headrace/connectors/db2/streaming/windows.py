@@ -10,7 +10,7 @@ from headrace.connectors.db2 import sql
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.lsn import format_lsn, lsn_of, place_of
-from headrace.connectors.db2.streaming.registered_tables import Span, source_of
+from headrace.connectors.db2.streaming.registered_tables import Span, source_of, source_path
 from headrace.errors import HeadraceError
 
 PRUNED = "db2.changes_pruned"
@@ -62,7 +62,7 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
 
 
 def check_not_pruned(
-    spans: Iterable[Span], first: int, lsn_bytes: int, knows: Callable[[str], bool]
+    spans: Iterable[Span], first: int, lsn_bytes: int, knows: Callable[[str, str], bool]
 ) -> None:
     """Raises HeadraceError("db2.changes_pruned") where a change table, of a table that was captured
     before, lacks changes from the place `first` on: its CD_OLD_SYNCHPOINT is behind that."""
@@ -72,7 +72,7 @@ def check_not_pruned(
         if source in seen:
             continue  # a later registration of the same table
         seen.add(source)
-        if span.start >= first and knows(source):
+        if span.start >= first and knows(*source_path(span.registration)):
             one = span.registration
             raise HeadraceError(
                 PRUNED,
