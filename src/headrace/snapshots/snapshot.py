@@ -161,7 +161,7 @@ class Snapshot(Generic[P, H]):
             progress.transaction,
             progress.blocking,
         )
-        image = self._source.transaction_image(place.position, place.kind)
+        image = self._source.transaction_image(end.position, place.kind)
         return replace(place, image=image)
 
     def close(self) -> None:

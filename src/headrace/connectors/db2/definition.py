@@ -26,10 +26,15 @@ class Db2Definition(NamedDefinition):
             "write_synchpoint",
         ),
     }
-    worker_modules: Sequence[str] = ("headrace.streaming.slices",)
+    worker_modules: Sequence[str] = (
+        "headrace.connectors.db2.reading.snapshot_reader",
+        "headrace.streaming.slices",
+    )
 
     configuration_class = "headrace.connectors.db2.config:Db2Config"
     open_function = "headrace.connectors.db2.connector:open_connector"
+    signal_function = "headrace.connectors.db2.signal_table:insert_signal"
+    targets_function = "headrace.connectors.db2.signal_table:signal_targets"
 
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
         """Whether everything up to the synchpoint was delivered."""

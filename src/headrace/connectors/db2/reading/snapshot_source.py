@@ -49,8 +49,8 @@ _TAKING, _ASKING = "Taking the snapshot", "Reading the tables of the snapshot"
 class Db2State(HeldSnapshot):
     """The place behind the last commit that Capture had written when the snapshot was taken."""
 
-    taken_us: int
     position: Db2Position
+    taken_us: int = 0
 
     @property
     def visible(self) -> str:
@@ -94,7 +94,11 @@ class Db2SnapshotSource(
 
     def _taken(self, _covers: str | None) -> Db2State:
         """What commits before it is seen by whatever reads after it."""
-        return Db2State(time.time_ns() // 1000, self._now())
+        return self.now()
+
+    def now(self) -> Db2State:
+        """The state that a snapshot of now begins with. Raises HeadraceError."""
+        return Db2State(self._now(), time.time_ns() // 1000)
 
     def _now(self) -> Db2Position:
         with self._asking(_TAKING) as connection:
@@ -109,9 +113,9 @@ class Db2SnapshotSource(
         """Behind the last commit that Capture has written."""
         return self._now().committed
 
-    def transaction_image(self, place: int, kind: int) -> bytes:
+    def transaction_image(self, position: Db2Position, kind: int) -> bytes:
         """The number of the commit that rows show."""
-        return commit_image(self._present().position.lsn_bytes, place, kind)
+        return commit_image(position.lsn_bytes, position.committed, kind)
 
     def close(self) -> None:
         """Let the connection go; never raises."""

@@ -56,12 +56,11 @@ class SnapshotCatalog(TableCatalog[StoredTable]):
     def _size(self, table: Table) -> tuple[int, int]:
         """Pages and rows: by the statistics, where they were made, else the rows are counted and
         the pages follow from the widths of the columns."""
-        statistics = self._connection().metadata("statistics", *table.path, False)
-        for row in statistics:
-            rows, pages = row.get("CARDINALITY"), row.get("PAGES")
-            if row.get("TYPE") == _TABLE_STATISTICS and row["TABLE_NAME"] == table.table:
-                if rows is not None and int(rows) > 0 and pages is not None and int(pages) > 0:
-                    return int(pages), int(rows)
+        for row in self._connection().metadata("statistics", *table.path, False):
+            if row["TYPE"] == _TABLE_STATISTICS and row["TABLE_NAME"] == table.table:
+                pages, rows = int(row["PAGES"] or 0), int(row["CARDINALITY"] or 0)
+                if pages > 0 and rows > 0:
+                    return pages, rows
         ((rows,),) = self._connection().rows(SQL.count([table.path], None))
         return -(-int(rows) * _row_bytes(table) // PAGE_BYTES), int(rows)
 
