@@ -72,6 +72,15 @@ class Catalog:
                 return names
         return ()
 
+    def is_indexed(self, schema: str, name: str, column: str) -> bool:
+        """Whether an index of a table begins with this column."""
+        indexed = self._metadata("statistics", schema, name, False)
+        return any(
+            one["ORDINAL_POSITION"] == 1 and one["COLUMN_NAME"] == column
+            for one in indexed
+            if one["INDEX_NAME"] is not None
+        )
+
     def _metadata(
         self, function: str, schema: str, name: str, *more: bool
     ) -> list[Mapping[str, Any]]:
