@@ -35,6 +35,7 @@ class Db2Subject(Subject):
         return self._database.properties() | {
             "table.include.list": rf"{SCHEMA}\.(things|marks)",
             "poll.interval.ms": "20",
+            "include.schema.changes": "false",
             "errors.max.retries": "0",
         }
 
