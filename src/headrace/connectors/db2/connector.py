@@ -9,16 +9,16 @@ import numpy as np
 from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.db2.capture import Capture, settings_of
-from headrace.connectors.db2.catalog.registrations import registrations
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.reading.chunk_source import Db2ChunkSource
 from headrace.connectors.db2.reading.snapshot_source import Db2Snapshot
 from headrace.connectors.db2.signal_table import SignalTable
+from headrace.connectors.db2.starting.readiness import Readiness
 from headrace.connectors.db2.starting.run import Db2Run
 from headrace.connectors.db2.starting.stored_position import StoredPosition
 from headrace.connectors.db2.streaming.reader import ChangeTablesReader, ReaderOptions
-from headrace.connectors.db2.streaming.registered_tables import RegisteredTables, source_of
+from headrace.connectors.db2.streaming.registered_tables import RegisteredTables
 from headrace.connectors.engine import Engine, open_engine
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.record_options import row_options, transaction_counts
@@ -44,22 +44,23 @@ class Db2Database(Source[Db2Position]):
         rule = SnapshotRule.of(config)
         self._rule, self.streams, self.snapshots_every_start = rule, rule.streams, rule.at_every
         self.lost_log = self._position = StoredPosition(run, rule)
-        self._captured: tuple[str, ...] = ()
         self._greets = False
-        self.metrics = ConnectorMetrics(lambda: self._captured, StreamingMetrics(_source_position))
+        self._readiness = Readiness(config, run.capture, run.connect)
+        streaming = StreamingMetrics(_source_position)
+        self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
 
     # -- positions ------------------------------------------------------------------------------
 
     def validate(self, stored: Db2Offset | None) -> None:
         """Server, control tables, and the stored position."""
-        self._prepare()
+        self._readiness.prepare()
         if stored is not None and not stored.is_initial and stored.snapshot is None:
             self._position.check(stored)
 
     def begin(self, epoch: int) -> tuple[Db2Offset, OpenSnapshot[Db2Position] | None]:
         """The stream begins behind what Capture has written before the first row is read. Without
         rows there is a snapshot all the same, where the tables' structures are told."""
-        self._prepare()
+        self._readiness.prepare()
         run, reads_rows = self._run, self._rule.reads(epoch)
         source = run.snapshot_source(reads_rows=reads_rows)
         snapshot = run.snapshot_of(source)
@@ -86,7 +87,7 @@ class Db2Database(Source[Db2Position]):
         snapshot: OpenSnapshot[Db2Position] | None,
     ) -> Lost | None:
         """See Source."""
-        self._prepare()
+        self._readiness.prepare()
         if stored.snapshot is not None and snapshot is not None:
             snapshot.resumed(stored.snapshot)
         return self._position.check(stored) if self.streams else None
@@ -94,14 +95,6 @@ class Db2Database(Source[Db2Position]):
     def forget_position(self) -> None:
         """See Source."""
         self._position.is_known = False
-
-    def _prepare(self) -> None:
-        """That tables are registered which are captured. Raises HeadraceError."""
-        run = self._run
-        with run.connect() as connection:
-            registered = registrations(connection, run.config)
-        names = dict.fromkeys(source_of(one) for one in registered)
-        self._captured = tuple(name for name in names if run.capture.takes(name))
 
     # -- the stream -----------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ class Db2Definition(NamedDefinition):
             "write_synchpoint",
         ),
     }
+    verbs: Mapping[str, str] = {"db2": "headrace.connectors.db2.tables_verb"}
     worker_modules: Sequence[str] = (
         "headrace.connectors.db2.reading.snapshot_reader",
         "headrace.streaming.slices",
@@ -33,8 +34,11 @@ class Db2Definition(NamedDefinition):
 
     configuration_class = "headrace.connectors.db2.config:Db2Config"
     open_function = "headrace.connectors.db2.connector:open_connector"
+    check_function = "headrace.connectors.db2.checks.database:check"
     signal_function = "headrace.connectors.db2.signal_table:insert_signal"
     targets_function = "headrace.connectors.db2.signal_table:signal_targets"
+    shapes_function = "headrace.connectors.db2.catalog.event_shapes:event_shapes"
+    demo_class = "headrace.connectors.db2.demo:ShopDemo"
 
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
         """Whether everything up to the synchpoint was delivered."""

@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave DATA CAPTURE of the source table as it is",
     )
-    parser.add_argument("--run", action="store_true", help="run the statements, in one transaction")
+    parser.add_argument(
+        "--run", dest="runs", action="store_true", help="run the statements, in one transaction"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console(soft_wrap=True, highlight=False, markup=False)
     for step in steps:
         console.print(f"{step.sql};")
-    if arguments.run:
+    if arguments.runs:
         _run(config, steps, f"{arguments.action} {arguments.table}", console)
     console.print(f"-- then let Capture know of it: {_reinitialize(config)}")
     return 0
