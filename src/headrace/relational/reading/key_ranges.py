@@ -38,9 +38,7 @@ class KeyRanges(ABC, Generic[T]):
         """What a query gives, as texts."""
 
     @abstractmethod
-    def _blocks(
-        self, select: str, max_bytes: int | None, target: TableTarget[T], /
-    ) -> tuple[list[Block], bool]:
+    def _blocks(self, select: str, max_bytes: int | None, /) -> tuple[list[Block], bool]:
         """The rows of a query until their images hold more than `max_bytes`, and whether they
         do."""
 
@@ -97,7 +95,7 @@ class KeyRanges(ABC, Generic[T]):
             alone=target.table.alone,
             limit=keys.limit,
         )
-        blocks, cut = self._blocks(select, keys.max_bytes, target)
+        blocks, cut = self._blocks(select, keys.max_bytes)
         pieces = [np.zeros(1, np.int64)]
         size = 0
         for images, ends in blocks:

@@ -19,6 +19,7 @@ from headrace.connectors.db2.reading.snapshot_source import commit_image, key_te
 from headrace.connectors.db2.reading.table_catalog import SnapshotCatalog
 from headrace.errors import HeadraceError
 from headrace.relational.catalog import StoredTable
+from headrace.relational.events import RelationFacts
 from headrace.relational.reading.chunk_targets import ChunkTargets, TableTarget
 from headrace.relational.reading.key_ranges import Block, KeyRanges
 from headrace.relational.table import Column
@@ -38,6 +39,7 @@ class Db2Ranges(KeyRanges[StoredTable]):
 
     def __init__(self, config: Db2Config, kept: KeptConnection) -> None:
         self._config, self._kept = config, kept
+        self._facts: RelationFacts
 
     @contextmanager
     def planning(self, target: Target) -> Iterator[None]:  # noqa: ARG002
@@ -73,15 +75,18 @@ class Db2Ranges(KeyRanges[StoredTable]):
             bounds.append(lower)
         return bounds
 
+    def read_range(self, keys: KeyRange[Target]) -> ChunkRows | Skipped:
+        """See KeyRanges."""
+        self._facts = keys.target.facts
+        return super().read_range(keys)
+
     def _selected(self, target: Target) -> list[str]:
         columns = target.table.by_name
         return [sql.readable(columns[name]) for name in target.facts.cell_names]
 
-    def _blocks(
-        self, select: str, max_bytes: int | None, target: Target
-    ) -> tuple[list[Block], bool]:
+    def _blocks(self, select: str, max_bytes: int | None) -> tuple[list[Block], bool]:
         cursor = self._kept.get().cursor(*bound(select))
-        images = images_of(target.facts, cursor)
+        images = images_of(self._facts, cursor)
         blocks: list[Block] = []
         size = 0
         while rows := cursor.fetch(self._config.snapshot_fetch_size):

@@ -243,7 +243,7 @@ class Db2SnapshotSource(
         if chunk.kind is Cut.WHOLE and override is not None and condition is None:
             return override
         shown = [sql.readable(table.by_name[name]) for name in facts.cell_names]
-        return SQL.chunk(leaf.path, shown, table.key_columns, chunk, condition)
+        return SQL.chunk(leaf.path, (), table.key_columns, chunk, condition, shown)
 
 
 Db2Snapshot = Snapshot[Db2Position, Db2State]

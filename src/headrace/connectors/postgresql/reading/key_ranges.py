@@ -71,9 +71,7 @@ class PostgresRanges(KeyRanges[CatalogTable]):
     def _rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
         return self._connection.execute(statement.encode()).fetchall()
 
-    def _blocks(
-        self, select: str, max_bytes: int | None, _: TableTarget
-    ) -> tuple[list[Block], bool]:
+    def _blocks(self, select: str, max_bytes: int | None) -> tuple[list[Block], bool]:
         """The server is told to stop at `max_bytes`; its transaction goes on from the savepoint of
         `planning`."""
         connection = self._connection

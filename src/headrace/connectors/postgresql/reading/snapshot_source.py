@@ -128,9 +128,8 @@ class PostgresSnapshotSource(
     ) -> str:
         connection = self._connection
         names = [column.name for column in facts.columns]
-        shown = SQL.columns(names)
         if chunk.kind is not Cut.WHOLE:
-            return copied(SQL.chunk(leaf.path, shown, table.key_columns, chunk, condition))
+            return copied(SQL.chunk(leaf.path, names, table.key_columns, chunk, condition))
         whole = f"SELECT * FROM {SQL.dialect.quoted(*leaf.path)}"
         statement = self._overrides.statements.get(table.name, whole)
         columns = {column.name: column for column in table.columns}
