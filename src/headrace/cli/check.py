@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from headrace.cli.messages import Messages
+from headrace.cli.messages import Messages, one_line
 from headrace.cli.pipeline import Pipeline, add_file_argument, read_pipeline
 from headrace.cli.sink_options import check_supported
 from headrace.connectors.definition import CheckResult
@@ -69,10 +69,10 @@ def _print_lines(findings: Sequence[CheckResult]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     for finding in findings:
         line = Text(f"{finding.level:<8}", style=_STYLES[finding.level])
-        line.append(f"{finding.message} [{finding.code}]", style="default")
+        line.append(f"{one_line(finding.message)} [{finding.code}]", style="default")
         console.print(line)
         if finding.level != "ok" and finding.remedy:
-            console.print(Text(f"{'':8}{finding.remedy}", style="dim"))
+            console.print(Text(f"{'':8}{one_line(finding.remedy)}", style="dim"))
     levels = Counter(finding.level for finding in findings)
     console.print(
         f"{counted(len(findings), 'check')}, {counted(levels['error'], 'error')}, "

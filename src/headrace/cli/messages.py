@@ -193,6 +193,13 @@ class LogOfMessages(logging.Handler):
             handler._messages.end()
 
 
+def one_line(text: str) -> str:
+    """A text with the names of a database in it, as a terminal may show it."""
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+
+
 def _joined(name: str, details: str) -> str:
     return f"{name}: {details}" if details else name
 

@@ -10,10 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.connect.deadline import Deadline
 from headrace.connect.kernels.arrow_columns import column_addresses, with_short_offsets
 from headrace.connect.kernels.memory import address_of
+from headrace.errors import HeadraceError
 from headrace.kafka import message_kernel as code
 from headrace.kafka.librdkafka import KafkaFailure, NativeProducer
 
@@ -41,7 +43,7 @@ class MessageWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Queue all rows, in order; waits while the queue is full. Raises KafkaFailure for a record
-        that cannot be, and as NativeProducer.poll."""
+        that cannot be, and as NativeProducer.poll; HeadraceError("kafka.header_name")."""
         rows = batch.num_rows
         if rows == 0:
             return
@@ -118,6 +120,14 @@ def _place_headers(block: np.ndarray, lists: pa.Array) -> tuple[int, object]:
     if most == 0:
         return 0, None
     entries = lists.values
+    given = entries.slice(ends[0], ends[-1] - ends[0])
+    names = given.field(0)
+    if given.null_count or names.null_count or pc.any(pc.match_substring(names, "\0")).as_py():
+        raise HeadraceError(
+            "kafka.header_name",
+            "A record has a header whose name is null or has a null character: Kafka takes none",
+            "Give every header a name, or take it out of the column headers.",
+        )
     encoded = entries.field(0).dictionary_encode()
     texts = [
         np.frombuffer(str(name).encode() + b"\0", np.uint8)

@@ -91,14 +91,19 @@ class Topics:
         self._complaints = Complaints()
         self._admin: Any = None
 
-    def ensure(self, names: Iterable[str]) -> None:
+    def ensure(self, names: Iterable[str | None]) -> None:
         """Create those of the topics that are not there, or with topic.creation.enable=false let
         brokers do it that create topics by themselves.
 
         Raises HeadraceError: "kafka.kafka_unreachable" (retriable), "kafka.topic_refused",
-        "kafka.topic_missing".
+        "kafka.topic_missing", "kafka.topic_name".
         """
-        missing = [name for name in names if name not in self._present]
+        missing = []
+        for name in names:
+            if not name or "\0" in name:
+                raise self._impossible(name)
+            if name not in self._present:
+                missing.append(name)
         if not missing:
             return
         absent = [name for name in missing if not self.partitions(name)]
@@ -203,11 +208,21 @@ class Topics:
             self._admin = open_admin(self._purpose, self._settings, on_error=self._complaints)
         return self._admin
 
+    def _impossible(self, topic: str | None) -> HeadraceError:
+        return self._purpose.error(
+            "topic_name",
+            f"A record has the topic {topic!r}, and no topic of Kafka can have that name",
+            "Kafka takes 1 to 249 letters, digits, dots, underscores and dashes: correct the "
+            "column topic, or the transform or property that makes it.",
+        )
+
     def _translated(self, error: Any, topic: str) -> HeadraceError:
         if error.code() in _waits(load_client(self._purpose).KafkaError):
             self._opened().poll(0)
             brokers = self._settings.get("bootstrap.servers")
             return self._complaints.explain(self._purpose, brokers, error)
+        if error.code() == load_client(self._purpose).KafkaError.TOPIC_EXCEPTION:
+            return self._impossible(topic)
         return self._purpose.error(
             "topic_refused",
             f"Kafka refuses the topic {topic}: {error_text(error)}",

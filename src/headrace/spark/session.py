@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.java import find_java
 from headrace.spark.jvm.class_archive import archive_options
@@ -138,7 +138,9 @@ def build_session(
             conf.set(setting, value)
         # In the main thread PySpark would take SIGINT from the command line.
         with ThreadPoolExecutor(1) as starter:
-            starter.submit(SparkContext, conf=conf, gateway=gateway).result()
+            context: Any = starter.submit(SparkContext, conf=conf, gateway=gateway).result()
+        # The end of a JVM that was killed is told by the command, without a trace.
+        context._accumulatorServer.handle_error = lambda *_: None
     go_on()
     return builder.getOrCreate()
 

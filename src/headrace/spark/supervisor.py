@@ -119,6 +119,9 @@ class _Listener:
             self._on_progress(progress)
 
     def onQueryIdle(self, _event: Any) -> None:
+        if self._watch.progress is None and not self._watch.said_idle:
+            # Until now the source had not looked whether there is anything.
+            self._watch.last_active = time.monotonic()
         self._watch.said_idle = True
         self._watch.failures = 0
 
@@ -195,7 +198,7 @@ class Supervisor:
                     if reason is not None:
                         summary.reason = reason
                         self._on_stop()
-                        self._stop_query(query)
+                        failure = _of_its_own(self._stop_query(query), reason)
                 except PySparkException as error:
                     failure = find_failure(str(error))
                 except (Py4JError, OSError) as error:
@@ -251,8 +254,9 @@ class Supervisor:
             return False
         return has_caught_up(watch.progress, self._limits.caught_up)
 
-    def _stop_query(self, query: StreamingQuery) -> None:
-        """Stop between micro-batches if one ends soon; in the middle of one is safe too."""
+    def _stop_query(self, query: StreamingQuery) -> HeadraceError | None:
+        """Stop between micro-batches if one ends soon; in the middle of one is safe too. Returns
+        what had ended the query before."""
         deadline = Deadline(_STOP_WITHIN_S)
         while query.isActive and _is_processing(query) and not deadline.is_over:
             deadline.pause(0.005)
@@ -263,6 +267,9 @@ class Supervisor:
             except Py4JError as error:
                 # spark.sql.streaming.stopTimeout passed: the session's end ends the query too.
                 _log.warning("the query did not stop in time: %s", essence(str(error)))
+                return None
+        ended = query.exception()
+        return None if ended is None else find_failure(str(ended))
 
     def _wait_before_retry(self, failure: HeadraceError, end: Deadline) -> None:
         """Returns when it is time to start again; raises `failure` when it is not to be."""
@@ -333,6 +340,15 @@ class Supervisor:
 
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def _of_its_own(failure: HeadraceError | None, reason: Reason) -> HeadraceError | None:
+    """What ended a query that was to be stopped for `reason`: a run that had caught up had not,
+    and no other end hides an error that comes again. The next start replays the micro-batch."""
+    if failure is None or reason is Reason.IDLE:
+        return failure
+    is_ours = failure.code not in ("spark.query_failed", "spark.process_lost")
+    return failure if is_ours and not failure.retriable else None
 
 
 def _input_rows(progress: Mapping[str, Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from headrace.cli.messages import LogFormat, LogOfMessages, Messages
+from headrace.cli.messages import LogFormat, LogOfMessages, Messages, one_line
 
 
 class Terminal(io.StringIO):
@@ -86,3 +86,8 @@ def test_an_error_takes_the_place_of_the_live_line() -> None:
     LogOfMessages.close_all()
     said = stream.getvalue()
     assert said.endswith("\r\x1b[K")
+
+
+def test_names_of_a_database_do_not_reach_a_terminal_as_commands() -> None:
+    assert one_line("e\x1b[2Jvil\n\u009b1m") == "e\ufffd[2Jvil\ufffd\ufffd1m"
+    assert one_line("Größe 表") == "Größe 表"

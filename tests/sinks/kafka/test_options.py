@@ -154,3 +154,12 @@ def test_the_longest_name_of_a_group_has_its_options() -> None:
         "groups": "a, a.b", "a.include": "x", "a.b.include": "y", "a.b.partitions": "7",
     })  # fmt: skip
     assert creation.of_topic("y").partitions == 7
+
+
+@pytest.mark.parametrize(
+    "option", ["kafka_delivry", "kafka_sequnce_header", "kafka_bookeeping_lost"]
+)
+def test_an_option_that_is_misspelt_is_an_error(option: str) -> None:
+    with pytest.raises(HeadraceError, match="did you mean") as raised:
+        options(**{option: "true"})
+    assert raised.value.code == "kafka.unknown_option"

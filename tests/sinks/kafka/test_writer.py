@@ -405,3 +405,27 @@ def test_a_writer_that_is_closed_while_it_waits_for_brokers_ends_with_the_same_e
     assert raised.value.code == "kafka.sink_closed"
     with pytest.raises(HeadraceError, match="was closed"):
         writer.write(turn_of(1), 0, lambda: rows, lambda: Step.WRITE)
+
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+@pytest.mark.parametrize("header", [None, (None, b"x"), ("a\0b", b"x")])
+def test_a_header_without_a_name_is_an_error(
+    options: KafkaOptions, topic: str, header: tuple[str | None, bytes] | None
+) -> None:
+    rows = numbered(topic, 0, 1)
+    struct = None if header is None else {"key": header[0], "value": header[1]}
+    columns = {column: rows.column(column) for column in rows.schema.names}
+    columns["headers"] = pa.array([[], [struct]], HEADERS)
+    refused("kafka.header_name", options, 0, pa.RecordBatch.from_pydict(columns))
+
+
+@pytest.mark.parametrize("name", [None, "", "a\0b", "a/b"])
+def test_a_topic_that_cannot_be_is_an_error(options: KafkaOptions, name: str | None) -> None:
+    rows = numbered("t", 0, 0)
+    columns = {
+        column: pa.array([name], pa.string()) if column == "topic" else rows.column(column)
+        for column in rows.schema.names
+    }
+    refused("kafka.topic_name", options, 0, pa.RecordBatch.from_pydict(columns))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from headrace.config.suggestions import distance
 from headrace.errors import HeadraceError
 from headrace.kafka.settings import Purpose, connection_settings, producer_settings
 from headrace.kafka.topics import TopicCreation
@@ -100,7 +101,7 @@ class KafkaOptions:
         have. `name` is that of a query without one.
 
         Raises HeadraceError: "kafka.no_brokers", "kafka.impossible_option", "kafka.topic_creation",
-        "kafka.kafka_setting", "kafka.not_transactional".
+        "kafka.kafka_setting", "kafka.not_transactional", "kafka.unknown_option".
         """
         own, client, groups = _sorted_out(given)
         client = {**client, **(overrides or {})}
@@ -162,9 +163,23 @@ def _sorted_out(
             own[bare.lower()] = text.strip()
         elif bare.lower().startswith(_CREATION):
             groups[bare[len(_CREATION) :]] = text
+        elif (meant := _misspelt(bare)) is not None:
+            raise HeadraceError(
+                "kafka.unknown_option",
+                f"headrace.sink.kafka.{bare} is not an option of the kafka sink; did you mean "
+                f"{meant}?",
+                f"Write headrace.sink.kafka.{meant}; settings of Kafka's producer go behind "
+                f"{SINK.settings}.",
+            )
         elif name != bare:
             client[bare.removeprefix("producer.").lower()] = text
     return own, client, groups
+
+
+def _misspelt(option: str) -> str | None:
+    """The option of ours that one letter or two make of this one."""
+    near = (one for one in _OURS if 0 < distance(option.lower(), one, 2) <= 2)
+    return next(near, None)
 
 
 def _choice(own: Mapping[str, str], option: str, default: str, values: tuple[str, ...]) -> str:

@@ -23,7 +23,7 @@ from headrace.sinks.kafka.failures import (
     in_our_words,
     is_permanent,
 )
-from headrace.sinks.kafka.markers import Step, Turn, key_of
+from headrace.sinks.kafka.markers import Step, Turn, key_of, topic_lost
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Writer:
                 is_stale = failure.code == NO_PARTITION and not is_fresh
                 if not (error.retriable or is_stale) or attempt == _ATTEMPTS:
                     raise error from None
-                log.warning("%s; writing again", error)
+                log.warning("%s [%s]; writing again", error.message, error.code)
                 self._pause(0.2 * attempt)
             else:
                 self._done = turn.batch
@@ -176,6 +176,8 @@ class Writer:
             if not error.retriable:
                 raise
             return  # Kafka is away
+        if gone and gone[0] in self._own_topics:
+            raise topic_lost(gone[0], 0)
         if gone:
             raise KafkaFailure(TOPIC_GONE, "it was deleted", topic=gone[0])
 
