@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import struct
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -48,11 +48,13 @@ _TABLE_GONE = "db2.table_gone"
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What a reader is told beside the log: the options word of `row_kernel`, and the topic of
-    transactions (empty: their borders make no records)."""
+    """What a reader is told beside the log: the options word of `row_kernel`, the topic of
+    transactions (empty: their borders make no records), and the tables (schema and name) that were
+    there when the position was made (None: only the schema history knows)."""
 
     row_options: int
     border_topic: str
+    first_tables: frozenset[tuple[str, str]] | None = None
 
 
 class ChangeTablesReader(SegmentReader):
@@ -86,7 +88,7 @@ class ChangeTablesReader(SegmentReader):
         self._pause = Deadline(0)
         self._watch = CaptureWatch(config)
         self._asked = threading.Event()
-        self._known: set[tuple[str, str]] | None = None
+        self._known: Collection[tuple[str, str]] | None = options.first_tables
         """Schemas and names of the tables that were registered in the window before."""
 
     # -- see LogReader --------------------------------------------------------------------------
