@@ -35,7 +35,12 @@ from headrace.connectors.db2.streaming.registered_tables import (
     stops_before,
 )
 from headrace.connectors.db2.streaming.told_tables import ToldTables
-from headrace.connectors.db2.streaming.windows import Window, check_not_pruned, next_window
+from headrace.connectors.db2.streaming.windows import (
+    Window,
+    check_not_pruned,
+    next_window,
+    oldest_change,
+)
 from headrace.errors import HeadraceError
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.segment_reader import SegmentReader
@@ -172,7 +177,11 @@ class ChangeTablesReader(SegmentReader):
         """The spans that may have changes in a window. Raises HeadraceError when some are gone."""
         config = self._config
         captured = self._tables.captured(registrations(connection, config))
-        own = spans(captured, with_stops=not config.z_stop_lsn_ignore)
+        own = spans(
+            captured,
+            with_stops=not config.z_stop_lsn_ignore,
+            oldest_change=partial(oldest_change, connection),
+        )
         if config.headrace_change_tables_gap == "fail":
             check_not_pruned(own, window.first, window.lsn_bytes, self._is_known)
         self._known = {source_path(span.registration) for span in own}
