@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from headrace.connectors.db2.types.source_type import Db2Type
 from headrace.relational.reading.chunk_sql import ChunkSql, Path
+from headrace.relational.table import Column
 
 TABLE = ("shop", "orders")
-KEY = ("id", "part")
+KEY = tuple(Column(name, Db2Type("VARCHAR", 9), not_null=True) for name in ("id", "part"))
+NULLABLE = (replace(KEY[0], not_null=False), KEY[1])
 _WORDS = frozenset(
     re.findall(
         r"\S+",
@@ -26,11 +30,13 @@ class FoldingDialect:
     def quoted(self, *names: str) -> str:
         return ".".join(f"⟨{name}⟩" for name in names)
 
-    def literal(self, text: str) -> str:
-        return f"'{text}'"
+    no_table = " FROM ⟨DUAL⟩"
 
-    def as_text(self, column: str) -> str:
-        return f"TO_CHAR({column})"
+    def literal(self, text: str, column: Column) -> str:
+        return f"⟨{column.type}⟩ '{text}'"
+
+    def as_text(self, name: str, _column: Column) -> str:
+        return f"TO_CHAR({name})"
 
     def source(self, table: Path, *, alone: bool) -> str:
         return self.quoted(*table)
@@ -49,10 +55,10 @@ class FoldingDialect:
 SQL = ChunkSql(FoldingDialect())
 STATEMENTS = {
     "rows": SQL.rows(TABLE, ("id", "note"), KEY, [SQL.compared(KEY, ">", ("1", "2"))], limit=5),
-    "key_behind": SQL.key_behind(TABLE, KEY, ("1", "2"), 100),
+    "key_behind": SQL.key_behind(TABLE, KEY, [SQL.compared(KEY, ">=", ("1", "2"))], 100),
     "largest_key": SQL.largest_key(TABLE, KEY, (), alone=True),
     "bounds": SQL.bounds(TABLE, KEY, (), alone=True, size=10, count=3),
-    "is_after": f"WHERE {SQL.is_after(KEY, (True, False), ('1', '2'))}",
+    "is_after": f"WHERE {SQL.is_after(NULLABLE, ('1', '2'))}",
     "filled": SQL.filled([TABLE, ("shop", "lines")]),
     "count": SQL.count([TABLE], None),
 }
@@ -69,3 +75,12 @@ def test_columns_belong_to_the_alias_that_their_table_has(name: str) -> None:
     statement = STATEMENTS[name]
     assert "⟨t⟩.⟨id⟩" in statement
     assert "⟨shop⟩.⟨orders⟩ ⟨t⟩" in statement
+
+
+def test_a_value_is_written_by_the_type_of_its_column() -> None:
+    for statement in (STATEMENTS["rows"], STATEMENTS["key_behind"], STATEMENTS["is_after"]):
+        assert "⟨VARCHAR⟩ '1'" in statement
+
+
+def test_what_reads_no_table_has_a_source_all_the_same() -> None:
+    assert STATEMENTS["count"].endswith(" FROM ⟨DUAL⟩")

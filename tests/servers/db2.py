@@ -71,5 +71,6 @@ class Db2Database:
             "database.user": self.server.user,
             "database.password": "unused",
             "database.dbname": self.name,
+            "driver.AUTHENTICATION": "SERVER",
             "table.include.list": rf"{SCHEMA}\..*",
         } | {name.replace("_", "."): value for name, value in more.items()}

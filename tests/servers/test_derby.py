@@ -45,12 +45,10 @@ def test_every_type_that_derby_has_comes_back_as_it_was_written(db2_database: Db
     assert second == nulls
 
 
-def test_rows_longer_than_a_segment_come_back(db2_database: Db2Database) -> None:
+def test_texts_longer_than_a_segment_go_both_ways(db2_database: Db2Database) -> None:
     db2_database.create_table("TEXTS", "A VARCHAR(32000), B VARCHAR(32000)", captured=False)
-    db2_database.execute(f"INSERT INTO INV.TEXTS VALUES ('{'𝄞ä' * 500}', '{'b' * 1_000}')")
-    for _ in range(3):
-        db2_database.execute("UPDATE INV.TEXTS SET A = A || A, B = B || B || B")
-    texts = ("𝄞ä" * 4_000, "b" * 27_000)
+    texts = ("ä" * 10_000, "b" * 30_000)
+    db2_database.execute("INSERT INTO INV.TEXTS VALUES ('{}', '{}')".format(*texts))
     assert db2_database.execute("SELECT A, B FROM INV.TEXTS") == [texts]
 
 

@@ -99,4 +99,4 @@ def test_a_last_commit_of_more_than_64_bits_is_cut_and_no_error() -> None:
     insert = Insert((PLACE, 1, 1, 0), INCREMENT, WIDE, 1)
     assert transaction_of(insert)["last_commit"].tolist() == [9]
     place = SnapshotPlace(PLACE, INCREMENT, WIDE, 1, None, blocking=False)
-    assert place.entry()["last_commit"].tolist() == [9]
+    assert place.entry(place.image_memory())["last_commit"].tolist() == [9]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,6 +45,15 @@ class Table:
     def by_name(self) -> dict[str, Column]:
         """The columns by name."""
         return {column.name: column for column in self.columns}
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The columns of the key."""
+        return self.columns_of(self.key)
+
+    def columns_of(self, names: Iterable[str]) -> tuple[Column, ...]:
+        """The columns of these names, in their order; each is there."""
+        return tuple(self.by_name[name] for name in names)
 
     @cached_property
     def not_null(self) -> frozenset[str]:

@@ -68,7 +68,7 @@ class SnapshotPlanner:
         return replace(
             begun,
             transaction=shown if shown is None or transaction is None else transaction,
-            after={"leaf": 0, "lower": None, "ordinal": ordinal},
+            after=beginning(ordinal),
             blocking=True,
         )
 
@@ -155,15 +155,15 @@ class SnapshotPlanner:
         place = progress.after
         if place is None:
             return progress
-        beginning = {"leaf": 0, "lower": None, "ordinal": place["ordinal"]}
+        anew = beginning(place["ordinal"])
         touched = {chunk["table"] for chunk in progress.chunks}
         if place["leaf"] > 0 or place["lower"] is not None:
             touched.add(progress.table)
         if touched and self._options.restarts:
-            return replace(progress, table=0, after=beginning, reread=True, done=False)
+            return replace(progress, table=0, after=anew, reread=True, done=False)
         for number in sorted(touched):
             if tables[number].kind is not Cut.KEY:
-                return replace(progress, table=number, after=beginning, reread=True, done=False)
+                return replace(progress, table=number, after=anew, reread=True, done=False)
         return progress
 
     def chunks(self, progress: SnapshotProgress) -> list[tuple[Chunk, SnapshotTable]]:
@@ -186,6 +186,11 @@ class SnapshotPlanner:
     def close(self) -> None:
         """Let the snapshot go; never raises."""
         self._source.close()
+
+
+def beginning(ordinal: int) -> dict[str, Any]:
+    """The place of a table's first chunk, which has this ordinal, as an offset has it."""
+    return {"leaf": 0, "lower": None, "ordinal": ordinal}
 
 
 def _tables_of(progress: SnapshotProgress) -> list[SnapshotTable]:

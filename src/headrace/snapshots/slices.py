@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from headrace.connect.kernels.memory import address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Records, Shape, group_by_shape
 from headrace.connect.rows import (
     MARKERS,
@@ -24,6 +24,7 @@ from headrace.connect.rows import (
 )
 from headrace.signals.progress import Insert
 from headrace.snapshots.chunks import Chunk
+from headrace.snapshots.image_block import ImageBlock
 from headrace.snapshots.incremental.inserts import notification_block, transaction_of
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.streaming.facts import EventSettings, Facts, NotificationFacts, shape_of
@@ -71,7 +72,8 @@ class SnapshotReader(Protocol):
 class SnapshotPlace:
     """Where the records of a snapshot stand: at a `position` of the log, and what `source` shows of
     it (`shown`: as their place, in 64 bits). `taken_us` is in microseconds since 1970. `blocking`:
-    the stream waits for it."""
+    the stream waits for it. `image` is that of the transaction that its rows show (empty: none).
+    """
 
     position: int
     shown: int
@@ -79,14 +81,15 @@ class SnapshotPlace:
     taken_us: int
     transaction: int | None
     blocking: bool
+    image: bytes = b""
 
     @property
     def kind(self) -> RowKind:
         """Of its rows."""
         return RowKind.OUTSIDE if self.blocking else RowKind.SNAPSHOT
 
-    def entry(self) -> np.ndarray:
-        """The transaction that its rows refer to."""
+    def entry(self, image: np.ndarray) -> np.ndarray:
+        """The transaction that its rows refer to; `image` is the place's, as long as they live."""
         entry = np.zeros(1, TRANSACTION)
         entry["xid"] = NULL if self.transaction is None else self.transaction
         entry["commit_us"] = self.taken_us
@@ -95,7 +98,70 @@ class SnapshotPlace:
         entry["last_commit"] = NULL if self.last_commit is None else low_half(self.last_commit)
         entry["position"] = low_half(self.position)
         entry["xmin"] = NULL
+        if self.image:
+            entry["image"], entry["size"] = address_of(image), len(self.image)
         return entry
+
+    def image_memory(self) -> np.ndarray:
+        """The image, with room to read behind it."""
+        return np.frombuffer(self.image + bytes(PADDING), np.uint8)
+
+    def rows(self, count: int, ordinal: int, part: int) -> np.ndarray:
+        """Rows of the snapshot at this place, whose parts are `part` and those behind it. They
+        have no images yet."""
+        rows = np.zeros(count, ROW)
+        put_place(rows, self.position)
+        rows["place"] = self.shown
+        rows["kind"], rows["ordinal"] = self.kind, ordinal
+        rows["part"] = np.arange(part, part + count)
+        rows["marker"] = MARKERS.index("true")
+        return rows
+
+
+class PrefaceRecord(NamedTuple):
+    """A record that stands before the first chunk: what it is of, the operation of its row, and
+    its new image."""
+
+    facts: Facts
+    operation: int
+    image: bytes
+
+
+PREFACE_ORDINAL = 0
+"""Of records before the first chunk; chunks behind them begin with the next one."""
+
+
+@dataclass(frozen=True)
+class PrefaceSlice:
+    """The records before the first chunk of a snapshot."""
+
+    records: tuple[PrefaceRecord, ...]
+    place: SnapshotPlace
+    sequences: Sequences
+    settings: EventSettings
+
+    @property
+    def log_bytes(self) -> int:
+        """See the contract: no log is behind them."""
+        return sum(len(record.image) for record in self.records)
+
+    def shapes(self) -> Iterator[Shape]:
+        """See the contract."""
+        return (shape_of(record.facts, self.settings) for record in self.records)
+
+    def read(self) -> Iterator[list[Records]]:
+        """One piece: all of them."""
+        block = ImageBlock.of(record.image for record in self.records)
+        rows = self.place.rows(len(self.records), PREFACE_ORDINAL, 0)
+        rows["new"] = address_of(block.images) + block.offsets[:-1]
+        rows["size"] = np.diff(block.offsets)
+        rows["operation"] = [record.operation for record in self.records]
+        facts = list(dict.fromkeys(record.facts for record in self.records))
+        rows["relation"] = [facts.index(record.facts) for record in self.records]
+        image = self.place.image_memory()
+        shapes = {number: shape_of(one, self.settings) for number, one in enumerate(facts)}
+        table = RowTable(rows, self.place.entry(image), (block.images, image))
+        yield group_by_shape(table, shapes)
 
 
 @dataclass(frozen=True)
@@ -126,7 +192,8 @@ class ChunkSlice:
 
     def _chunk(self, connection: SnapshotRows, query: ChunkQuery) -> Iterator[list[Records]]:
         shape = shape_of(query.facts, self.settings)
-        entry = self.place.entry()
+        image = self.place.image_memory()
+        entry = self.place.entry(image)
         announcements = query.announcements
         part = 0
         if announcements is not None:
@@ -147,7 +214,7 @@ class ChunkSlice:
                 name = "first" if query.chunk.first == "run" else "first_in_data_collection"
                 rows["marker"][0] = MARKERS.index(name)
             done += count
-            held = RowTable(rows, entry, (images,))
+            held = RowTable(rows, entry, (images, image))
         if held is not None:
             if query.chunk.last:
                 markers = held.rows["marker"]
@@ -161,15 +228,10 @@ class ChunkSlice:
 
     def _rows(self, chunk: Chunk, offsets: np.ndarray, part: int) -> np.ndarray:
         """Rows of a block, whose images begin at address 0."""
-        rows = np.zeros(len(offsets) - 1, ROW)
+        rows = self.place.rows(len(offsets) - 1, chunk.ordinal, part)
         rows["new"] = offsets[:-1]
         rows["size"] = offsets[1:] - offsets[:-1]
-        put_place(rows, self.place.position)
-        rows["place"] = self.place.shown
-        rows["kind"], rows["ordinal"] = self.place.kind, chunk.ordinal
-        rows["part"] = np.arange(part, part + len(rows))
         rows["operation"] = ord("r")
-        rows["marker"] = MARKERS.index("true")
         return rows
 
     def _records_of(

@@ -17,8 +17,8 @@ from headrace.signals.progress import Pending
 from headrace.snapshots.chunks import grouped
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.notifications import ChunkAnnouncements
-from headrace.snapshots.planner import SnapshotOptions, SnapshotPlanner
-from headrace.snapshots.slices import ChunkSlice, SnapshotPlace
+from headrace.snapshots.planner import SnapshotOptions, SnapshotPlanner, beginning
+from headrace.snapshots.slices import PREFACE_ORDINAL, ChunkSlice, PrefaceSlice, SnapshotPlace
 from headrace.snapshots.source import H, SnapshotSource
 from headrace.streaming.facts import EventSettings
 
@@ -91,6 +91,9 @@ class Snapshot(Generic[P, H]):
         which says that all of it was read. Raises as `resumed`."""
         assert after.snapshot is not None
         self._require_mode(after.snapshot)
+        if self._is_before_preface(after.snapshot):
+            begun = replace(after.snapshot, after=beginning(PREFACE_ORDINAL + 1))
+            return replace(after, snapshot=begun, slices=1, order=self._plan.order)
         progress = self._planner.next_range(after.snapshot)
         if self._source.continued_at is not None:
             after = replace(after, consistent=self._source.continued_at)
@@ -99,6 +102,10 @@ class Snapshot(Generic[P, H]):
         slices = max(1, min(self._plan.slices, len(progress.chunks)))
         return replace(after, snapshot=progress, slices=slices, order=self._plan.order)
 
+    def _is_before_preface(self, progress: SnapshotProgress) -> bool:
+        """Whether the range behind `progress` has the records that stand before the rows."""
+        return self._source.is_prefaced and not progress.blocking and progress.after is None
+
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
         """Where to go on after the snapshot was lost. Raises AttemptOver, and
         HeadraceError("….snapshot_unfinished") where snapshot.mode takes none."""
@@ -106,7 +113,8 @@ class Snapshot(Generic[P, H]):
         return self._planner.resumed(progress)
 
     def _require_mode(self, progress: SnapshotProgress) -> None:
-        if not progress.blocking and not self._rule.ever_reads:
+        reads_rows = progress.tables and not progress.blocking
+        if reads_rows and not self._rule.ever_reads:
             raise HeadraceError(
                 f"{self._settings.source.connector}.snapshot_unfinished",
                 "The checkpoint is in the middle of a snapshot, which snapshot.mode="
@@ -122,8 +130,12 @@ class Snapshot(Generic[P, H]):
         progress = end.snapshot
         assert progress is not None
         self._require_mode(progress)
+        place = self._place(end, progress)
         if not progress.chunks:
-            return []
+            if start.snapshot is None or not self._is_before_preface(start.snapshot):
+                return []
+            records = tuple(self._source.preface(end.position))
+            return [PrefaceSlice(records, place, end.sequences, self._settings)] if records else []
         self._planner.ensure_held(start.snapshot or progress)
         reader = self._source.reader()
         queries = []
@@ -134,6 +146,13 @@ class Snapshot(Generic[P, H]):
             query = self._source.query(table, chunk, announcements)
             if query is not None:
                 queries.append(query)
+        groups = grouped(queries, [query.chunk.rows for query in queries], end.slices)
+        return [
+            ChunkSlice(tuple(group), reader, place, end.sequences, self._settings)
+            for group in groups
+        ]
+
+    def _place(self, end: Offset[P], progress: SnapshotProgress) -> SnapshotPlace:
         place = SnapshotPlace(
             end.position.committed,
             self._source.shown(end.position),
@@ -142,11 +161,8 @@ class Snapshot(Generic[P, H]):
             progress.transaction,
             progress.blocking,
         )
-        groups = grouped(queries, [query.chunk.rows for query in queries], end.slices)
-        return [
-            ChunkSlice(tuple(group), reader, place, end.sequences, self._settings)
-            for group in groups
-        ]
+        image = self._source.transaction_image(place.position, place.kind)
+        return replace(place, image=image)
 
     def close(self) -> None:
         """Let the snapshot go; never raises."""

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from headrace.offsets.offset import P
 from headrace.snapshots.chunks import Chunk, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
-from headrace.snapshots.slices import ChunkQuery, SnapshotReader
+from headrace.snapshots.slices import ChunkQuery, PrefaceRecord, SnapshotReader
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 
@@ -194,6 +194,22 @@ class SnapshotSource(Protocol[P, H]):
     def last_commit(self, position: P, /) -> int | None:  # noqa: ARG002
         """What `source` shows of the last commit at a position; None: nothing."""
         return None
+
+    def transaction_image(self, place: int, kind: int, /) -> bytes:  # noqa: ARG002
+        """The image that rows which stand at a place of the log, of a kind (`RowKind`), have of
+        their transaction; empty: none."""
+        return b""
+
+    # -- what stands before the rows ------------------------------------------------------------
+
+    @property
+    def is_prefaced(self) -> bool:
+        """Whether a snapshot begins with a range of other records, before its first chunk."""
+        return False
+
+    def preface(self, position: P, /) -> Sequence[PrefaceRecord]:  # noqa: ARG002
+        """These records, of a snapshot that begins at a position."""
+        return ()
 
     @abstractmethod
     def close(self) -> None:

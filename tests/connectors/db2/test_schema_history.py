@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from headrace.connect.json_values import document_text
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.schema_history import (
@@ -17,7 +22,8 @@ from headrace.connectors.db2.schema_history import (
 from headrace.connectors.db2.types.source_type import Db2Type
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
 from headrace.relational.table import Column, Table
-from tests.relational.history.cases import CASES
+
+RECORDINGS = Path(__file__).parents[2] / "golden/db2/recordings"
 
 LSN = bytes.fromhex("00000000000000000000000003a1b2c4")
 TABLE = Table(
@@ -45,17 +51,31 @@ def config(**given: str) -> Db2Config:
     )
 
 
-def test_a_snapshots_record_is_that_of_debezium() -> None:
-    change = TableChange(ChangeType.CREATE, history_table(config(), TABLE))
-    record = HistoryRecord(
-        {"server": "fulfillment"},
-        snapshot_position(LSN),
-        1_700_000_000_123,
-        "TESTDB",
-        "MYSCHEMA",
-        changes=(change,),
-    )
-    assert record.to_line() == CASES[0].to_line()
+def test_records_are_those_of_debeziums_connector() -> None:
+    column = Column("ID", Db2Type("INTEGER", 10, 0), not_null=True)
+    more = Column("V", Db2Type("INTEGER", 10, 0), not_null=False)
+    tables = [Table("S", name, (column, more), ("ID",)) for name in "AB"]
+    wider = replace(tables[0], columns=(column, more, Column("W", Db2Type("VARCHAR", 9), False)))
+    created, altered = ChangeType.CREATE, ChangeType.ALTER
+    lsn = (0x20000).to_bytes(16, "big")
+    streamed = stream_position((0x30000).to_bytes(16, "big"), (0x20001).to_bytes(16, "big"))
+    made = [
+        HistoryRecord({"server": "golden"}, position, at, database, "S", ddl, (change,))
+        for position, at, database, ddl, change in (
+            *((snapshot_position(lsn), at, "GOLDEN", None,
+               TableChange(created, history_table(table)))
+              for at, table in zip((1795410721141, 1795410721143), tables, strict=True)),
+            (streamed, 1795410724400, "", "N/A", TableChange(altered, history_table(wider))),
+        )
+    ]  # fmt: skip
+    assert [record.to_line() for record in made] == recorded()
+
+
+def recorded() -> list[str]:
+    """The records of the recording `history`."""
+    lines = (RECORDINGS / "history.jsonl").read_text().split("\n")
+    events = [json.loads(line) for line in lines if line]
+    return [document_text(e["value"]) for e in events if e["topic"] == "history"]
 
 
 @pytest.mark.parametrize("size", [16, 10])
@@ -73,14 +93,16 @@ def test_a_position_without_a_number_names_no_place(text: object) -> None:
 
 def test_a_type_without_a_number_is_another_one() -> None:
     table = Table("S", "T", (Column("C", Db2Type("SOMETHING"), not_null=False),))
-    (column,) = history_table(config(), table).columns
+    (column,) = history_table(table).columns
     assert (column.jdbc_type, column.type_name) == (1111, "SOMETHING")
 
 
 def test_what_the_snapshot_told_is_found_behind_it(tmp_path: object) -> None:
     kept = config(headrace_checkpoint_dir=str(tmp_path))
-    table = history_table(kept, TABLE)
+    table = history_table(TABLE)
     history = db2_history(kept)
     history.record(snapshot_position(LSN), [TableChange(ChangeType.CREATE, table)])
-    assert open_tables(kept, place_of(LSN) + 1).due(table) is ChangeType.ALTER
+    assert open_tables(kept, place_of(LSN) + 1).due(table) is None
+    changed = replace(table, columns=table.columns[:1])
+    assert open_tables(kept, place_of(LSN) + 1).due(changed) is ChangeType.ALTER
     assert open_tables(kept, place_of(LSN)).due(table) is ChangeType.CREATE

@@ -67,6 +67,11 @@ def inserted(draw: st.DrawFn) -> list[tuple[Insert, list[bytes]]]:
     return found
 
 
+def transaction_image(place: int, kind: int) -> bytes:
+    """None at some places."""
+    return make_image([f"{place:x}/{kind}"]) if place % 2 else b""
+
+
 @given(logs(), inserted())
 def test_inserts_stand_where_their_places_are_and_keep_their_images(
     rows: np.ndarray, given_inserts: list[tuple[Insert, list[bytes]]]
@@ -80,10 +85,11 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
         array = np.frombuffer(b"".join(images), np.uint8)
         hashes = np.arange(len(images), dtype=np.uint64)
         facts = FACTS[2 + number % 2]
-        blocks.append(chunk_block(insert, ChunkRows(facts, array, offsets, hashes, KEYS)))
+        rows_read = ChunkRows(facts, array, offsets, hashes, KEYS)
+        blocks.append(chunk_block(insert, rows_read, transaction_image))
     transactions = np.zeros(2, TRANSACTION)
     transactions["xid"] = (1, 2)
-    segment = Segment(1 << 20, sum(len(block.images) for block in blocks) + 1)
+    segment = Segment(1 << 20, sum(block.size for block in blocks) + 1)
     at = places_of(rows, blocks)
     before = rows.copy()
     merged, entries, relations = merge(
@@ -105,6 +111,10 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
         if image:
             start = int(row["new"]) - segment.start
             assert segment.array[start : start + int(row["size"])].tobytes() == image
+            entry = entries[row["transaction"]]
+            told = transaction_image(*where[:2]) if row["operation"] == ord("r") else b""
+            start = int(entry["image"]) - segment.start if told else 0
+            assert segment.array[start : start + int(entry["size"])].tobytes() == told
             assert entries[row["transaction"]]["xid"] == NULL
             assert entries[row["transaction"]]["position"] == low_half(where[0])
         else:

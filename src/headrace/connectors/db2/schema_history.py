@@ -72,7 +72,7 @@ def snapshot_position(lsn: bytes) -> dict[str, Any]:
 def stream_position(commit_lsn: bytes, change_lsn: bytes | None) -> dict[str, Any]:
     """The position of a change of the log, in Debezium's order."""
     return {
-        "event_serial_no": 0,
+        "event_serial_no": 1,
         "commit_lsn": format_lsn(commit_lsn),
         "change_lsn": None if change_lsn is None else format_lsn(change_lsn),
     }
@@ -88,10 +88,10 @@ def db2_history(config: Db2Config) -> SchemaHistory:
     return open_history(config, config.topic_prefix, history_place)
 
 
-def history_table(config: Db2Config, table: Table) -> HistoryTable:
-    """A table as its history describes it."""
+def history_table(table: Table) -> HistoryTable:
+    """A table as its history describes it. Ids have no database, as in Debezium."""
     columns = (_column(column, number) for number, column in enumerate(table.columns, 1))
-    return HistoryTable((config.database_dbname, *table.path), tuple(columns), table.key)
+    return HistoryTable(table.path, tuple(columns), table.key)
 
 
 def _column(column: Column, position: int) -> HistoryColumn:
@@ -106,6 +106,6 @@ def _column(column: Column, position: int) -> HistoryColumn:
         optional=not column.not_null,
         length=length,
         scale=None if declared.name in _WITHOUT_SCALE else scale,
-        has_default=column.default is not None,
+        has_default=column.default is not None or not column.not_null,
         default=column.default,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from headrace.errors import HeadraceError
@@ -14,14 +14,6 @@ from headrace.relational.history.tables import HistoryTable, TableId
 
 PlaceOf = Callable[[Mapping[str, Any]], int | None]
 """The place of the log that a record's position names; None: it is not understood."""
-
-
-@dataclass(frozen=True)
-class KnownTable:
-    """A table as of a place, and what its last change was."""
-
-    table: HistoryTable
-    change: ChangeType
 
 
 class SchemaHistory:
@@ -49,10 +41,10 @@ class SchemaHistory:
         """Whether it has no record of this server."""
         return next(iter(self._records()), None) is None
 
-    def tables_before(self, place: int) -> dict[TableId, KnownTable]:
+    def tables_before(self, place: int) -> dict[TableId, HistoryTable]:
         """The tables as the records below `place` leave them, by id. What is not delivered yet is
         recorded again when it comes, so a record at `place` or behind does not count."""
-        tables: dict[TableId, KnownTable] = {}
+        tables: dict[TableId, HistoryTable] = {}
         for record in self._records():
             at = self._place_of(record.position)
             if at is not None and at < place:
@@ -107,13 +99,13 @@ class SchemaHistory:
                 yield record
 
 
-def _apply(tables: dict[TableId, KnownTable], change: TableChange) -> None:
+def _apply(tables: dict[TableId, HistoryTable], change: TableChange) -> None:
     if change.previous is not None:
         tables.pop(change.previous, None)
     if change.type is ChangeType.DROP:
         tables.pop(change.table.id, None)
     else:
-        tables[change.table.id] = KnownTable(change.table, change.type)
+        tables[change.table.id] = change.table
 
 
 class TableHistory:
@@ -127,14 +119,11 @@ class TableHistory:
         self._is_told = not history.outlives_process and not self._known
 
     def due(self, table: HistoryTable) -> ChangeType | None:
-        """What must be told of a table before the next event of its; None: nothing. As Debezium
-        does, a table that a snapshot told of is told of once more, when its first change comes."""
+        """What must be told of a table before the next event of its; None: nothing."""
         known = self._known.get(table.id)
         if known is None:
             return None if self._is_told else ChangeType.CREATE
-        if known.change is ChangeType.CREATE or known.table != table:
-            return ChangeType.ALTER
-        return None
+        return None if known == table else ChangeType.ALTER
 
     def change(
         self,

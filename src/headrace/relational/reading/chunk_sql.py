@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.relational.reading.chunk_targets import TableTarget
 from headrace.relational.reading.key_order import KeyColumn, is_beyond
+from headrace.relational.table import Column
 from headrace.signals.progress import Key
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.incremental.source import KeyRange
@@ -28,12 +29,19 @@ class Dialect(Protocol):
         """A name of one or more parts."""
         ...
 
-    def literal(self, text: str) -> str:
-        """A value, whose type is that of what it is compared with."""
+    def literal(self, text: str, column: Column) -> str:
+        """A value of a column, as it is compared with the column, out of its canonical text; see
+        `headrace.connect.encoding`."""
         ...
 
-    def as_text(self, column: str) -> str:
-        """An expression's value as canonical text; see `headrace.connect.encoding`."""
+    def as_text(self, name: str, column: Column) -> str:
+        """A column, which SQL knows by `name`, as canonical text, or as what the reader of the
+        statement makes it of."""
+        ...
+
+    @property
+    def no_table(self) -> str:
+        """What follows a SELECT that reads no table: with a space before it, or empty."""
         ...
 
     def source(self, table: Path, *, alone: bool) -> str:
@@ -61,37 +69,45 @@ class ChunkSql:
 
     dialect: Dialect
 
-    def columns(self, names: Sequence[str]) -> list[str]:
+    def columns(self, names: Iterable[str]) -> list[str]:
         """Columns of the table. They are qualified, because ORDER BY "id" would mean what the
         select list calls so."""
         return [self.dialect.quoted(_ALIAS, name) for name in names]
 
-    def compared(self, key: Sequence[str], operator: str, bound: Sequence[str]) -> str:
+    def _key(self, key: Sequence[Column]) -> list[str]:
+        return self.columns(column.name for column in key)
+
+    def _bound(self, key: Sequence[Column], bound: Key) -> list[str | None]:
+        literal = self.dialect.literal
+        pairs = zip(bound, key, strict=True)
+        return [None if value is None else literal(value, column) for value, column in pairs]
+
+    def compared(self, key: Sequence[Column], operator: str, bound: Sequence[str]) -> str:
         """Rows before or behind `bound`; no column of the key may be null."""
-        values = [self.dialect.literal(value) for value in bound]
-        return self.dialect.compared(self.columns(key), operator, values)
+        values = [str(value) for value in self._bound(key, tuple(bound))]
+        return self.dialect.compared(self._key(key), operator, values)
 
-    def is_after(self, key: Sequence[str], nullable: Sequence[bool], bound: Key) -> str:
+    def is_after(self, key: Sequence[Column], bound: Key) -> str:
         """Rows behind `bound` in ORDER BY key, where nulls come last."""
-        if not any(nullable):
+        if all(column.not_null for column in key):
             return self.compared(key, ">", [str(value) for value in bound])
-        return self._beyond(key, nullable, bound)
+        return self._beyond(key, bound)
 
-    def is_upto(self, key: Sequence[str], nullable: Sequence[bool], bound: Key) -> str:
+    def is_upto(self, key: Sequence[Column], bound: Key) -> str:
         """Rows up to and including `bound`."""
-        if not any(nullable):
+        if all(column.not_null for column in key):
             return self.compared(key, "<=", [str(value) for value in bound])
-        return f"NOT {self._beyond(key, nullable, bound)}"
+        return f"NOT {self._beyond(key, bound)}"
 
-    def _beyond(self, key: Sequence[str], nullable: Sequence[bool], bound: Key) -> str:
-        columns = map(KeyColumn, self.columns(key), nullable)
-        return is_beyond(list(columns), bound, self.dialect.literal)
+    def _beyond(self, key: Sequence[Column], bound: Key) -> str:
+        columns = map(KeyColumn, self._key(key), (not column.not_null for column in key))
+        return is_beyond(list(columns), self._bound(key, bound))
 
     def rows(
         self,
         table: Path,
         columns: Sequence[str],
-        order: Sequence[str],
+        order: Sequence[Column],
         conditions: Sequence[str],
         *,
         alone: bool = True,
@@ -100,7 +116,7 @@ class ChunkSql:
         """Rows in the order of a key; without one, in any."""
         select = self._select(self.columns(columns), table, conditions, alone=alone)
         if order:
-            select += f" ORDER BY {', '.join(self.columns(order))}"
+            select += f" ORDER BY {', '.join(self._key(order))}"
         return select if limit is None else self.dialect.limited(select, limit)
 
     def _select(
@@ -110,29 +126,35 @@ class ChunkSql:
         source, alias = self.dialect.source(table, alone=alone), self.dialect.quoted(_ALIAS)
         return f"SELECT {', '.join(what)} FROM {source} {alias}{where}"
 
-    def _texts(self, key: Sequence[str]) -> list[str]:
-        return [self.dialect.as_text(column) for column in self.columns(key)]
+    def _texts(self, key: Sequence[Column]) -> list[str]:
+        return list(map(self.dialect.as_text, self._key(key), key))
 
-    def key_behind(self, table: Path, key: Sequence[str], lower: Key | None, rows: int) -> str:
-        """The key `rows` rows behind `lower` (None: behind the first), as texts."""
-        bound = None if lower is None else [str(value) for value in lower]
-        conditions = [] if bound is None else [self.compared(key, ">=", bound)]
-        select = self._select(self._texts(key), table, conditions, alone=True)
-        ordered = f"{select} ORDER BY {', '.join(self.columns(key))}"
+    def key_behind(
+        self,
+        table: Path,
+        key: Sequence[Column],
+        conditions: Sequence[str],
+        rows: int,
+        *,
+        alone: bool = True,
+    ) -> str:
+        """The key `rows` rows behind the first, as texts."""
+        select = self._select(self._texts(key), table, conditions, alone=alone)
+        ordered = f"{select} ORDER BY {', '.join(self._key(key))}"
         return self.dialect.limited(ordered, 1, after=rows)
 
     def largest_key(
-        self, table: Path, key: Sequence[str], conditions: Sequence[str], *, alone: bool
+        self, table: Path, key: Sequence[Column], conditions: Sequence[str], *, alone: bool
     ) -> str:
         """The largest key, as texts; no row when there is none."""
         select = self._select(self._texts(key), table, conditions, alone=alone)
-        backwards = ", ".join(f"{column} DESC" for column in self.columns(key))
+        backwards = ", ".join(f"{column} DESC" for column in self._key(key))
         return self.dialect.limited(f"{select} ORDER BY {backwards}", 1)
 
     def bounds(
         self,
         table: Path,
-        key: Sequence[str],
+        key: Sequence[Column],
         conditions: Sequence[str],
         *,
         alone: bool,
@@ -140,7 +162,7 @@ class ChunkSql:
         count: int,
     ) -> str:
         """Every `size`-th key, `count` of them at most, as texts."""
-        names, number = ", ".join(self.columns(key)), self.dialect.quoted(_NUMBER)
+        names, number = ", ".join(self._key(key)), self.dialect.quoted(_NUMBER)
         numbered = f"row_number() OVER (ORDER BY {names}) AS {number}"
         inner = self._select([names, numbered], table, conditions, alone=alone)
         first = self.dialect.limited(f"{inner} ORDER BY {names}", size * count)
@@ -153,7 +175,7 @@ class ChunkSql:
         self,
         leaf: Path,
         columns: Sequence[str],
-        key: Sequence[str],
+        key: Sequence[Column],
         chunk: Chunk,
         condition: str | None = None,
     ) -> str:
@@ -178,16 +200,17 @@ class ChunkSql:
         """What the rows of tables are in number, together."""
         conditions = [] if condition is None else [condition]
         counts = (self._select(["count(*)"], leaf, conditions, alone=True) for leaf in leaves)
-        return f"SELECT {' + '.join(f'({count})' for count in counts)}"
+        total = " + ".join(f"({count})" for count in counts)
+        return f"SELECT {total}{self.dialect.no_table}"
 
     def conditions(self, keys: KeyRange[TableTarget]) -> list[str]:
         """What the rows of a range have in common."""
         target = keys.target
         conditions = self.filters(target)
         if keys.lower is not None:
-            conditions.append(self.is_after(target.key, target.nullable, keys.lower))
+            conditions.append(self.is_after(target.columns, keys.lower))
         if keys.upper is not None:
-            conditions.append(self.is_upto(target.key, target.nullable, keys.upper))
+            conditions.append(self.is_upto(target.columns, keys.upper))
         return conditions
 
     def filters(self, target: TableTarget) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Generic
 from headrace.relational.capture import TableCapture
 from headrace.relational.catalog import T, TableCatalog
 from headrace.relational.events import RelationFacts
+from headrace.relational.table import Column
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.source import Skipped
 from headrace.streaming.changes.key_columns import KeyRendering
@@ -17,14 +18,18 @@ from headrace.streaming.changes.key_columns import KeyRendering
 @dataclass(frozen=True)
 class TableTarget(Generic[T]):
     """A table that can be read in chunks. See `snapshots.incremental.source.Target`; `condition`
-    is SQL that was checked, `nullable` says which columns of the key may be null."""
+    is SQL that was checked."""
 
     table: T
     facts: RelationFacts
     key: tuple[str, ...]
-    nullable: tuple[bool, ...]
     condition: str | None
     rendering: KeyRendering
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the key."""
+        return self.table.columns_of(self.key)
 
     @property
     def parts(self) -> frozenset[int]:
@@ -63,8 +68,7 @@ class ChunkTargets(Generic[T]):
                 )
             except ValueError as error:
                 raise Skipped("SKIPPED", str(error)) from None
-        nullable = tuple(name not in table.not_null for name in key)
-        return TableTarget(table, needed(facts, key), key, nullable, condition, rendering)
+        return TableTarget(table, needed(facts, key), key, condition, rendering)
 
     def _described(self, name: str) -> T:
         if not self._capture.reads(name):

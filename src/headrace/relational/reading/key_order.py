@@ -3,10 +3,8 @@ not every database sorts alike, come last."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
-
-from headrace.signals.progress import Key
 
 
 class KeyColumn(NamedTuple):
@@ -16,9 +14,9 @@ class KeyColumn(NamedTuple):
     nullable: bool
 
 
-def is_beyond(columns: Sequence[KeyColumn], bound: Key, literal: Callable[[str], str]) -> str:
-    """The condition of the rows behind `bound` in ORDER BY `columns`; its NOT is the condition of
-    the others, for it is never null itself. `literal` writes a value in SQL."""
+def is_beyond(columns: Sequence[KeyColumn], bound: Sequence[str | None]) -> str:
+    """The condition of the rows behind `bound` (in SQL; None: null) in ORDER BY `columns`; its NOT
+    is the condition of the others, for it is never null itself."""
     cases: list[str] = []
     same: list[str] = []
     for column, value in zip(columns, bound, strict=True):
@@ -26,11 +24,26 @@ def is_beyond(columns: Sequence[KeyColumn], bound: Key, literal: Callable[[str],
             further = "1 = 0"
             equal = f"{column.sql} IS NULL"
         else:
-            further = f"{column.sql} > {literal(value)}"
-            equal = f"{column.sql} = {literal(value)}"
+            further = f"{column.sql} > {value}"
+            equal = f"{column.sql} = {value}"
             if column.nullable:
                 further = f"({column.sql} IS NULL OR {further})"
                 equal = f"({column.sql} IS NOT NULL AND {equal})"
         cases.append(f"({' AND '.join([*same, further])})")
         same.append(equal)
     return f"({' OR '.join(cases)})"
+
+
+def by_columns(columns: Sequence[str], operator: str, values: Sequence[str]) -> str:
+    """A comparison of rows (`<`, `<=`, `>`, `>=`) for SQL that compares single values only; none
+    of them is null. The first column is compared by itself, too, so that an index serves."""
+    strict = operator[0]
+    cases: list[str] = []
+    for place, (column, value) in enumerate(zip(columns, values, strict=True)):
+        is_last = place == len(columns) - 1
+        same = [f"{columns[i]} = {values[i]}" for i in range(place)]
+        cases.append(" AND ".join([*same, f"{column} {operator if is_last else strict} {value}"]))
+    if len(cases) == 1:
+        return cases[0]
+    joined = " OR ".join(f"({case})" for case in cases)
+    return f"({columns[0]} {strict}= {values[0]} AND ({joined}))"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Generic
 
@@ -13,6 +13,7 @@ from headrace.connect.kernels.memory import PADDING
 from headrace.relational.catalog import T
 from headrace.relational.reading.chunk_sql import ChunkSql
 from headrace.relational.reading.chunk_targets import TableTarget
+from headrace.relational.table import Column
 from headrace.signals.progress import Key
 from headrace.snapshots.image_block import ImageBlock
 from headrace.snapshots.incremental.rows import ChunkRows
@@ -41,29 +42,36 @@ class KeyRanges(ABC, Generic[T]):
         """The rows of a query until their images hold more than `max_bytes`, and whether they
         do."""
 
+    def _keys(self, statement: str, key: Sequence[Column], /) -> list[Key]:  # noqa: ARG002
+        """The keys that a query gives, as texts. `key` are their columns, for databases whose
+        queries give values."""
+        return [tuple(row) for row in self._rows(statement)]
+
     def largest_key(self, target: TableTarget[T]) -> Key | None:
         """None: no row is there."""
         filters, alone = self.sql.filters(target), target.table.alone
-        statement = self.sql.largest_key(target.table.path, target.key, filters, alone=alone)
-        return next((tuple(row) for row in self._rows(statement)), None)
+        statement = self.sql.largest_key(target.table.path, target.columns, filters, alone=alone)
+        return next(iter(self._keys(statement, target.columns)), None)
 
     def split(
         self, whole: KeyRange[TableTarget[T]], size: int, count: int
     ) -> list[KeyRange[TableTarget[T]]]:
         """The first ranges of `whole`, `count` at most, each of `size` rows."""
-        target = whole.target
-        bounds: list[Key] = []
-        if count > 1:
-            statement = self.sql.bounds(
-                target.table.path,
-                target.key,
-                self.sql.conditions(whole),
-                alone=target.table.alone,
-                size=size,
-                count=count - 1,
-            )
-            bounds = [tuple(row) for row in self._rows(statement)]
+        bounds = self._bounds(whole, size, count - 1) if count > 1 else []
         return whole.cut_at(bounds, size)
+
+    def _bounds(self, whole: KeyRange[TableTarget[T]], size: int, count: int) -> list[Key]:
+        """Every `size`-th key, `count` at most."""
+        target = whole.target
+        statement = self.sql.bounds(
+            target.table.path,
+            target.columns,
+            self.sql.conditions(whole),
+            alone=target.table.alone,
+            size=size,
+            count=count,
+        )
+        return self._keys(statement, target.columns)
 
     def read_range(self, keys: KeyRange[TableTarget[T]]) -> ChunkRows | Skipped:
         """The rows in the order of the key, or why the table is not read."""
@@ -78,7 +86,7 @@ class KeyRanges(ABC, Generic[T]):
         select = self.sql.rows(
             target.table.path,
             target.facts.cell_names,
-            target.key,
+            target.columns,
             self.sql.conditions(keys),
             alone=target.table.alone,
             limit=keys.limit,

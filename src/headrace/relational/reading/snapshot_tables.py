@@ -14,6 +14,7 @@ from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import Overrides
 from headrace.relational.reading.chunk_sql import ChunkSql, Path
 from headrace.relational.reading.chunk_targets import needed
+from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery
@@ -55,6 +56,11 @@ class SnapshotTables(ABC, Generic[T]):
     @abstractmethod
     def _ask(self, statement: str, /) -> Sequence[tuple[Any, ...]]:
         """What a query gives in the held snapshot."""
+
+    def _keys(self, statement: str, key: Sequence[Column], /) -> list[KeyBound]:  # noqa: ARG002
+        """The keys that a query gives in the held snapshot, as texts. `key` are their columns, for
+        databases whose queries give values."""
+        return [tuple(str(value) for value in row) for row in self._ask(statement)]
 
     @abstractmethod
     def _estimate(self, leaf: Leaf, /) -> int:
@@ -217,10 +223,11 @@ class SnapshotTables(ABC, Generic[T]):
         described = self._describe(table)
         if described is None:
             return None
-        key, facts = described[0].key, described[1]
-        self._compare(facts)
-        bound = self._ask(self.sql.key_behind(leaf.path, key, lower, rows))
-        return tuple(str(value) for value in bound[0]) if bound else None
+        key = described[0].key_columns
+        self._compare(described[1])
+        conditions = [] if lower is None else [self.sql.compared(key, ">=", lower)]
+        bounds = self._keys(self.sql.key_behind(leaf.path, key, conditions, rows), key)
+        return bounds[0] if bounds else None
 
     def query(
         self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None

@@ -7,7 +7,7 @@ same slices and in the same order as the log's records of that key.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,21 +30,37 @@ _SPARE_PARTS = 1024
 @dataclass
 class Block:
     """The records of one insert. `rows` refer to relation 0, which is `facts`, and to places in
-    `images`."""
+    `images`; `transaction` is the image of what they show as their transaction (empty: none)."""
 
     insert: Insert
     facts: Facts
     rows: np.ndarray
     images: np.ndarray
+    transaction: bytes = b""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all images."""
+        return len(self.images) + len(self.transaction)
+
+
+TransactionImage = Callable[[int, int], bytes]
+"""The image that rows which stand at a place of the log, of a kind (`RowKind`), have of their
+transaction; empty: none."""
+
+
+def no_image(_place: int, _kind: int) -> bytes:
+    """Where `source` shows no texts of a transaction."""
+    return b""
 
 
 class Insertions:
     """What is inserted into one range. Notifications go to the topic of `notifier`."""
 
-    def __init__(self, notifier: Notifier) -> None:
+    def __init__(self, notifier: Notifier, image: TransactionImage = no_image) -> None:
         self.inserts: list[Insert] = []
         """As the range's end offset tells of them."""
-        self._notifier = notifier
+        self._notifier, self._image = notifier, image
         self._blocks: dict[tuple[int, int, int, int], Block] = {}
 
     def clear(self) -> None:
@@ -55,7 +71,7 @@ class Insertions:
     @property
     def size(self) -> int:
         """Bytes of the records."""
-        return sum(len(block.images) for block in self._blocks.values())
+        return sum(block.size for block in self._blocks.values())
 
     def block(self, insert: Insert) -> Block | None:
         """The records of an insert, when they were made or kept for this range."""
@@ -81,7 +97,7 @@ class Insertions:
             chunk.upper,
             parts=parts,
         )
-        self._add(chunk_block(insert, rows))
+        self._add(chunk_block(insert, rows, self._image))
 
     def notify(
         self,
@@ -112,7 +128,7 @@ class Insertions:
         self._blocks[block.insert.at] = block
 
 
-def chunk_block(insert: Insert, read: ChunkRows) -> Block:
+def chunk_block(insert: Insert, read: ChunkRows, image: TransactionImage = no_image) -> Block:
     """The `r` records of a chunk."""
     rows = _rows(insert, len(read))
     rows["new"] = read.offsets[:-1]
@@ -120,7 +136,8 @@ def chunk_block(insert: Insert, read: ChunkRows) -> Block:
     rows["hash"] = read.hashes
     rows["operation"] = ord("r")
     rows["marker"] = MARKERS.index("incremental")
-    return Block(insert, read.facts.as_incremental(), rows, read.images)
+    transaction = image(*insert.at[:2])
+    return Block(insert, read.facts.as_incremental(), rows, read.images, transaction)
 
 
 def notification_block(insert: Insert, topic: str) -> Block:
@@ -187,9 +204,14 @@ def merge(
         inserted["new"] += segment.start + written
         inserted["relation"] = facts.index(block.facts)
         inserted["transaction"] = len(transactions) + number
-        segment.array[written : written + len(block.images)] = block.images
-        written += len(block.images)
-        entries.append(transaction_of(block.insert))
+        entry = transaction_of(block.insert)
+        for images in (block.images, np.frombuffer(block.transaction, np.uint8)):
+            segment.array[written : written + len(images)] = images
+            written += len(images)
+        if block.transaction:
+            size = len(block.transaction)
+            entry["image"], entry["size"] = segment.start + written - size, size
+        entries.append(entry)
         parts.append(inserted)
     parts.append(rows[done:])
     return np.concatenate(parts), np.concatenate(entries), dict(enumerate(facts))

@@ -91,7 +91,7 @@ class IncrementalSnapshots(Generic[P]):
         self._sizes = ChunkSizes.of(config)
         self._heeding = Heeding(config, self)
         self._notifier = Notifier(config)
-        self._insertions = Insertions(self._notifier)
+        self._insertions = Insertions(self._notifier, source.transaction_image)
         self._last: Offset[P] | None = None
         self._wave: Wave | None = None
         self._repeated = 0
@@ -181,7 +181,7 @@ class IncrementalSnapshots(Generic[P]):
         inserts = () if end.signals is None else end.signals.inserts
         if inserts:
             blocks = [self._insertions.block(insert) or self._again(insert) for insert in inserts]
-            size = sum(len(block.images) for block in blocks)
+            size = sum(block.size for block in blocks)
             insert_blocks(range_rows, blocks, reserve(max(1, size)))
 
     def _again(self, insert: Insert) -> Block:
@@ -199,7 +199,7 @@ class IncrementalSnapshots(Generic[P]):
                 f"A chunk of {insert.table.name} cannot be read again: {problem}",
                 "Restore the table, or start with a new checkpoint.",
             ) from None
-        block = chunk_block(insert, rows)
+        block = chunk_block(insert, rows, self._source.transaction_image)
         self._insertions.keep(block)
         return block
 

@@ -125,6 +125,11 @@ class ChunkSource(Protocol[T]):
         """A key as notifications show it; empty when there is none."""
         return key_text(key)
 
+    def transaction_image(self, place: int, kind: int, /) -> bytes:  # noqa: ARG002
+        """The image that rows which stand at a place of the log, of a kind (`RowKind`), have of
+        their transaction; empty: none."""
+        return b""
+
     def target(self, pending: Pending) -> T:
         """How to read a table. Raises Skipped."""
         ...

@@ -41,12 +41,13 @@ _PRUNE_SET = f"""
 TARGET_SERVER CHAR(18) NOT NULL, APPLY_QUAL CHAR(18) NOT NULL, SET_NAME CHAR(18) NOT NULL,
 SYNCHTIME TIMESTAMP, SYNCHPOINT {_LSN} NOT NULL
 """
-_TABLES = {
+TABLES = {
     "IBMSNAP_REGISTER": _REGISTER,
     "IBMSNAP_UOW": _UNITS_OF_WORK,
     "IBMSNAP_PRUNCNTL": _PRUNING,
     "IBMSNAP_PRUNE_SET": _PRUNE_SET,
 }
+"""The control tables' columns by name."""
 
 
 def quoted(*names: str) -> str:
@@ -64,7 +65,7 @@ def installation(control: str, changes: str, width: int) -> Iterator[str]:
     what the simulator needs; LSNs have `width` bytes. `changes` is the change tables' schema."""
     for schema in dict.fromkeys((control, changes, SIMULATOR)):
         yield f"CREATE SCHEMA {quoted(schema)}"
-    for table, columns in _TABLES.items():
+    for table, columns in TABLES.items():
         yield f"CREATE TABLE {quoted(control, table)} ({columns})"
     yield (
         f"CREATE FUNCTION {SIMULATOR}.BYTES(NUMBER BIGINT) RETURNS VARCHAR(8) FOR BIT DATA "

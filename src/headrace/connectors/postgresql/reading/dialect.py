@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from psycopg import sql
 
 from headrace.relational.reading.chunk_sql import ChunkSql, Path
+from headrace.relational.table import Column
 
 PAGE_BYTES = 8192
 SQLGLOT = "postgres"
@@ -20,13 +21,15 @@ class PostgresDialect:
         """See Dialect."""
         return sql.Identifier(*names).as_string()
 
-    def literal(self, text: str) -> str:
-        """See Dialect."""
+    no_table = ""
+
+    def literal(self, text: str, _column: Column) -> str:
+        """See Dialect: its type is that of what it is compared with."""
         return sql.Literal(text).as_string()
 
-    def as_text(self, column: str) -> str:
+    def as_text(self, name: str, _column: Column) -> str:
         """See Dialect."""
-        return f"{column}::text"
+        return f"{name}::text"
 
     def source(self, table: Path, *, alone: bool) -> str:
         """See Dialect."""

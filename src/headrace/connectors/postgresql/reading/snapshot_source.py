@@ -27,7 +27,7 @@ from headrace.relational.overrides import PROPERTY
 from headrace.relational.reading.snapshot_tables import SnapshotTables
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.snapshot import Snapshot
-from headrace.snapshots.source import SnapshotHolder
+from headrace.snapshots.source import SnapshotHolder, SnapshotSource
 from headrace.snapshots.tables import Leaf
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,9 @@ log = logging.getLogger(__name__)
 _ROW_HEAD_BYTES = 28
 
 
-class PostgresSnapshotSource(SnapshotTables[CatalogTable], SnapshotHolder[Keeper]):
+class PostgresSnapshotSource(
+    SnapshotTables[CatalogTable], SnapshotHolder[Keeper], SnapshotSource[PostgresPosition, Keeper]
+):
     """See `headrace.snapshots.source.SnapshotSource`. `check` is called while a snapshot waits,
     and may raise."""
 
@@ -127,7 +129,7 @@ class PostgresSnapshotSource(SnapshotTables[CatalogTable], SnapshotHolder[Keeper
         connection = self._connection
         names = [column.name for column in facts.columns]
         if chunk.kind is not Cut.WHOLE:
-            return copied(SQL.chunk(leaf.path, names, table.key, chunk, condition))
+            return copied(SQL.chunk(leaf.path, names, table.key_columns, chunk, condition))
         whole = f"SELECT * FROM {SQL.dialect.quoted(*leaf.path)}"
         statement = self._overrides.statements.get(table.name, whole)
         columns = {column.name: column for column in table.columns}

@@ -1,0 +1,1 @@
+"""What the control tables and the driver's metadata say of tables."""

@@ -1,0 +1,112 @@
+"""Tables as the driver's metadata describe them now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+from headrace.connectors.db2.connection import Connection
+from headrace.connectors.db2.sql import quoted
+from headrace.connectors.db2.types.source_type import Db2Type
+from headrace.relational.table import Column, Table
+
+_TIMESTAMP = "TIMESTAMP"
+_MICROSECONDS = 6
+_NO_NULLS = 0
+
+
+class Catalog:
+    """Asks the database anew each time. Methods raise DriverError."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def tables(self) -> list[tuple[str, str]]:
+        """Schema and name of every table, in order; views and aliases are none."""
+        listed = self._connection.metadata("tables", None, None, "TABLE")
+        return sorted({(one["TABLE_SCHEM"].rstrip(), one["TABLE_NAME"]) for one in listed})
+
+    def table(self, schema: str, name: str) -> Table | None:
+        """A table with its columns and key; None when there is none of that name."""
+        columns = self.columns(schema, name)
+        return Table(schema, name, columns, self.key(schema, name, columns)) if columns else None
+
+    def columns(self, schema: str, name: str) -> tuple[Column, ...]:
+        """The columns of a table in its order; none when there is no such table."""
+        described = self._metadata("columns", schema, name)
+        scales = self._fine_scales(schema, name, described)
+        return tuple(
+            Column(
+                one["COLUMN_NAME"],
+                Db2Type.of(
+                    one["TYPE_NAME"],
+                    one["COLUMN_SIZE"],
+                    scales.get(one["COLUMN_NAME"], one["DECIMAL_DIGITS"]),
+                ),
+                one["NULLABLE"] == _NO_NULLS,
+                one["COLUMN_DEF"],
+                one["REMARKS"] or None,
+            )
+            for one in sorted(described, key=lambda one: int(one["ORDINAL_POSITION"]))
+        )
+
+    def key(self, schema: str, name: str, columns: Iterable[Column]) -> tuple[str, ...]:
+        """The primary key in key order, else the columns of the first unique index that only has
+        columns without nulls, else none."""
+        parts = self._metadata("primary_keys", schema, name)
+        if parts:
+            return tuple(
+                one["COLUMN_NAME"] for one in sorted(parts, key=lambda one: int(one["KEY_SEQ"]))
+            )
+        not_null = {column.name for column in columns if column.not_null}
+        indexed = [
+            one
+            for one in self._metadata("statistics", schema, name, True)
+            if one["INDEX_NAME"] is not None and not one["NON_UNIQUE"]
+        ]
+        indexed.sort(key=lambda one: (one["INDEX_NAME"], int(one["ORDINAL_POSITION"])))
+        for _, index in groupby(indexed, key=lambda one: one["INDEX_NAME"]):
+            names = tuple(one["COLUMN_NAME"] for one in index)
+            if not_null.issuperset(names):
+                return names
+        return ()
+
+    def is_indexed(self, schema: str, name: str, column: str) -> bool:
+        """Whether an index of a table begins with this column."""
+        indexed = self._metadata("statistics", schema, name, False)
+        return any(
+            one["ORDINAL_POSITION"] == 1 and one["COLUMN_NAME"] == column
+            for one in indexed
+            if one["INDEX_NAME"] is not None
+        )
+
+    def _metadata(
+        self, function: str, schema: str, name: str, *more: bool
+    ) -> list[Mapping[str, Any]]:
+        """Of this table only: names are patterns to some of the functions, in which an underscore
+        stands for any character."""
+        return [
+            one
+            for one in self._connection.metadata(function, schema, name, *more)
+            if one["TABLE_SCHEM"].rstrip() == schema and one["TABLE_NAME"] == name
+        ]
+
+    def _fine_scales(
+        self, schema: str, name: str, described: Iterable[Mapping[str, Any]]
+    ) -> dict[str, int]:
+        """Fraction digits of timestamps whose metadata do not say six: those that a query on them
+        has. Not every server's metadata tell the column's own."""
+        names = [
+            one["COLUMN_NAME"]
+            for one in described
+            if one["TYPE_NAME"] == _TIMESTAMP and one["DECIMAL_DIGITS"] != _MICROSECONDS
+        ]
+        if not names:
+            return {}
+        shown = ", ".join(map(quoted, names))
+        cursor = self._connection.cursor(f"SELECT {shown} FROM {quoted(schema, name)} WHERE 0 = 1")
+        try:
+            return {column: cursor.scale(place) for place, column in enumerate(names)}
+        finally:
+            cursor.close()

@@ -1,0 +1,59 @@
+"""The tables that are registered for SQL replication."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.connectors.db2 import sql
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection
+
+ACTIVE = "A"
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A row of IBMSNAP_REGISTER: a source table and its change table. A table may have two, while
+    the one takes over from the other. Numbers of the log are as they are stored, None where there
+    is none: `old_synchpoint` is where the change table begins (pruning moves it), `new_synchpoint`
+    its last commit."""
+
+    source_schema: str
+    source_table: str
+    change_schema: str
+    change_table: str
+    old_synchpoint: bytes | None
+    new_synchpoint: bytes | None
+    synchpoint: bytes | None
+    state: str
+    """A(ctive), I(nactive), S(topped)."""
+    has_pairs: bool
+    """Whether the rows of an update are a D and an I (CHG_UPD_TO_DEL_INS)."""
+
+
+def registrations(connection: Connection, config: Db2Config) -> list[Registration]:
+    """All registrations, by their tables and where they begin. Raises DriverError."""
+    made = []
+    for row in connection.rows(sql.registrations(config)):
+        source_schema, source_table, change_schema, change_table, *lsns, state, pairs = row
+        old, new, synchpoint = (None if lsn is None else bytes(lsn) for lsn in lsns)
+        made.append(
+            Registration(
+                source_schema.rstrip(),
+                source_table.rstrip(),
+                (change_schema or config.cdc_change_tables_schema).rstrip(),
+                change_table.rstrip(),
+                old,
+                new,
+                synchpoint,
+                state or ACTIVE,
+                (pairs or "Y") == "Y",
+            )
+        )
+    return sorted(made, key=_order)
+
+
+def _order(one: Registration) -> tuple[str, str, int, str]:
+    old = one.old_synchpoint
+    start = 0 if old is None else int.from_bytes(old)
+    return one.source_schema, one.source_table, start, one.change_table

@@ -1,0 +1,102 @@
+"""Whether change tables are as the connector reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.connectors.db2.catalog.catalog import Catalog
+from headrace.connectors.db2.catalog.registrations import Registration
+from headrace.connectors.db2.checks.replication import reinitialize
+from headrace.connectors.db2.checks.state import Checked
+from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.connectors.db2.sql import CHANGE_COLUMNS
+from headrace.errors import HeadraceError
+from headrace.findings import named
+from headrace.relational.table import Table
+
+
+def change_table_name(one: Registration) -> str:
+    """schema.table"""
+    return f"{one.change_schema}.{one.change_table}"
+
+
+def layout_error(one: Registration, columns: Sequence[str]) -> HeadraceError | None:
+    """What is wrong with a change table of these columns (none: it is not there); None: nothing
+    without which it cannot be read."""
+    name, source = change_table_name(one), f"{one.source_schema}.{one.source_table}"
+    remedy = "Remove the registration and add it again (`headrace db2 remove-table`, `add-table`)."
+    if not columns:
+        return HeadraceError(
+            "db2.no_change_table",
+            f"The change table {name} of {source} does not exist, or may not be seen",
+            remedy,
+        )
+    absent = [column for column in CHANGE_COLUMNS if column not in columns]
+    if absent:
+        return HeadraceError(
+            "db2.change_table_altered",
+            f"The change table {name} of {source} lacks {', '.join(absent)}: it is none of SQL "
+            "replication's",
+            remedy,
+        )
+    return None
+
+
+def check_change_tables(checked: Checked, registered: Sequence[Registration]) -> None:
+    """Whether every captured table's change table has its columns. Raises DriverError."""
+    catalog = Catalog(checked.connection)
+    tables = {table.path: table for table in checked.tables}
+    before = len(checked.findings)
+    for one in registered:
+        table = tables.get((one.source_schema, one.source_table))
+        if table is None:
+            continue
+        columns = catalog.columns(one.change_schema, one.change_table)
+        error = layout_error(one, [column.name for column in columns])
+        if error is not None:
+            checked.findings.add_error(error)
+            continue
+        own = Table(one.change_schema, one.change_table, columns)
+        _check_columns(checked, one, table, own)
+        _check_updates(checked, one)
+        if not catalog.is_indexed(one.change_schema, one.change_table, CHANGE_COLUMNS[0]):
+            checked.warn(
+                "change_table_index",
+                f"The change table {change_table_name(one)} has no index that begins with "
+                f"{CHANGE_COLUMNS[0]}: every poll reads all of it",
+                f"CREATE UNIQUE INDEX on {', '.join(CHANGE_COLUMNS[:2])} of it.",
+            )
+    if len(checked.findings) == before and registered:
+        checked.ok("change_tables", "Every change table has the columns of its table")
+
+
+def _check_columns(checked: Checked, one: Registration, table: Table, changes: Table) -> None:
+    there = changes.by_name
+    takes = checked.capture.takes_column
+    captured = [one for one in table.columns if takes(f"{table.name}.{one.name}")]
+    absent = [column.name for column in captured if column.name not in there]
+    other = [
+        column.name
+        for column in captured
+        if column.name in there and str(column.type) != str(there[column.name].type)
+    ]
+    if absent or other:
+        what = [f"lacks {named(absent)}"] if absent else []
+        what += [f"has other types for {named(other)}"] if other else []
+        checked.warn(
+            "change_table_altered",
+            f"The change table {change_table_name(one)} {' and '.join(what)} of {table.name}: "
+            "values of these columns are null in events of changes",
+            "Large objects and XML are never in change tables. Otherwise alter both alike, then "
+            f"{reinitialize(checked.config)} Or add the registration again.",
+        )
+
+
+def _check_updates(checked: Checked, one: Registration) -> None:
+    if not one.has_pairs and checked.config.db2_platform == Db2Platform.LUW:
+        checked.warn(
+            "updates_without_before",
+            f"{change_table_name(one)} has one row for an update (CHG_UPD_TO_DEL_INS = 'N'): "
+            "events of updates have no `before`, and a changed key is not noticed",
+            "Register the table with CHG_UPD_TO_DEL_INS = 'Y'.",
+        )

@@ -1,0 +1,114 @@
+"""Whether a database is ready for this connector: findings with remedies, nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.connectors.db2.catalog.registrations import Registration, registrations
+from headrace.connectors.db2.checks.change_tables import check_change_tables
+from headrace.connectors.db2.checks.replication import (
+    capture_error,
+    read_control,
+    registration_errors,
+)
+from headrace.connectors.db2.checks.rights import check_rights
+from headrace.connectors.db2.checks.state import Checked
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import CHECK_LIMIT, Connection, connect, translated_error
+from headrace.connectors.db2.errors import DriverError, place
+from headrace.connectors.db2.sql import newest_lsn
+from headrace.errors import HeadraceError
+from headrace.findings import Findings
+from headrace.signals.checks import check_channels
+
+
+def check(config: Db2Config) -> Findings:
+    """Looks at login, SQL replication, tables, change tables and rights; never raises for what it
+    finds. It only reads, so the rights of the connector suffice."""
+    findings = Findings()
+    try:
+        connection = connect(config, limit=CHECK_LIMIT)
+    except HeadraceError as error:
+        findings.add_error(error)
+        return findings
+    with connection:
+        findings.add("db2.server", "ok", f"Db2 at {place(config)} answers")
+        _check_database(config, connection, findings)
+    return findings
+
+
+def _check_database(config: Db2Config, connection: Connection, findings: Findings) -> None:
+    try:
+        checked = Checked(config, connection, findings)
+    except HeadraceError as error:
+        findings.add_error(error)
+        return
+    registered: list[Registration] = []
+    parts = [
+        checked.find_tables,
+        lambda: check_rights(checked, registered),
+        checked.check_types,
+        checked.check_names,
+    ]
+    if checked.rule.ever_reads:
+        parts.append(checked.check_snapshot)
+    if checked.rule.streams:
+        if not _find_registrations(checked, registered):
+            return
+        parts = [
+            lambda: _check_capture(checked),
+            *parts,
+            lambda: _check_registrations(checked, registered),
+            lambda: check_change_tables(checked, registered),
+            lambda: check_channels(config, findings),
+        ]
+    else:
+        checked.ok("rows_only", "Rows are read, changes are not")
+    for part in parts:
+        _guard(checked, part)
+
+
+def _guard(checked: Checked, part: Callable[[], None]) -> None:
+    """Runs a part; what the driver refuses is a finding."""
+
+    def run() -> None:
+        try:
+            part()
+        except DriverError as error:
+            raise translated_error(
+                error, checked.config, "Checking the database", CHECK_LIMIT
+            ) from None
+
+    checked.findings.guard(run)
+
+
+def _find_registrations(checked: Checked, registered: list[Registration]) -> bool:
+    """Fills `registered`; False when there is no SQL replication."""
+    before = len(checked.findings)
+
+    def read() -> None:
+        read_control(checked.connection, checked.config, newest_lsn(checked.config))
+        registered.extend(registrations(checked.connection, checked.config))
+
+    _guard(checked, read)
+    if len(checked.findings) > before:
+        return False
+    schema = checked.config.cdc_control_schema
+    checked.ok("control_tables", f"SQL replication's control tables are in {schema}")
+    return True
+
+
+def _check_capture(checked: Checked) -> None:
+    error = capture_error(checked.connection, checked.config)
+    if error is None:
+        checked.ok("capture", "Capture runs: its synchpoint moves")
+    else:
+        checked.findings.add_error(error)
+
+
+def _check_registrations(checked: Checked, registered: list[Registration]) -> None:
+    errors = registration_errors(checked.config, checked.tables, registered)
+    for error in errors:
+        checked.findings.add_error(error)
+    if checked.tables and not errors:
+        checked.ok("registered", "Every captured table is registered")

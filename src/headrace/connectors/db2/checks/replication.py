@@ -1,0 +1,133 @@
+"""Whether SQL replication is there and runs: control tables, Capture, registrations."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+
+from headrace.connectors.db2 import sql
+from headrace.connectors.db2.catalog.registrations import ACTIVE, Registration
+from headrace.connectors.db2.checks.rights import REFUSED, no_privilege
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection, Row
+from headrace.connectors.db2.errors import DriverError, translate
+from headrace.connectors.db2.sql import quoted
+from headrace.errors import HeadraceError
+from headrace.relational.checks import named_tables
+from headrace.relational.table import Table
+
+STALE_SECONDS = 180
+"""Capture moves the time of its synchpoint at every commit interval, 30 s if nobody set another."""
+_GONE = "db2.table_gone"
+
+
+def reinitialize(config: Db2Config) -> str:
+    """The statement that lets Capture read its registrations anew, where the site has it."""
+    return f"VALUES {quoted(config.cdc_control_schema)}.ASNCDCSERVICES('reinit','asncdc');"
+
+
+def registering(config: Db2Config, tables: Iterable[Table]) -> str:
+    """The statements that register tables, by the procedure of the usual set-up."""
+    control = quoted(config.cdc_control_schema)
+    calls = [
+        f"CALL {control}.ADDTABLE({_text(table.schema)}, {_text(table.table)});" for table in tables
+    ]
+    return " ".join((*calls, reinitialize(config)))
+
+
+def missing_control_tables(config: Db2Config, error: HeadraceError) -> HeadraceError:
+    """There is no SQL replication in this schema."""
+    return HeadraceError(
+        "db2.no_control_tables",
+        f"The control tables of SQL replication are not in the schema {config.cdc_control_schema} "
+        f"(cdc.control.schema): {error.message}",
+        "Set SQL replication up (asnclp, or the script asncdctables.sql), or name the schema in "
+        "which it is.",
+    )
+
+
+def unregistered(config: Db2Config, tables: Sequence[Table]) -> HeadraceError:
+    """Tables whose changes Capture does not write down."""
+    return HeadraceError(
+        "db2.not_registered",
+        f"SQL replication does not capture {named_tables(tables)}: changes never arrive",
+        f"{registering(config, tables)} Or `headrace db2 add-table`, or narrow table.include.list.",
+    )
+
+
+def inactive(config: Db2Config, tables: Sequence[Table]) -> HeadraceError:
+    """Tables whose registrations are all inactive or stopped."""
+    return HeadraceError(
+        "db2.registration_inactive",
+        f"The registration of {named_tables(tables)} is not active (STATE of IBMSNAP_REGISTER): "
+        "changes do not arrive",
+        f"Look for the reason in IBMSNAP_CAPTRACE, set STATE = 'A', then {reinitialize(config)}",
+    )
+
+
+def never_ran(config: Db2Config) -> HeadraceError:
+    """Capture has not begun."""
+    return HeadraceError(
+        "db2.capture_never_ran",
+        f"Capture has not run yet: IBMSNAP_REGISTER of the schema {config.cdc_control_schema} has "
+        "no SYNCHPOINT",
+        f"Start it: asncap, or VALUES {quoted(config.cdc_control_schema)}."
+        "ASNCDCSERVICES('start','asncdc');",
+    )
+
+
+def stopped(config: Db2Config, moved: dt.datetime, age: dt.timedelta) -> HeadraceError:
+    """The synchpoint does not move."""
+    return HeadraceError(
+        "db2.capture_stopped",
+        f"Capture does not run: its synchpoint stands since {moved:%Y-%m-%d %H:%M:%S}, for "
+        f"{int(age.total_seconds())} s (SYNCHTIME of IBMSNAP_REGISTER); no change arrives",
+        "Look at IBMSNAP_CAPTRACE and start it: asncap, or "
+        f"VALUES {quoted(config.cdc_control_schema)}.ASNCDCSERVICES('start','asncdc');",
+        retriable=True,
+    )
+
+
+def capture_error(connection: Connection, config: Db2Config) -> HeadraceError | None:
+    """What is wrong with Capture; None: its synchpoint moves. Raises DriverError, and
+    HeadraceError("db2.no_control_tables")."""
+    rows = read_control(connection, config, sql.capture_progress(config))
+    if not rows or rows[0][0] is None:
+        return never_ran(config)
+    _, moved, now = rows[0]
+    if moved is None:
+        return None
+    age = now - moved
+    return stopped(config, moved, age) if age.total_seconds() > STALE_SECONDS else None
+
+
+def read_control(connection: Connection, config: Db2Config, query: str) -> list[Row]:
+    """Rows of IBMSNAP_REGISTER. Raises DriverError, and HeadraceError: `db2.no_control_tables`
+    where it is not there, `db2.no_privilege` where it may not be read."""
+    try:
+        return connection.rows(query)
+    except DriverError as error:
+        known = translate(error, config)
+        if known is not None and known.code == _GONE:
+            raise missing_control_tables(config, known) from None
+        if known is not None and known.code == REFUSED:
+            raise no_privilege(config, config.cdc_control_schema, sql.REGISTER) from None
+        raise
+
+
+def registration_errors(
+    config: Db2Config, tables: Iterable[Table], registered: Iterable[Registration]
+) -> list[HeadraceError]:
+    """What is wrong with the registrations of captured tables."""
+    states: dict[tuple[str, str], set[str]] = {}
+    for one in registered:
+        states.setdefault((one.source_schema, one.source_table), set()).add(one.state)
+    tables = list(tables)
+    absent = [table for table in tables if table.path not in states]
+    idle = [table for table in tables if ACTIVE not in states.get(table.path, {ACTIVE})]
+    errors = [unregistered(config, absent)] if absent else []
+    return errors + ([inactive(config, idle)] if idle else [])
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

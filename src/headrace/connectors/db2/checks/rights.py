@@ -1,0 +1,58 @@
+"""Whether the user may read what the connector reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headrace.connectors.db2 import sql
+from headrace.connectors.db2.catalog.registrations import Registration
+from headrace.connectors.db2.checks.state import Checked
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection
+from headrace.connectors.db2.errors import DriverError, translate
+from headrace.connectors.db2.sql import quoted
+from headrace.errors import HeadraceError
+
+REFUSED = "db2.no_privilege"
+Name = tuple[str, str]
+
+
+def no_privilege(config: Db2Config, schema: str, table: str) -> HeadraceError:
+    """The user may not read a table."""
+    return HeadraceError(
+        REFUSED,
+        f"The user {config.database_user} may not read {schema}.{table}",
+        f"GRANT SELECT ON {quoted(schema, table)} TO USER {quoted(config.database_user.upper())};",
+    )
+
+
+def refused(connection: Connection, config: Db2Config, names: Iterable[Name]) -> list[Name]:
+    """The tables that the user may not read; those that are not there are none. Raises
+    DriverError."""
+    closed = []
+    for schema, table in names:
+        try:
+            connection.rows(f"SELECT 1 FROM {quoted(schema, table)} WHERE 0 = 1")
+        except DriverError as error:
+            known = translate(error, config)
+            if known is None or known.code not in (REFUSED, "db2.table_gone"):
+                raise
+            if known.code == REFUSED:
+                closed.append((schema, table))
+    return closed
+
+
+def check_rights(checked: Checked, registered: Sequence[Registration]) -> None:
+    """Whether the user may read captured tables, their change tables, and control tables. Raises
+    DriverError."""
+    config, captured = checked.config, {table.path for table in checked.tables}
+    names = sorted(captured)
+    if checked.rule.streams:
+        own = [one for one in registered if (one.source_schema, one.source_table) in captured]
+        names += [(one.change_schema, one.change_table) for one in own]
+        names += [(config.cdc_control_schema, name) for name in (sql.REGISTER, sql.UNITS_OF_WORK)]
+    closed = refused(checked.connection, config, names)
+    for name in closed:
+        checked.findings.add_error(no_privilege(config, *name))
+    if not closed:
+        checked.ok("select", "Every table that is read may be read")

@@ -1,0 +1,209 @@
+"""Connections to Db2 by IBM's driver: statements, rows in bulk, metadata, isolation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from enum import IntEnum
+from typing import Any, Self, TypeVar
+
+import ibm_db
+
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.errors import QUERY_LIMIT, DriverError, translate
+from headrace.errors import HeadraceError
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+CHECK_LIMIT = "connection.validation.timeout.ms"
+_LOGIN_SECONDS = 30
+_SYNTAX = ";{}"
+_IN_TRANSACTION = {ibm_db.SQL_ATTR_AUTOCOMMIT: ibm_db.SQL_AUTOCOMMIT_OFF}
+_ON_CONNECTION, _ON_STATEMENT = 1, 0
+
+
+class Isolation(IntEnum):
+    """Isolation of a transaction, by the names of Db2; numbers are those of the CLI."""
+
+    UR = 1
+    CS = 2
+    RS = 4
+    RR = 8
+
+
+class Cursor:
+    """Rows of a query that runs. `columns` are their names."""
+
+    def __init__(self, statement: Any) -> None:
+        self._statement = statement
+        self.columns = tuple(
+            _native(ibm_db.field_name, statement, place)
+            for place in range(_native(ibm_db.num_fields, statement))
+        )
+
+    def fetch(self, rows: int, /) -> list[Row]:
+        """The next rows, at most so many; none at the end. Values are the driver's: integers,
+        floats, texts (also those of decimals), bytes, dates, times, datetimes, None. Raises
+        DriverError."""
+        fetched: list[Row] = _native(ibm_db.fetchmany, self._statement, rows)
+        return fetched
+
+    def scale(self, column: int) -> int:
+        """Digits behind the point, or of fractions of seconds, as the query is described."""
+        return int(_native(ibm_db.field_scale, self._statement, column) or 0)
+
+    def close(self) -> None:
+        """Let the query go; never raises."""
+        _free(self._statement)
+
+
+class Connection:
+    """One connection, in transactions that end by `commit` or `rollback`. One thread uses it.
+    Inside of its context it is open. Methods raise DriverError."""
+
+    def __init__(self, handle: Any, limit_ms: int) -> None:
+        self._handle = handle
+        self._limits = {ibm_db.SQL_ATTR_QUERY_TIMEOUT: -(-limit_ms // 1000)} if limit_ms else {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def cursor(self, sql: str, parameters: Sequence[object] = ()) -> Cursor:
+        """Runs a query, which is prepared anew: Db2 keeps the columns of a prepared one. Its
+        question marks have `parameters`."""
+        return Cursor(self._run(sql, parameters))
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """Runs a statement; its rows, none where it has no result."""
+        statement = self._run(sql, parameters)
+        try:
+            if not _native(ibm_db.num_fields, statement):
+                return []
+            fetched: list[Row] = _native(ibm_db.fetchall, statement)
+            return fetched
+        finally:
+            _free(statement)
+
+    def commit(self) -> None:
+        """End the transaction."""
+        _native(ibm_db.commit, self._handle)
+
+    def rollback(self) -> None:
+        """End the transaction and undo what it did."""
+        _native(ibm_db.rollback, self._handle)
+
+    def isolate(self, isolation: Isolation) -> None:
+        """The isolation of the transactions that follow."""
+        option = {ibm_db.SQL_ATTR_TXN_ISOLATION: int(isolation)}
+        _native(ibm_db.set_option, self._handle, option, _ON_CONNECTION)
+
+    def metadata(self, function: str, *arguments: str | bool | None) -> Iterator[Mapping[str, Any]]:
+        """Rows of one of the CLI's functions on the catalogue: `tables`, `columns`, `primary_keys`,
+        `statistics`; the arguments are schema, table and what follows. Names are patterns where the
+        CLI says so."""
+        statement = _native(getattr(ibm_db, function), self._handle, None, *arguments)
+        try:
+            while row := _native(ibm_db.fetch_assoc, statement):
+                yield row
+        finally:
+            _free(statement)
+
+    def close(self) -> None:
+        """Undo what is not committed, and disconnect; never raises."""
+        with suppress(DriverError):
+            _native(ibm_db.rollback, self._handle)
+        with suppress(DriverError):
+            _native(ibm_db.close, self._handle)
+
+    def _run(self, sql: str, parameters: Sequence[object]) -> Any:
+        statement = _native(ibm_db.prepare, self._handle, sql, self._limits)
+        try:
+            _native(ibm_db.execute, statement, tuple(parameters))
+        except DriverError:
+            _free(statement)
+            raise
+        return statement
+
+
+def connect(config: Db2Config, *, limit: str = QUERY_LIMIT) -> Connection:
+    """An open connection. `limit` is the property that says how long a statement may take: of
+    queries, or of checks, which holds for logging in, too.
+
+    Raises HeadraceError with a code of `translate`.
+    """
+    limit_ms = config.database_query_timeout_ms
+    login_seconds = _LOGIN_SECONDS
+    if limit == CHECK_LIMIT:
+        limit_ms = config.connection_validation_timeout_ms
+        login_seconds = -(-limit_ms // 1000)
+    text = connection_string(config, login_seconds)
+    try:
+        handle = _native(ibm_db.connect, text, "", "", _IN_TRANSACTION)
+    except DriverError as error:
+        raise translated_error(error, config) from None
+    return Connection(handle, limit_ms)
+
+
+def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) -> str:
+    """Keywords for the CLI driver; those of `driver.*` override ours.
+
+    Raises HeadraceError("db2.impossible_keyword") where a value has characters that end one.
+    """
+    password = config.database_password
+    keywords = {
+        "DATABASE": config.database_dbname,
+        "HOSTNAME": config.database_hostname,
+        "PORT": str(config.database_port),
+        "PROTOCOL": "TCPIP",
+        "UID": config.database_user,
+        "PWD": None if password is None else password.reveal(),
+        "CONNECTTIMEOUT": str(login_seconds),
+        "PROGRAMNAME": "headrace",
+    }
+    given = {name.upper(): text for name, text in config.driver.items()}
+    names = {"UID": "database.user", "PWD": "database.password", "DATABASE": "database.dbname"}
+    for name, text in (keywords := {**keywords, **given}).items():
+        if text is not None and any(mark in text for mark in _SYNTAX):
+            raise HeadraceError(
+                "db2.impossible_keyword",
+                f"{names.get(name, f'driver.{name}')} holds one of the characters {_SYNTAX}, which "
+                "the driver's connection string cannot hold",
+                "Choose another one.",
+            )
+    return "".join(f"{name}={text};" for name, text in keywords.items() if text is not None)
+
+
+@contextmanager
+def opened(config: Db2Config, doing: str, *, limit: str = CHECK_LIMIT) -> Iterator[Connection]:
+    """A connection for `doing` one thing; its errors are translated."""
+    with connect(config, limit=limit) as connection:
+        try:
+            yield connection
+        except DriverError as error:
+            raise translated_error(error, config, doing, limit) from None
+
+
+def translated_error(
+    error: DriverError, config: Db2Config, doing: str = "", limit: str = QUERY_LIMIT
+) -> HeadraceError:
+    """As `translate`, for what is an error of the driver."""
+    known = translate(error, config, doing, limit)
+    assert known is not None
+    return known
+
+
+def _free(statement: Any) -> None:
+    with suppress(DriverError):
+        _native(ibm_db.free_stmt, statement)
+
+
+def _native(function: Callable[..., T], *arguments: Any) -> T:
+    """Calls the driver, whose errors are plain Exceptions."""
+    try:
+        return function(*arguments)
+    except Exception as error:  # noqa: BLE001 - it has no class of its own
+        raise DriverError(str(error)) from None

@@ -1,0 +1,173 @@
+"""What Db2 and its driver refuse, in plain words. Needs no driver."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from headrace.connectors.db2.config import Db2Config
+from headrace.errors import HeadraceError
+
+QUERY_LIMIT = "database.query.timeout.ms"
+
+_STATE = re.compile(r"SQLSTATE=(\w{5})")
+_CODE = re.compile(r"SQLCODE=(-?\d+)")
+_LEADING = re.compile(r"^.*?\[IBM\](?:\[[^]]*\])*\s*")
+_TRAILING = re.compile(r"\s*SQLSTATE=\w*\s*(?:SQLCODE=-?\d+)?\s*$")
+
+
+class DriverError(Exception):
+    """An error that the driver raised: its text, and what that tells of SQLSTATE and SQLCODE (empty
+    and 0 where it tells none)."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = " ".join(_TRAILING.sub("", _LEADING.sub("", " ".join(text.split()))).split())
+        state, code = _STATE.search(text), _CODE.search(text)
+        self.state = state[1] if state else ""
+        self.code = int(code[1]) if code else 0
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether the connection is not there, or no more."""
+        return self.code in _UNREACHABLE_CODES or self.state[:2] == "08" or self.state == "40003"
+
+
+class Refusal(NamedTuple):
+    """What an error means. `remedy` may name `{limit}`, `{user}` and `{database}`."""
+
+    code: str
+    remedy: str
+    retriable: bool = False
+
+
+_NOT_LOGGED_IN = -30082
+_UNSUPPORTED = re.compile(r'reason "(?:17|36)"')
+# SQL30081N communication, SQL30108N rerouted, SQL1224N the server ended it, SQL1032N not started.
+_UNREACHABLE_CODES = frozenset({-30081, -30108, -1224, -1032, -99999})
+_LOGIN = Refusal("authentication", "Check database.user and database.password.")
+_LOGIN_KIND = Refusal(
+    "authentication_kind",
+    "Set driver.AUTHENTICATION to what the server takes: SERVER, SERVER_ENCRYPT, "
+    "SERVER_ENCRYPT_AES, KERBEROS, … (db2 get dbm cfg, AUTHENTICATION).",
+)
+_DATABASE = Refusal("unknown_database", "Check database.dbname: the database's name, or its alias.")
+_PRIVILEGE = Refusal(
+    "no_privilege",
+    "Grant it to {user} (headrace check FILE says what is missing, --fix-sql the statements).",
+)
+_TABLE_GONE = Refusal(
+    "table_gone",
+    "The table or its schema was dropped or renamed, or cdc.control.schema and "
+    "cdc.change.tables.schema name other schemas than SQL replication has (headrace check FILE).",
+)
+_COLUMN_GONE = Refusal(
+    "column_gone",
+    "The table was altered while it was read; it is described anew and read again.",
+    retriable=True,
+)
+_LOCKED = Refusal(
+    "lock_timeout", "Another session holds locks on the table; it is tried again.", retriable=True
+)
+_TIMEOUT = Refusal(
+    "query_timeout", "Raise {limit}, or end what holds locks on the table.", retriable=True
+)
+_BY_CODE = {
+    -1013: _DATABASE,  # the alias is not known
+    -30061: _DATABASE,  # the server does not know it
+    _NOT_LOGGED_IN: _LOGIN,
+    -552: _PRIVILEGE,
+    -551: _PRIVILEGE,
+    -204: _TABLE_GONE,
+    -206: _COLUMN_GONE,
+    -911: _LOCKED,
+    -913: _LOCKED,
+    -952: _TIMEOUT,
+    -1040: Refusal(
+        "too_many_connections", "Raise MAX_CONNECTIONS or MAXAPPLS of the database.", retriable=True
+    ),
+    -290: Refusal(
+        "table_not_accessible", "Bring the table space into the state NORMAL.", retriable=True
+    ),
+    -668: Refusal(
+        "table_not_accessible",
+        "Bring the table out of its pending state (SET INTEGRITY, REORG, LOAD TERMINATE).",
+        retriable=True,
+    ),
+}
+_BY_STATE = {
+    "28000": _LOGIN,
+    "42704": _TABLE_GONE,
+    "42S02": _TABLE_GONE,
+    "42703": _COLUMN_GONE,
+    "42501": _PRIVILEGE,
+    "57014": _TIMEOUT,
+    "HYT00": _TIMEOUT,
+    "40001": _LOCKED,
+    "57033": _LOCKED,
+    # Apache Derby, with which headrace tries itself out.
+    "42X05": _TABLE_GONE,
+    "42Y07": _TABLE_GONE,
+    "42X04": _COLUMN_GONE,
+    "42500": _PRIVILEGE,
+    "42502": _PRIVILEGE,
+    "40XL1": _LOCKED,
+}
+
+
+def place(config: Db2Config) -> str:
+    """The database, for messages."""
+    return (
+        f"{config.database_user}@{config.database_hostname}:{config.database_port}"
+        f"/{config.database_dbname}"
+    )
+
+
+def translate(
+    error: Exception, config: Db2Config, doing: str = "", limit: str = QUERY_LIMIT
+) -> HeadraceError | None:
+    """An error of the driver in our words, which never hold the password; None: it is none of the
+    driver's. `doing` says what failed, `limit` is the property that limits statements."""
+    if not isinstance(error, DriverError):
+        return None
+    text = _hidden(error.text, config)
+    refusal = _refusal(error)
+    if refusal is not None:
+        remedy = refusal.remedy.replace("{limit}", limit).replace(
+            "{user}", str(config.database_user)
+        )
+        what = f"{doing}: {text}" if doing else f"Db2 at {place(config)} refused: {text}"
+        return HeadraceError(f"db2.{refusal.code}", what, remedy, retriable=refusal.retriable)
+    if "SSL" in text or "GSKit" in text or "certificate" in text:
+        return HeadraceError(
+            "db2.tls",
+            f"No encrypted connection to {place(config)}: {text}",
+            "Check driver.SECURITY, driver.SSLServerCertificate and the port of TLS.",
+        )
+    if error.is_unreachable:
+        return HeadraceError(
+            "db2.connection_lost",
+            f"Db2 at {place(config)} cannot be reached: {text}",
+            "Check database.hostname, database.port and that the server runs.",
+            retriable=True,
+        )
+    what = f"{doing} failed" if doing else f"A statement on {place(config)} failed"
+    return HeadraceError(
+        "db2.query_failed",
+        f"{what}: {text}" + (f" (SQLSTATE {error.state})" if error.state else ""),
+        "Check the server's diagnostic log (db2diag).",
+    )
+
+
+def _refusal(error: DriverError) -> Refusal | None:
+    if error.code == _NOT_LOGGED_IN and _UNSUPPORTED.search(error.text):
+        return _LOGIN_KIND
+    return _BY_CODE.get(error.code) or _BY_STATE.get(error.state)
+
+
+def _hidden(text: str, config: Db2Config) -> str:
+    """Without the password."""
+    secret = config.database_password
+    if secret is not None and secret.reveal():
+        text = text.replace(secret.reveal(), "***")
+    return text

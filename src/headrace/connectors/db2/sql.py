@@ -1,0 +1,135 @@
+"""Every statement that is sent to Db2 for its change tables, in the dialects of LUW and z/OS.
+
+Names are quoted always, places in the log are parameters of their bytes. Nothing here needs window
+functions: pairs of rows are put together by the reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.relational.table import Column
+
+REGISTER, UNITS_OF_WORK = "IBMSNAP_REGISTER", "IBMSNAP_UOW"
+PRUNING, PRUNE_SETS = "IBMSNAP_PRUNCNTL", "IBMSNAP_PRUNE_SET"
+CHANGE_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
+"""The first columns of every change table: of the commit, of the change, and what it did."""
+
+_MICROSECONDS = 6
+_FINE_TIMESTAMP = "YYYY-MM-DD HH24:MI:SS.FF12"
+
+
+class ChangeTableName(Protocol):
+    """Where a change table is."""
+
+    @property
+    def change_schema(self) -> str: ...
+    @property
+    def change_table(self) -> str: ...
+
+
+def quoted(*names: str) -> str:
+    """A name, of as many parts as are given."""
+    return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def control_table(config: Db2Config, table: str) -> str:
+    """A control table."""
+    return quoted(config.cdc_control_schema, table)
+
+
+def newest_lsn(config: Db2Config) -> str:
+    """Up to where Capture has written all changes: one row, null before it began."""
+    register = control_table(config, REGISTER)
+    return _of_register(
+        config,
+        f"SELECT MAX(T.SYNCHPOINT) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT FROM {register} "
+        f"UNION ALL SELECT SYNCHPOINT AS SYNCHPOINT FROM {register}) T",
+    )
+
+
+def registrations(config: Db2Config) -> str:
+    """The registered tables; see `catalog.registrations`."""
+    return _of_register(
+        config,
+        "SELECT SOURCE_OWNER, SOURCE_TABLE, CD_OWNER, CD_TABLE, CD_OLD_SYNCHPOINT, "
+        "CD_NEW_SYNCHPOINT, SYNCHPOINT, STATE, CHG_UPD_TO_DEL_INS "
+        f"FROM {control_table(config, REGISTER)} WHERE GLOBAL_RECORD <> 'Y' "
+        "AND CD_TABLE IS NOT NULL",
+    )
+
+
+def capture_progress(config: Db2Config) -> str:
+    """SYNCHPOINT and SYNCHTIME of the global row, and the server's time."""
+    return _of_register(
+        config,
+        "SELECT SYNCHPOINT, SYNCHTIME, CURRENT TIMESTAMP "
+        f"FROM {control_table(config, REGISTER)} WHERE GLOBAL_RECORD = 'Y'",
+    )
+
+
+def changes(table: ChangeTableName, columns: Iterable[Column]) -> str:
+    """Rows of a change table between two commits, both included, in the order in which they were
+    made: `CHANGE_COLUMNS`, then the columns. Timestamps that the driver would cut, and those with
+    zones, are texts."""
+    shown = ", ".join((*CHANGE_COLUMNS, *map(readable, columns)))
+    return (
+        f"SELECT {shown} FROM {quoted(table.change_schema, table.change_table)} "
+        "WHERE IBMSNAP_COMMITSEQ >= ? AND IBMSNAP_COMMITSEQ <= ? "
+        "ORDER BY IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
+    )
+
+
+def readable(column: Column) -> str:
+    """The expression of a column's value as the driver can give all of it."""
+    name = quoted(column.name)
+    declared = str(column.type)
+    _, scale = column.type.length_and_scale()
+    if declared == "TIMESTAMP WITH TIME ZONE":
+        return f"CAST({name} AS VARCHAR(48)) AS {name}"
+    if declared == "TIMESTAMP" and (scale or 0) > _MICROSECONDS:
+        return f"VARCHAR_FORMAT({name}, '{_FINE_TIMESTAMP}') AS {name}"
+    return name
+
+
+def oldest_change(table: ChangeTableName) -> str:
+    """The first commit that a change table still has: one row, null where it is empty."""
+    name = quoted(table.change_schema, table.change_table)
+    return f"SELECT MIN(IBMSNAP_COMMITSEQ) FROM {name}"
+
+
+def commit_times(config: Db2Config) -> str:
+    """Places and times of the commits between two, both included, in order."""
+    return (
+        "SELECT IBMSNAP_COMMITSEQ, IBMSNAP_LOGMARKER "
+        f"FROM {control_table(config, UNITS_OF_WORK)} "
+        "WHERE IBMSNAP_COMMITSEQ >= ? AND IBMSNAP_COMMITSEQ <= ? ORDER BY IBMSNAP_COMMITSEQ"
+    )
+
+
+def first_commit_time(config: Db2Config) -> str:
+    """The time of the first commit between two that is told of; no row where there is none."""
+    units = control_table(config, UNITS_OF_WORK)
+    return (
+        f"SELECT IBMSNAP_LOGMARKER FROM {units} WHERE IBMSNAP_COMMITSEQ >= ? "
+        "AND IBMSNAP_COMMITSEQ <= ? ORDER BY IBMSNAP_COMMITSEQ FETCH FIRST 1 ROWS ONLY"
+    )
+
+
+def last_commit_until(config: Db2Config) -> str:
+    """The last commit between two that was made at a time or before it: one row, null where there
+    is none."""
+    units = control_table(config, UNITS_OF_WORK)
+    return (
+        f"SELECT MAX(IBMSNAP_COMMITSEQ) FROM {units} WHERE IBMSNAP_COMMITSEQ >= ? "
+        "AND IBMSNAP_COMMITSEQ <= ? AND IBMSNAP_LOGMARKER <= ?"
+    )
+
+
+def _of_register(config: Db2Config, query: str) -> str:
+    """z/OS: Capture holds locks on its row for long."""
+    on_zos = config.db2_platform == Db2Platform.ZOS
+    return f"{query} FOR READ ONLY WITH UR" if on_zos else query

@@ -1,0 +1,190 @@
+"""`headrace check`: what is missing for Db2, each with one message and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.connectors.db2.checks.database import check
+from headrace.connectors.db2.config import Db2Config
+from headrace.findings import Finding, statements
+from headrace.testing.db2.derby import DerbyServer
+from tests.servers.db2 import Db2Database
+
+pytestmark = pytest.mark.db2
+
+KEYED = "ID INTEGER NOT NULL PRIMARY KEY, V VARCHAR(20)"
+
+
+def found(database: Db2Database, **more: str) -> list[Finding]:
+    return list(check(Db2Config.parse(database.properties(**more))))
+
+
+def bad(findings: list[Finding]) -> list[tuple[str, str]]:
+    return [(one.level, one.code) for one in findings if one.level != "ok"]
+
+
+def only(findings: list[Finding], code: str) -> Finding:
+    (one,) = (one for one in findings if one.level != "ok")
+    assert one.code == code
+    assert one.remedy
+    return one
+
+
+def test_a_database_that_is_ready_has_no_errors(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    findings = found(db2_database)
+    assert bad(findings) == []
+    assert {one.code for one in findings} == {
+        "db2.server", "db2.control_tables", "db2.capture", "db2.tables", "db2.select", "db2.types",
+        "db2.registered", "db2.change_tables",
+    }  # fmt: skip
+
+
+def test_without_control_tables_there_is_one_error(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    error = only(found(db2_database, cdc_control_schema="NOWHERE"), "db2.no_control_tables")
+    assert error.level == "error"
+    assert "NOWHERE (cdc.control.schema)" in error.message
+
+
+def test_a_table_that_is_not_registered_is_an_error_with_its_statements(
+    db2_database: Db2Database,
+) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.create_table("OTHERS", KEYED, captured=False)
+    error = only(found(db2_database), "db2.not_registered")
+    assert error.level == "error"
+    assert "INV.OTHERS" in error.message
+    assert "INV.THINGS" not in error.message
+    assert statements(error.remedy) == [
+        """CALL "ASNCDC".ADDTABLE('INV', 'OTHERS');""",
+        """VALUES "ASNCDC".ASNCDCSERVICES('reinit','asncdc');""",
+    ]
+    rows_only = found(db2_database, snapshot_mode="initial_only")
+    assert bad(rows_only) == []
+
+
+def test_a_registration_that_is_not_active_is_an_error(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.capture.set_state("CDC_INV_THINGS", "S")
+    error = only(found(db2_database), "db2.registration_inactive")
+    assert error.level == "error"
+    db2_database.capture.add_table("INV", "THINGS", "CDC_AGAIN")
+    assert bad(found(db2_database)) == []
+
+
+def test_a_synchpoint_that_does_not_move_is_an_error(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.capture.await_captured()
+    db2_database.capture.stop()
+    db2_database.execute(
+        "UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHTIME = TIMESTAMP('2020-01-02 03:04:05') "
+        "WHERE GLOBAL_RECORD = 'Y'"
+    )
+    error = only(found(db2_database), "db2.capture_stopped")
+    assert "since 2020-01-02 03:04:05" in error.message
+    assert statements(error.remedy) == ["""VALUES "ASNCDC".ASNCDCSERVICES('start','asncdc');"""]
+
+
+def test_a_capture_that_never_ran_is_an_error(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.capture.stop()
+    db2_database.execute(
+        "UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHPOINT = NULL WHERE GLOBAL_RECORD = 'Y'"
+    )
+    assert "has no SYNCHPOINT" in only(found(db2_database), "db2.capture_never_ran").message
+
+
+def test_a_change_table_that_is_altered_is_told_of(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.execute("ALTER TABLE INV.THINGS ADD COLUMN LATER INTEGER")
+    warning = only(found(db2_database), "db2.change_table_altered")
+    assert warning.level == "warning"
+    assert "lacks LATER of INV.THINGS" in warning.message
+    db2_database.execute("ALTER TABLE ASNCDC.CDC_INV_THINGS ADD COLUMN LATER VARCHAR(9)")
+    warning = only(found(db2_database), "db2.change_table_altered")
+    assert "has other types for LATER of INV.THINGS" in warning.message
+    assert bad(found(db2_database, column_exclude_list=r"INV\.THINGS\.LATER")) == []
+
+
+def test_a_change_table_without_its_own_columns_is_an_error(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.capture.stop_capturing("CDC_INV_THINGS")
+    db2_database.execute("RENAME COLUMN ASNCDC.CDC_INV_THINGS.IBMSNAP_INTENTSEQ TO ELSE_")
+    error = only(found(db2_database), "db2.change_table_altered")
+    assert error.level == "error"
+    assert "lacks IBMSNAP_INTENTSEQ" in error.message
+    db2_database.execute("DROP TABLE ASNCDC.CDC_INV_THINGS")
+    error = only(found(db2_database), "db2.no_change_table")
+    assert "ASNCDC.CDC_INV_THINGS of INV.THINGS" in error.message
+
+
+def test_a_change_table_without_index_and_single_updates_are_warned_of(
+    db2_database: Db2Database,
+) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.execute("DROP INDEX ASNCDC.CDC_INV_THINGS_X")
+    db2_database.execute(
+        "UPDATE ASNCDC.IBMSNAP_REGISTER SET CHG_UPD_TO_DEL_INS = 'N' WHERE GLOBAL_RECORD = 'N'"
+    )
+    assert bad(found(db2_database)) == [
+        ("warning", "db2.updates_without_before"),
+        ("warning", "db2.change_table_index"),
+    ]
+    on_zos = found(db2_database, db2_platform="ZOS")
+    assert bad(on_zos) == [("warning", "db2.change_table_index")]
+
+
+def test_an_include_list_that_names_nothing_is_an_error(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    findings = found(db2_database, table_include_list=r"INV\.NOTHING")
+    assert bad(findings) == [("error", "db2.no_tables")]
+
+
+def test_a_login_that_is_refused_is_the_only_finding(db2_database: Db2Database) -> None:
+    (error,) = found(db2_database, database_dbname="NODB")
+    assert (error.level, error.code) == ("error", "db2.unknown_database")
+
+
+@pytest.fixture(scope="module")
+def guarded_server(derby_server: DerbyServer) -> Iterator[DerbyServer]:
+    """A server that asks for passwords and grants; skipped where `derby_server` is."""
+    settings = {
+        "derby.connection.requireAuthentication": "true",
+        "derby.authentication.provider": "BUILTIN",
+        "derby.user.DB2INST1": "unused",
+        "derby.user.READER": "secret-word",
+        "derby.database.sqlAuthorization": "true",
+    }
+    with DerbyServer(settings) as server:
+        yield server
+
+
+def test_a_wrong_password_is_told_of_and_not_shown(guarded_server: DerbyServer) -> None:
+    database = Db2Database.create(guarded_server)
+    (error,) = found(database, database_user="READER", database_password="guessed-word")
+    assert error.code == "db2.authentication"
+    assert "guessed-word" not in error.message
+    assert "database.password" in error.remedy
+
+
+def test_what_the_user_may_not_read_is_named_with_its_grants(guarded_server: DerbyServer) -> None:
+    database = Db2Database.create(guarded_server)
+    with database.capture:
+        database.create_table("THINGS", KEYED)
+        reader = {"database_user": "READER", "database_password": "secret-word"}
+        granted: list[str] = []
+        while errors := [one for one in found(database, **reader) if one.level == "error"]:
+            assert {one.code for one in errors} == {"db2.no_privilege"}
+            missing = [grant for one in errors for grant in statements(one.remedy)]
+            assert missing
+            assert not set(missing) & set(granted)
+            granted += missing
+            for grant in missing:
+                database.execute(grant.rstrip(";").replace("TO USER", "TO"))
+        assert bad(found(database, **reader)) == []
+        both = " ".join(granted)
+        for table in ('"INV"."THINGS"', '"ASNCDC"."CDC_INV_THINGS"', '"ASNCDC"."IBMSNAP_REGISTER"'):
+            assert f'GRANT SELECT ON {table} TO USER "READER";' in both

@@ -1,0 +1,236 @@
+"""Statements, metadata and errors on the wire, as the connector sees them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.connectors.db2 import sql
+from headrace.connectors.db2.catalog.catalog import Catalog
+from headrace.connectors.db2.catalog.registrations import Registration, registrations
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection, Isolation, connect, connection_string
+from headrace.connectors.db2.errors import DriverError, translate
+from headrace.errors import HeadraceError
+from tests.servers.db2 import Db2Database
+
+pytestmark = pytest.mark.db2
+
+FIRST, LAST = bytes(16), b"\xff" * 16
+
+
+def config_of(database: Db2Database, **more: str) -> Db2Config:
+    return Db2Config.parse(database.properties(**more))
+
+
+@pytest.fixture
+def connection(db2_database: Db2Database) -> Iterator[Connection]:
+    with connect(config_of(db2_database)) as opened:
+        yield opened
+
+
+def error_of(connection: Connection, database: Db2Database, statement: str) -> HeadraceError:
+    with pytest.raises(DriverError) as caught:
+        connection.rows(statement)
+    translated = translate(caught.value, config_of(database))
+    assert translated is not None
+    return translated
+
+
+def registration_of(connection: Connection, database: Db2Database, table: str) -> Registration:
+    (one,) = (
+        one for one in registrations(connection, config_of(database)) if one.source_table == table
+    )
+    return one
+
+
+def test_a_table_is_described_with_columns_key_and_types(
+    db2_database: Db2Database, connection: Connection
+) -> None:
+    db2_database.create_table(
+        "THINGS",
+        """B BIGINT NOT NULL, A CHAR(3) NOT NULL, "d_%" DECIMAL(9,2) DEFAULT 1.50,
+        TS TIMESTAMP, BITS VARCHAR(8) FOR BIT DATA, PRIMARY KEY (A, B)""",
+    )
+    db2_database.create_table("THINGSX", "ID INTEGER", captured=False)
+    table = Catalog(connection).table("INV", "THINGS")
+    assert table is not None
+    assert table.key == ("A", "B")
+    assert [
+        (one.name, one.type.name, one.type.length_and_scale()[1], one.not_null, one.default)  # type: ignore[attr-defined]
+        for one in table.columns
+    ] == [
+        ("B", "BIGINT", 0, True, None),
+        ("A", "CHAR", None, True, None),
+        ("d_%", "DECIMAL", 2, False, "1.50"),
+        ("TS", "TIMESTAMP", 6, False, None),
+        ("BITS", "VARCHAR FOR BIT DATA", None, False, None),
+    ]
+
+
+def test_a_name_is_no_pattern(db2_database: Db2Database, connection: Connection) -> None:
+    db2_database.create_table("A_B", "ID INTEGER", captured=False)
+    db2_database.create_table("AXB", "OTHER INTEGER", captured=False)
+    catalog = Catalog(connection)
+    assert [column.name for column in catalog.columns("INV", "A_B")] == ["ID"]
+    assert catalog.table("INV", "A%") is None
+    assert catalog.table("inv", "A_B") is None
+
+
+def test_without_primary_key_a_unique_index_without_nulls_is_the_key(
+    db2_database: Db2Database, connection: Connection
+) -> None:
+    db2_database.create_table("KEYED", "A INTEGER, B INTEGER NOT NULL, C INTEGER NOT NULL")
+    db2_database.create_table("KEYLESS", "A INTEGER NOT NULL")
+    for name, columns in (("I1", "A"), ("I2", "C, B")):
+        db2_database.execute(f"CREATE UNIQUE INDEX INV.{name} ON INV.KEYED ({columns})")
+    db2_database.execute("CREATE INDEX INV.I3 ON INV.KEYLESS (A)")
+    catalog = Catalog(connection)
+    tables = [catalog.table("INV", name) for name in ("KEYED", "KEYLESS")]
+    assert [table and table.key for table in tables] == [("C", "B"), ()]
+
+
+def test_tables_are_listed_and_views_are_not(
+    db2_database: Db2Database, connection: Connection
+) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    db2_database.execute("CREATE VIEW INV.SHOWN AS SELECT * FROM INV.THINGS")
+    listed = Catalog(connection).tables()
+    assert ("INV", "THINGS") in listed
+    assert ("ASNCDC", "CDC_INV_THINGS") in listed
+    assert ("INV", "SHOWN") not in listed
+
+
+def test_a_table_may_be_registered_twice(db2_database: Db2Database, connection: Connection) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    db2_database.capture.add_table("INV", "THINGS", "CDC_AGAIN")
+    db2_database.capture.set_state("CDC_INV_THINGS", "I")
+    first, second = registrations(connection, config_of(db2_database))
+    assert (first.change_table, first.state) == ("CDC_INV_THINGS", "I")
+    assert (second.change_table, second.state) == ("CDC_AGAIN", "A")
+    assert (second.source_schema, second.source_table) == ("INV", "THINGS")
+    assert first.old_synchpoint is not None
+    assert second.old_synchpoint is not None
+    assert first.old_synchpoint < second.old_synchpoint
+    assert second.has_pairs
+
+
+def test_changes_come_in_order_with_columns_by_name(
+    db2_database: Db2Database, connection: Connection
+) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY, V VARCHAR(9)")
+    one = registration_of(connection, db2_database, "THINGS")
+    with db2_database.transaction() as execute:
+        execute("INSERT INTO INV.THINGS VALUES (1, 'a'), (2, NULL)", ())
+        execute("UPDATE INV.THINGS SET V = 'b' WHERE ID = 1", ())
+    newest = db2_database.capture.await_captured()
+    columns = Catalog(connection).columns(one.change_schema, one.change_table)[3:]
+    cursor = connection.cursor(sql.changes(one, columns[::-1]), (FIRST, LAST))
+    assert cursor.columns == (*sql.CHANGE_COLUMNS, "V", "ID")
+    first = cursor.fetch(2)
+    rows = first + cursor.fetch(10) + cursor.fetch(10)
+    assert len(first) == 2
+    assert [row[2:] for row in rows] == [
+        ("I", "a", 1), ("I", None, 2), ("D", "a", 1), ("I", "b", 1),
+    ]  # fmt: skip
+    assert {row[0] for row in rows} == {newest}
+    assert connection.rows(sql.oldest_change(one)) == [(newest,)]
+    assert connection.rows(sql.changes(one, ()), (newest[:-1] + b"\xff", LAST)) == []
+
+
+def test_times_of_commits_are_those_of_units_of_work(
+    db2_database: Db2Database, connection: Connection
+) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    newest = db2_database.capture.await_captured()
+    config = config_of(db2_database)
+    assert connection.rows(sql.newest_lsn(config)) == [(newest,)]
+    times = connection.rows(sql.commit_times(config), (FIRST, LAST))
+    assert [lsn for lsn, _ in times] == [newest]
+    assert connection.rows(sql.first_commit_time(config), (FIRST, LAST)) == [times[0][1:]]
+    for seconds, last in ((0, newest), (-1, None)):
+        until = times[0][1] + dt.timedelta(seconds=seconds)
+        bounds = (FIRST, LAST, until)
+        assert connection.rows(sql.last_commit_until(config), bounds) == [(last,)]
+    ((synchpoint, moved, now),) = connection.rows(sql.capture_progress(config))
+    assert synchpoint == newest
+    assert moved <= now
+
+
+def test_the_register_is_read_without_locks_on_zos() -> None:
+    config = Db2Config.parse({"topic.prefix": "s", "db2.platform": "ZOS", "database.dbname": "D",
+                              "database.hostname": "h", "database.user": "u"})  # fmt: skip
+    for statement in (sql.newest_lsn(config), sql.registrations(config)):
+        assert statement.endswith(" FOR READ ONLY WITH UR")
+    assert "WITH UR" not in sql.commit_times(config)
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+def test_transactions_take_an_isolation(
+    db2_database: Db2Database, connection: Connection, isolation: Isolation
+) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    connection.isolate(isolation)
+    with db2_database.transaction() as execute:
+        execute("INSERT INTO INV.THINGS VALUES 1", ())
+        if isolation is Isolation.UR:
+            assert connection.rows("SELECT ID FROM INV.THINGS") == [(1,)]
+    assert connection.rows("SELECT ID FROM INV.THINGS") == [(1,)]
+    locks = db2_database.execute(
+        "SELECT COUNT(*) FROM SYSCS_DIAG.LOCK_TABLE WHERE TABLENAME = 'THINGS' AND MODE = 'S'"
+    )
+    assert (locks > [(0,)]) == (isolation >= Isolation.RS)
+
+
+def test_a_transaction_can_be_undone(db2_database: Db2Database, connection: Connection) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY", captured=False)
+    for end, stays in ((connection.rollback, 0), (connection.commit, 1)):
+        assert connection.rows("INSERT INTO INV.THINGS VALUES 1") == []
+        end()
+        assert connection.rows("SELECT COUNT(*) FROM INV.THINGS") == [(stays,)]
+
+
+def test_what_is_not_there_is_named(db2_database: Db2Database, connection: Connection) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    gone = error_of(connection, db2_database, "SELECT * FROM INV.NOTHING")
+    assert gone.code == "db2.table_gone"
+    assert "INV.NOTHING" in gone.message
+    assert "cdc.control.schema" in gone.remedy
+    column = error_of(connection, db2_database, "SELECT NOTHING FROM INV.THINGS")
+    assert (column.code, column.retriable) == ("db2.column_gone", True)
+    other = error_of(connection, db2_database, "SELECT * FROM")
+    assert other.code == "db2.query_failed"
+    assert "SQLSTATE 42X01" in other.message
+
+
+def test_an_error_of_somebody_else_is_none_of_the_drivers(db2_database: Db2Database) -> None:
+    assert translate(ValueError("x"), config_of(db2_database)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code", "retriable"),
+    [
+        ("database.dbname", "NODB", "db2.unknown_database", False),
+        ("database.port", "1", "db2.connection_lost", True),
+        ("driver.AUTHENTICATION", "SERVER_ENCRYPT", "db2.authentication_kind", False),
+        ("database.password", "a;b", "db2.impossible_keyword", False),
+    ],
+)
+def test_a_connection_that_is_refused_says_why(
+    db2_database: Db2Database, name: str, value: str, code: str, retriable: bool
+) -> None:
+    config = Db2Config.parse(db2_database.properties() | {name: value})
+    with pytest.raises(HeadraceError) as caught:
+        connect(config)
+    assert (caught.value.code, caught.value.retriable) == (code, retriable)
+    assert "unused" not in str(caught.value)
+    assert "a;b" not in str(caught.value)
+
+
+def test_keywords_of_the_driver_override_ours(db2_database: Db2Database) -> None:
+    text = connection_string(config_of(db2_database, driver_ConnectTimeout="7"))
+    assert "CONNECTTIMEOUT=7;" in text
+    assert "CONNECTTIMEOUT=30" not in text
+    assert "AUTHENTICATION=SERVER;" in text
