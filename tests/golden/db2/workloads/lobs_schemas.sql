@@ -2,7 +2,6 @@
 -- property: value.converter.schemas.enable=true
 -- property: converter.schemas.enable=true
 -- property: header.converter.schemas.enable=true
--- property: recorder.wire=false
 -- phase: setup
 CREATE SCHEMA S;
 CREATE TABLE S.L (ID INTEGER NOT NULL PRIMARY KEY, C CLOB(1000), B BLOB(1000), V VARCHAR(9));
