@@ -90,7 +90,7 @@ except registry.HeadraceError as error:
 def test_a_connector_of_another_package_is_found(other_package: Path) -> None:
     run = python(other_package, "-c", PARSE)
     assert run.stdout.splitlines() == [
-        "journal ['postgresql', 'mongodb', 'journal']",
+        "journal ['postgresql', 'mongodb', 'db2', 'journal']",
         "The journal connector needs the package a_driver_that_is_not_installed, which is not "
         "installed [connectors.no_driver]. pip install 'headrace-journal[driver]'",
     ], run.stderr
@@ -187,7 +187,7 @@ def test_definitions_that_are_wrong_are_left_out_and_named(faulty_package: Path)
     )
     run = python(faulty_package, "-c", script)
     assert run.stdout.splitlines() == [
-        "postgresql mongodb breaking claimant journal Other",
+        "postgresql mongodb db2 breaking claimant journal Other",
         "Other",
         "postgresql",
     ], run.stderr
@@ -259,8 +259,9 @@ def test_every_part_that_a_definition_names_is_there(name: str) -> None:
     definition = registry.find_definition(name)
     assert isinstance(definition, NamedDefinition)
     assert issubclass(definition.configuration(), ConnectorConfig)
-    for part in (definition.open_function, definition.check_function, definition.signal_function):
-        assert callable(resolve_name(part)), part
+    assert callable(resolve_name(definition.open_function))
+    for part in (definition.check_function, definition.signal_function):
+        assert not part or callable(resolve_name(part)), part
     if definition.demo_class:
         assert definition.demo is not None
 

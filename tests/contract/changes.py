@@ -97,14 +97,17 @@ def apply(rows: dict[int, str], changes: Iterable[Change]) -> list[Event]:
     return events
 
 
-def events_of(workload: Sequence[Transaction]) -> list[Event]:
-    """The records of a workload on an empty collection, in total order."""
-    rows: dict[int, str] = {}
-    events = []
-    for transaction in workload:
-        if not transaction.rolled_back:
-            events += apply(rows, transaction.changes)
-    return events
+def in_pairs(events: Sequence[Event]) -> list[Event]:
+    """The records of a transaction as a log tells them that writes an update as a delete and an
+    insert: an insert of the row that was deleted right before it is an update."""
+    told: list[Event] = []
+    for event in events:
+        before = [Event("d", event.key, None), Event(None, event.key, None)]
+        if event.op == "c" and told[-2:] == before:
+            told[-2:] = [event._replace(op="u")]
+        else:
+            told.append(event)
+    return told
 
 
 def fold(events: Iterable[Event]) -> dict[int, str | None]:

@@ -11,8 +11,10 @@ from headrace.connectors import registry
 from headrace.testing.mongodb import MongoServer
 from tests.contract.journal.subject import JournalSubject
 from tests.contract.subject import Feature, Subject
+from tests.contract.subjects.db2 import Db2Subject
 from tests.contract.subjects.mongodb import MongoSubject
 from tests.contract.subjects.postgresql import PostgresSubject
+from tests.servers.db2 import Db2Database
 from tests.servers.mongodb import MongoDatabase
 from tests.servers.postgresql import Database
 
@@ -38,6 +40,11 @@ def _mongodb(request: pytest.FixtureRequest) -> Subject:
     return MongoSubject(database)
 
 
+def _db2(request: pytest.FixtureRequest) -> Subject:
+    database: Db2Database = request.getfixturevalue("db2_database")
+    return Db2Subject(database)
+
+
 @pytest.fixture
 def journal_is_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The journal is found as somebody else's package would be: by its entry point."""
@@ -51,8 +58,13 @@ _SUBJECTS: dict[str, Callable[[pytest.FixtureRequest], Subject]] = {
     "postgresql": _postgresql,
     "journal": _journal,
     "mongodb": _mongodb,
+    "db2": _db2,
 }
-_MARKS = {"postgresql": [pytest.mark.postgres], "mongodb": [pytest.mark.mongodb]}
+_MARKS = {
+    "postgresql": [pytest.mark.postgres],
+    "mongodb": [pytest.mark.mongodb],
+    "db2": [pytest.mark.db2],
+}
 
 
 def _needed(request: pytest.FixtureRequest) -> Sequence[Feature]:

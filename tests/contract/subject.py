@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from headrace.connectors.connector import OffsetObject
-from tests.contract.changes import Change, Event
+from tests.contract.changes import Change, Event, Transaction, apply
 
 
 class Feature(Enum):
@@ -75,6 +75,20 @@ class Subject(ABC):
     def lose(self, reader: str) -> None:
         """The log that this reader has not read yet is gone; it does not read now."""
         raise NotImplementedError
+
+    def events_of(self, workload: Sequence[Transaction]) -> list[Event]:
+        """The records of a workload on an empty collection, in total order."""
+        rows: dict[int, str] = {}
+        return [
+            event
+            for transaction in workload
+            if not transaction.rolled_back
+            for event in self.told(apply(rows, transaction.changes))
+        ]
+
+    def told(self, events: list[Event]) -> list[Event]:
+        """How the database's log tells of the records of one transaction."""
+        return events
 
     def event(self, record: Mapping[str, Any]) -> Event:
         """What a record with JSON values tells."""

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tests.connectors.harness import wait_for
-from tests.contract.changes import EVERYTHING, Fill, Insert, Transaction, Update, events_of, fold
+from tests.contract.changes import EVERYTHING, Fill, Insert, Transaction, Update, fold
 from tests.contract.run import THINGS, Run, run_workload
 from tests.contract.subject import Feature, Subject
 
@@ -18,7 +18,7 @@ ROWS = 3000
 def test_only_what_was_told_is_acknowledged(subject: Subject) -> None:
     with Run.start(subject, headrace_range_max_rows=3) as run:
         run_workload(subject, EVERYTHING)
-        while len(run.of(run.records)) < len(events_of(EVERYTHING)):
+        while len(run.of(run.records)) < len(subject.events_of(EVERYTHING)):
             run.step()
             # The checkpoint holds the last offset; the source was told of the one before, which
             # has no place as long as nothing came behind the start.
@@ -44,7 +44,7 @@ def test_a_reader_that_ends_acknowledges_nothing_by_that(subject: Subject) -> No
         run.restart()
         assert subject.acknowledged(run.name) <= before
         run.deliver()
-        assert run.told() == events_of(EVERYTHING)
+        assert run.told() == subject.events_of(EVERYTHING)
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -53,7 +53,7 @@ def test_a_restart_at_any_record_loses_and_repeats_nothing(
 ) -> None:
     with Run.start(subject, headrace_range_max_rows=1) as run:
         run_workload(subject, EVERYTHING)
-        expected = events_of(EVERYTHING)
+        expected = subject.events_of(EVERYTHING)
         while len(run.of(run.records)) < len(expected):
             if run.step() and restarts:
                 run.restart()
@@ -99,7 +99,7 @@ def test_a_bounded_run_ends_behind_everything_that_was_there(subject: Subject) -
         finally:
             ended.set()
             writer.join()
-        expected = events_of(EVERYTHING)
+        expected = subject.events_of(EVERYTHING)
         assert run.told()[: len(expected)] == expected
         assert not run.step(0)
 
@@ -137,4 +137,4 @@ def test_a_large_transaction_is_cut_and_goes_on_after_restarts(subject: Subject)
         while len(run.of(run.records)) < 2002:
             if run.step():
                 run.restart()
-        assert run.told() == events_of([large])
+        assert run.told() == subject.events_of([large])

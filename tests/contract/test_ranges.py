@@ -14,7 +14,6 @@ from tests.contract.changes import (
     Delete,
     Fill,
     Transaction,
-    events_of,
     workloads,
 )
 from tests.contract.run import THINGS, Run, repeatable, run_workload
@@ -35,7 +34,7 @@ def test_records_come_in_commit_order_with_distinct_sequences(
     with Run.start(subject, inline=inline, headrace_slice_order=order) as run:
         run_workload(subject, whole(subject))
         run.deliver()
-        assert run.told() == events_of(whole(subject))
+        assert run.told() == subject.events_of(whole(subject))
         sequences = [record["sequence"] for record in run.records]
         assert len(sequences) == len(set(sequences))
 
@@ -48,7 +47,7 @@ def test_a_range_is_the_same_whenever_it_is_planned(
     """Again by the same process, and by one that knows only the checkpoint."""
     with Run.start(subject, headrace_slice_order=order, headrace_slices=3, **cut) as run:
         run_workload(subject, whole(subject))
-        while len(run.of(run.records)) < len(events_of(whole(subject))):
+        while len(run.of(run.records)) < len(subject.events_of(whole(subject))):
             end = run.plan()
             if end == run.offsets[-1]:
                 continue
@@ -59,7 +58,7 @@ def test_a_range_is_the_same_whenever_it_is_planned(
                 assert repeatable(run.slices(end)) == repeatable(first)
             run.records += [record for records in first for record in records]
             run.offsets.append(end)
-        assert run.told() == events_of(whole(subject))
+        assert run.told() == subject.events_of(whole(subject))
 
 
 def test_records_of_a_key_are_in_order_over_slices(subject: Subject) -> None:
@@ -72,7 +71,7 @@ def test_records_of_a_key_are_in_order_over_slices(subject: Subject) -> None:
     for order in ("key", "position"):
         with Run.start(subject, headrace_slice_order=order, headrace_slices=3) as run:
             run_workload(subject, [fill, *changes])
-            count = len(events_of([fill, *changes]))
+            count = len(subject.events_of([fill, *changes]))
             most = 0
             while len(run.of(run.records)) < count:
                 end = run.plan()
@@ -84,7 +83,7 @@ def test_records_of_a_key_are_in_order_over_slices(subject: Subject) -> None:
                 run.records += [record for records in slices for record in records]
                 run.offsets.append(end)
             assert most > 1, "no range had several slices"
-            assert run.told() == events_of([fill, *changes])
+            assert run.told() == subject.events_of([fill, *changes])
         empty(subject)
 
 
@@ -131,7 +130,7 @@ def check_workload(subject: Subject, workload: list[Transaction], data: st.DataO
     restarts = data.draw(st.sets(st.integers(0, 20), max_size=3), label="restarts before range")
     with Run.start(subject, headrace_range_max_rows=rows) as run:
         run_workload(subject, workload)
-        expected = events_of(workload)
+        expected = subject.events_of(workload)
         step = 0
         while len(run.of(run.records)) < len(expected):
             if step in restarts:
@@ -151,7 +150,7 @@ def test_a_transaction_larger_than_a_range_comes_in_several(subject: Subject) ->
             if run.step() and len(run.offsets) in (3, 6):
                 run.restart()
         assert len(run.offsets) > 5
-        assert run.told() == events_of(large)
+        assert run.told() == subject.events_of(large)
 
 
 def test_nothing_new_gives_the_same_offset(subject: Subject) -> None:

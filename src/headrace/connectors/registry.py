@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 _BUILT_IN = {
     "postgresql": "headrace.connectors.postgresql.definition:DEFINITION",
     "mongodb": "headrace.connectors.mongodb.definition:DEFINITION",
+    "db2": "headrace.connectors.db2.definition:DEFINITION",
 }
 _DEBEZIUM = re.compile(r"io\.debezium\.connector\.(\w+)\.\w+", re.IGNORECASE)
 

@@ -27,6 +27,24 @@ TABLES: Mapping[str, Sequence[str]] = {
 (false, 'new', now); a customer's new number cascades to the orders, an order's end to its items."""
 
 
+def transactions(connect: Callable[[], AbstractContextManager[Any]], marker: str) -> Transaction:
+    """Transactions, each on a connection of DB-API that `connect` opens, whose context is one;
+    `marker` stands for a value in its statements."""
+
+    @contextmanager
+    def transaction() -> Iterator[Execute]:
+        with connect() as connection:
+            cursor = connection.cursor()
+
+            def execute(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+                cursor.execute(statement.replace("?", marker), values)
+                return cursor.fetchall() if cursor.description else []
+
+            yield execute
+
+    return transaction
+
+
 def fill(execute: Execute) -> None:
     """Insert the first rows."""
     for customer in first_customers():
@@ -40,21 +58,15 @@ def fill(execute: Execute) -> None:
 class ShopDatabase:
     """The shop's tables on a running server; see headrace.connectors.definition.DemoDatabase.
 
-    `connect` opens a connection of DB-API, whose context is a transaction; `marker` stands for a
-    value in its statements. `properties` are the connector's, without converters.
+    `transaction` opens transactions on it, `properties` are the connector's, without converters.
     """
 
     tables = tuple(TABLES)
 
-    def __init__(
-        self,
-        connect: Callable[[], AbstractContextManager[Any]],
-        marker: str,
-        properties: Mapping[str, str],
-    ) -> None:
-        self._connect, self._marker = connect, marker
+    def __init__(self, transaction: Transaction, properties: Mapping[str, str]) -> None:
+        self.transaction = transaction
         self.properties = {**properties, **CONVERTERS, "decimal.handling.mode": "string"}
-        self.workload = Shop(_Visits(self.transaction).actions)
+        self.workload = Shop(_Visits(transaction).actions)
 
     def rows(self, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
         """A table's rows by key, decimals as texts."""
@@ -78,18 +90,6 @@ class ShopDatabase:
         if isinstance(stored, datetime) and isinstance(event, str):
             return datetime.fromisoformat(event) == stored
         return event == stored
-
-    @contextmanager
-    def transaction(self) -> Iterator[Execute]:
-        """A transaction on a connection of its own."""
-        with self._connect() as connection:
-            cursor = connection.cursor()
-
-            def execute(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-                cursor.execute(statement.replace("?", self._marker), values)
-                return cursor.fetchall() if cursor.description else []
-
-            yield execute
 
 
 class _Visits:
@@ -125,7 +125,8 @@ class _Visits:
             quantity = self._chance.randint(1, 4)
             execute(
                 "INSERT INTO inventory.order_items (order_id, product_id, quantity, price) "
-                "SELECT ?, id, ?, price FROM inventory.products WHERE id = ?",
+                "SELECT CAST(? AS INTEGER), id, CAST(? AS INTEGER), price "
+                "FROM inventory.products WHERE id = ?",
                 (order, quantity, product),
             )
             execute(
@@ -141,7 +142,7 @@ class _Visits:
 
     def _reprice(self, execute: Execute) -> None:
         execute(
-            "UPDATE inventory.products SET price = round(price * ?, 2) WHERE id = ?",
+            "UPDATE inventory.products SET price = CAST(price * ? AS DECIMAL(10, 2)) WHERE id = ?",
             (Decimal(self._chance.randint(95, 106)) / 100, self._chance.randint(1, len(GOODS))),
         )
 

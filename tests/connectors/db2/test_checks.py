@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from headrace.connectors.db2.checks.database import check
@@ -146,20 +144,6 @@ def test_an_include_list_that_names_nothing_is_an_error(db2_database: Db2Databas
 def test_a_login_that_is_refused_is_the_only_finding(db2_database: Db2Database) -> None:
     (error,) = found(db2_database, database_dbname="NODB")
     assert (error.level, error.code) == ("error", "db2.unknown_database")
-
-
-@pytest.fixture(scope="module")
-def guarded_server(derby_server: DerbyServer) -> Iterator[DerbyServer]:
-    """A server that asks for passwords and grants; skipped where `derby_server` is."""
-    settings = {
-        "derby.connection.requireAuthentication": "true",
-        "derby.authentication.provider": "BUILTIN",
-        "derby.user.DB2INST1": "unused",
-        "derby.user.READER": "secret-word",
-        "derby.database.sqlAuthorization": "true",
-    }
-    with DerbyServer(settings) as server:
-        yield server
 
 
 def test_a_wrong_password_is_told_of_and_not_shown(guarded_server: DerbyServer) -> None:

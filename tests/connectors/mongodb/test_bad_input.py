@@ -5,56 +5,27 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headrace.cli import main
 from headrace.connectors.registry import check, parse_configuration
 from headrace.errors import HeadraceError
 from headrace.testing.mongodb import MongoServer
+from tests.connectors.attempt import SECRET, Attempt, attempt
 from tests.connectors.mongodb.harness import PLAIN, Reader
 from tests.servers.mongodb import MongoDatabase
 from tests.servers.mongodb_kinds import GuardedServer, IdleServer, LoneServer
 
+__all__ = ["attempt"]
+
 pytestmark = pytest.mark.mongodb
 
-SECRET = "hunter-zwei"
 NEVER = "600000"
 """Milliseconds that no test waits for."""
-
-
-class Attempt:
-    """`headrace events` on a server: its output, its state, and the error that it printed."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.file = folder / "connector.properties"
-        self.output, self.state = folder / "out.jsonl", folder / "state"
-        self._capsys = capsys
-
-    def refused(self, properties: Mapping[str, str]) -> tuple[str, str]:
-        """Message and remedy; nothing else was printed, and nothing was written."""
-        self.file.write_text("".join(f"{name}={text}\n" for name, text in properties.items()))
-        arguments = ["--output", str(self.output), "--state", str(self.state)]
-        assert main(["events", str(self.file), *arguments]) == 1
-        printed = self._capsys.readouterr()
-        error, remedy, rest = printed.err.split("\n")
-        assert (printed.out, rest) == ("", "")
-        assert error.startswith("error: ")
-        assert remedy.startswith("remedy: ")
-        assert SECRET not in printed.err
-        assert not self.output.exists()
-        assert not (self.state / "checkpoint").exists()
-        return error, remedy
-
-
-@pytest.fixture
-def attempt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Attempt:
-    return Attempt(tmp_path, capsys)
 
 
 def properties_of(server: MongoServer, uri: str | None = None, **more: str) -> dict[str, str]:

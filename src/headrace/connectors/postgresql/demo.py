@@ -51,9 +51,8 @@ class ShopDemo:
                 connection.execute(SCHEMA)
                 for table in sql_shop.TABLES:
                     connection.execute(f"ALTER TABLE inventory.{table} REPLICA IDENTITY FULL")
-            database = sql_shop.ShopDatabase(
-                lambda: psycopg.connect(server.dsn()), "%s", _properties(server.dsn())
-            )
+            transaction = sql_shop.transactions(lambda: psycopg.connect(server.dsn()), "%s")
+            database = sql_shop.ShopDatabase(transaction, _properties(server.dsn()))
             with database.transaction() as execute:
                 sql_shop.fill(execute)
             yield database

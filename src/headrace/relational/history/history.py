@@ -118,6 +118,10 @@ class TableHistory:
         # What was told before this process is not known: then tables are as they are now.
         self._is_told = not history.outlives_process and not self._known
 
+    def knows(self, identity: TableId) -> bool:
+        """Whether a table was told of, as far as is known."""
+        return self._is_told or identity in self._known
+
     def due(self, table: HistoryTable) -> ChangeType | None:
         """What must be told of a table before the next event of its; None: nothing."""
         known = self._known.get(table.id)

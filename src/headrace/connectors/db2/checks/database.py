@@ -108,7 +108,8 @@ def _check_capture(checked: Checked) -> None:
 
 def _check_registrations(checked: Checked, registered: list[Registration]) -> None:
     errors = registration_errors(checked.config, checked.tables, registered)
+    by_name = bool(checked.config.table_include_list)
     for error in errors:
-        checked.findings.add_error(error)
+        checked.findings.add_error(error, "error" if by_name else "warning")
     if checked.tables and not errors:
         checked.ok("registered", "Every captured table is registered")

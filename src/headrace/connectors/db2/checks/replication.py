@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Iterable, Sequence
 
 from headrace.connectors.db2 import sql
@@ -15,6 +16,8 @@ from headrace.connectors.db2.sql import quoted
 from headrace.errors import HeadraceError
 from headrace.relational.checks import named_tables
 from headrace.relational.table import Table
+
+log = logging.getLogger(__name__)
 
 STALE_SECONDS = 180
 """Capture moves the time of its synchpoint at every commit interval, 30 s if nobody set another."""
@@ -99,6 +102,11 @@ def capture_error(connection: Connection, config: Db2Config) -> HeadraceError | 
         return None
     age = now - moved
     return stopped(config, moved, age) if age.total_seconds() > STALE_SECONDS else None
+
+
+def warn_of(error: HeadraceError) -> None:
+    """What does not end a query, in its log."""
+    log.warning("%s [%s]. %s", error.message, error.code, error.remedy)
 
 
 def read_control(connection: Connection, config: Db2Config, query: str) -> list[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding
-from headrace.config.kinds import BOOLEAN, TEXT, choice, integer, milliseconds
+from headrace.config.kinds import BOOLEAN, TEXT, choice, integer, milliseconds, one_of
 from headrace.config.property import Group, Property
 from headrace.connectors.db2.properties.modes import Db2Platform
 
@@ -63,6 +63,16 @@ class ChangeTablesConfig(Configuration):
         "10000",
         Group.RUNTIME,
         "Rows of a change table that are taken from the driver at once; 0 leaves it to headrace.",
+    )
+
+    headrace_change_tables_gap = Property(
+        "headrace.change.tables.gap",
+        one_of("fail", "accept"),
+        "fail",
+        Group.HEADRACE,
+        "What is done where a change table begins behind the place that was read last (it was "
+        "pruned, or its table was registered anew): an error (snapshot.mode=when_needed: a new "
+        "snapshot), or reading on.",
     )
 
     def check(self) -> Iterator[PropertyFinding]:

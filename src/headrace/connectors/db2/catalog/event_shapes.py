@@ -1,0 +1,24 @@
+"""What events of the captured tables look like, as the catalogue has the tables now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.connect.records import Shape
+from headrace.connectors.db2.capture import Capture, settings_of
+from headrace.connectors.db2.catalog.stored_tables import StoredTables
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import opened
+from headrace.connectors.db2.errors import QUERY_LIMIT
+
+
+def event_shapes(config: Db2Config) -> Sequence[Shape]:
+    """See ConnectorDefinition. Tables are in the order of snapshots."""
+    capture = Capture(config)
+    settings = settings_of(config, capture)
+    with opened(config, "Reading the tables' columns", limit=QUERY_LIMIT) as connection:
+        catalog = StoredTables(connection)
+        ids = [table.id for table in catalog.tables() if capture.reads(table.name)]
+        read = catalog.read(ids)
+    tables = sorted(read.tables.values(), key=lambda table: capture.order(table.name))
+    return [capture.relation(table, table).shape(settings) for table in tables]

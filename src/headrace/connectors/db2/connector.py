@@ -1,0 +1,137 @@
+"""The Db2 connector: the database under the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from headrace.connect.slices import Plan
+from headrace.connectors.connector_metrics import ConnectorMetrics
+from headrace.connectors.db2.capture import Capture, settings_of
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.position import Db2Offset, Db2Position
+from headrace.connectors.db2.starting.readiness import Readiness
+from headrace.connectors.db2.starting.run import Db2Run
+from headrace.connectors.db2.starting.stored_position import StoredPosition
+from headrace.connectors.db2.streaming.reader import ChangeTablesReader, ReaderOptions
+from headrace.connectors.db2.streaming.registered_tables import RegisteredTables
+from headrace.connectors.engine import Engine, open_engine
+from headrace.connectors.metrics import StreamingMetrics
+from headrace.connectors.record_options import row_options, transaction_counts
+from headrace.connectors.source import Lost, OpenSnapshot, Source
+from headrace.connectors.waiting import Waiting
+from headrace.errors import HeadraceError
+from headrace.relational.schema_changes import SchemaChangeFacts
+from headrace.relational.table import Table
+from headrace.snapshots.modes import SnapshotRule
+from headrace.streaming.relations import RelationVersions
+from headrace.streaming.streaming import Streaming
+
+
+class Db2Database(Source[Db2Position]):
+    """See headrace.connectors.source.Source."""
+
+    position_type = Db2Position
+
+    def __init__(self, run: Db2Run) -> None:
+        config = run.config
+        self._run, self.server = run, config.topic_prefix
+        rule = SnapshotRule.of(config)
+        self._rule, self.streams, self.snapshots_every_start = rule, rule.streams, rule.at_every
+        self.lost_log = self._position = StoredPosition(run, rule)
+        self._readiness = Readiness(config, run.capture, run.connect)
+        streaming = StreamingMetrics(_source_position)
+        self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
+
+    # -- positions ------------------------------------------------------------------------------
+
+    def validate(self, stored: Db2Offset | None) -> None:
+        """Server, control tables, and the stored position."""
+        self._readiness.prepare()
+        if stored is not None and not stored.is_initial and stored.snapshot is None:
+            self._position.check(stored)
+
+    def begin(self, epoch: int) -> tuple[Db2Offset, OpenSnapshot[Db2Position] | None]:
+        """The stream begins behind what Capture has written by now."""
+        self._readiness.prepare()
+        with self._run.connect() as connection:
+            start = self._run.offset(self._run.now(connection), epoch)
+        self._position.is_known = True
+        return start, self.snapshot() if self._rule.reads(epoch) else None
+
+    def check(
+        self,
+        stored: Db2Offset,
+        snapshot: OpenSnapshot[Db2Position] | None,
+    ) -> Lost | None:
+        """See Source."""
+        self._readiness.prepare()
+        if stored.snapshot is not None and snapshot is not None:
+            snapshot.resumed(stored.snapshot)
+        return self._position.check(stored) if self.streams else None
+
+    def forget_position(self) -> None:
+        """See Source."""
+        self._position.is_known = False
+
+    # -- the stream -----------------------------------------------------------------------------
+
+    def stream(self, start: Db2Offset, *, greets: bool) -> Streaming[Db2Position]:  # noqa: ARG002
+        """See Source."""
+        run, config = self._run, self._run.config
+        compared = run.settings if config.skip_messages_without_change else None
+        versions = RelationVersions(run.key_rendering, compared)
+        counts = transaction_counts(config, run.settings.format)
+        topic = run.capture.topics.schema_changes
+
+        def relation(table: Table) -> int:
+            return versions.version_of(SchemaChangeFacts(topic, *table.path))
+
+        shown = relation if config.include_schema_changes else None
+        reader = ChangeTablesReader(
+            config,
+            run.connect,
+            RegisteredTables(run.capture, versions),
+            versions,
+            run.told_tables(start.position, shown),
+            start.position,
+            ReaderOptions(
+                row_options(config),
+                "" if counts is None else run.capture.topics.transactions,
+            ),
+            run.translate,
+        )
+        return run.streaming(reader, versions, start, self.metrics, counts=counts)
+
+    def log_end(self) -> int:
+        """See Source."""
+        return self._run.log_end()
+
+    # -- errors and the end ---------------------------------------------------------------------
+
+    def translate(self, error: Exception) -> HeadraceError | None:
+        """See Source."""
+        return self._run.translate(error)
+
+    def close(self) -> None:
+        """See Source."""
+        self.metrics.close()
+
+
+def _source_position(row: np.void | None) -> dict[str, int | None]:
+    """SourceEventPosition of the last row: the lower half of its change_lsn."""
+    return {"change_lsn": None if row is None else int(row["place"])}
+
+
+def open_connector(
+    config: Db2Config, *, cores: int, inline: bool, orphaned: Callable[[], bool]
+) -> Engine[Db2Position]:
+    """A connector for one database; see ConnectorDefinition.open."""
+    capture = Capture(config)
+    settings = settings_of(config, capture)
+
+    def source(plan: Plan, waiting: Waiting) -> Db2Database:
+        return Db2Database(Db2Run(config, settings, plan, waiting, inline, capture))
+
+    return open_engine(config, source, cores=cores, orphaned=orphaned)

@@ -1,0 +1,47 @@
+"""The definition of the Db2 connector. Importing it loads no driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from headrace.connectors.definition import ConnectorDefinition, Driver, NamedDefinition
+
+if TYPE_CHECKING:
+    from headrace.offsets.offset import OffsetObject
+
+
+class Db2Definition(NamedDefinition):
+    """Debezium's Db2 connector."""
+
+    name = "db2"
+    classes: Sequence[str] = ("io.debezium.connector.db2.Db2Connector",)
+    driver: Driver | None = Driver("ibm_db", "headrace[db2]")
+    kernels: Mapping[str, Sequence[str]] = {
+        "headrace.connectors.db2.rows.image_kernel": ("measure_images", "write_images"),
+        "headrace.connectors.db2.streaming.frames": (
+            "index_frames",
+            "write_changes",
+            "write_end",
+            "write_synchpoint",
+        ),
+    }
+    verbs: Mapping[str, str] = {"db2": "headrace.connectors.db2.tables_verb"}
+    worker_modules: Sequence[str] = ("headrace.streaming.slices",)
+
+    configuration_class = "headrace.connectors.db2.config:Db2Config"
+    open_function = "headrace.connectors.db2.connector:open_connector"
+    check_function = "headrace.connectors.db2.checks.database:check"
+    shapes_function = "headrace.connectors.db2.catalog.event_shapes:event_shapes"
+    demo_class = "headrace.connectors.db2.demo:ShopDemo"
+
+    def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
+        """Whether everything up to the synchpoint was delivered."""
+        head, delivered = latest.get("commit_lsn"), end.get("commit_lsn")
+        if head is None or delivered is None:
+            return head == delivered
+        # Texts of one size compare as their numbers do.
+        return "transaction_lsn" not in end and str(delivered) >= str(head)
+
+
+DEFINITION: ConnectorDefinition = Db2Definition()

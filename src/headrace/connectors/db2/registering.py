@@ -1,0 +1,109 @@
+"""The statements that register a table for SQL replication, and those that end that.
+
+They do what the procedures ADDTABLE and REMOVETABLE of the usual set-up do, and need none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.sql import (
+    CHANGE_COLUMNS,
+    PRUNING,
+    REGISTER,
+    control_table,
+    quoted,
+)
+
+_LSN = "VARCHAR(16) FOR BIT DATA"
+_APPLY = {"TARGET_SERVER": "KAFKA", "APPLY_QUAL": "KAFKAQUAL", "SET_NAME": "SET001"}
+_REGISTERED: dict[str, object] = {
+    "SOURCE_VIEW_QUAL": 0, "GLOBAL_RECORD": "N", "SOURCE_STRUCTURE": 1, "SOURCE_CONDENSED": "Y",
+    "SOURCE_COMPLETE": "Y", "DISABLE_REFRESH": 0, "ARCH_LEVEL": "0801", "CONFLICT_LEVEL": "0",
+    "CHG_UPD_TO_DEL_INS": "Y", "CHGONLY": "N", "RECAPTURE": "Y", "OPTION_FLAGS": "NNNN",
+    "STOP_ON_ERROR": "Y", "STATE": "A",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """A statement, without its semicolon. `is_needed`: the registration is none without it."""
+
+    sql: str
+    is_needed: bool = True
+
+
+def literal(value: object) -> str:
+    """A text or a number as SQL writes it."""
+    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+
+
+def default_change_table(schema: str, table: str) -> str:
+    """The name that ADDTABLE gives."""
+    return f"CDC_{schema}_{table}"
+
+
+def adding(
+    config: Db2Config, schema: str, table: str, change_table: str, *, log_changes: bool = True
+) -> Iterator[Step]:
+    """Registers a table. `log_changes`: Db2's log is told to hold whole rows of it, which SQL
+    replication needs (DATA CAPTURE CHANGES)."""
+    source, changes = quoted(schema, table), quoted(config.cdc_change_tables_schema, change_table)
+    if log_changes:
+        yield Step(f"ALTER TABLE {source} DATA CAPTURE CHANGES")
+    lsn = f"CAST(X'' AS {_LSN})"
+    commit, intent, operation = CHANGE_COLUMNS
+    yield Step(
+        f"CREATE TABLE {changes} AS (SELECT {lsn} AS {commit}, {lsn} AS {intent}, "
+        f"CAST('' AS CHAR(1)) AS {operation}, SOURCE.* FROM {source} SOURCE) WITH NO DATA"
+    )
+    for column in CHANGE_COLUMNS:
+        yield Step(f"ALTER TABLE {changes} ALTER COLUMN {column} SET NOT NULL")
+    index = quoted(config.cdc_change_tables_schema, f"IX{change_table}")
+    yield Step(f"CREATE UNIQUE INDEX {index} ON {changes} ({commit} ASC, {intent} ASC)")
+    yield Step(f"ALTER TABLE {changes} VOLATILE CARDINALITY", is_needed=False)
+    names = {
+        "SOURCE_OWNER": schema, "SOURCE_TABLE": table,
+        "CD_OWNER": config.cdc_change_tables_schema, "CD_TABLE": change_table,
+        "PHYS_CHANGE_OWNER": config.cdc_change_tables_schema, "PHYS_CHANGE_TABLE": change_table,
+    }  # fmt: skip
+    yield Step(_insert(config, REGISTER, {**names, **_REGISTERED}))
+    pruning = control_table(config, PRUNING)
+    target = {
+        "TARGET_OWNER": schema, "TARGET_TABLE": table, "SOURCE_OWNER": schema,
+        "SOURCE_TABLE": table, "SOURCE_VIEW_QUAL": 0, "CNTL_SERVER": config.database_dbname,
+        "TARGET_STRUCTURE": 8, "PHYS_CHANGE_OWNER": config.cdc_change_tables_schema,
+        "PHYS_CHANGE_TABLE": change_table,
+    }  # fmt: skip
+    columns, values = _listed({**_APPLY, **target})
+    yield Step(
+        f"INSERT INTO {pruning} ({columns}, MAP_ID) SELECT {values}, "
+        "RTRIM(CAST(COALESCE(MAX(INTEGER(MAP_ID)), 0) + 1 AS CHAR(10))) "
+        f"FROM {pruning}"
+    )
+
+
+def removing(
+    config: Db2Config, schema: str, table: str, change_table: str, *, log_changes: bool = True
+) -> Iterator[Step]:
+    """Ends a registration and drops its change table. `log_changes`: Db2's log is told to hold no
+    whole rows of the table any more (DATA CAPTURE NONE)."""
+    source = f"SOURCE_OWNER = {literal(schema)} AND SOURCE_TABLE = {literal(table)}"
+    own = f"{source} AND PHYS_CHANGE_TABLE = {literal(change_table)}"
+    yield Step(f"DELETE FROM {control_table(config, PRUNING)} WHERE {own}")
+    registered = f"{source} AND CD_TABLE = {literal(change_table)}"
+    yield Step(f"DELETE FROM {control_table(config, REGISTER)} WHERE {registered}")
+    yield Step(f"DROP TABLE {quoted(config.cdc_change_tables_schema, change_table)}")
+    if log_changes:
+        yield Step(f"ALTER TABLE {quoted(schema, table)} DATA CAPTURE NONE")
+
+
+def _insert(config: Db2Config, table: str, row: dict[str, object]) -> str:
+    columns, values = _listed(row)
+    return f"INSERT INTO {control_table(config, table)} ({columns}) VALUES ({values})"
+
+
+def _listed(row: dict[str, object]) -> tuple[str, str]:
+    return ", ".join(row), ", ".join(map(literal, row.values()))

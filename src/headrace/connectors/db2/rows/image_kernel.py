@@ -1,0 +1,76 @@
+"""Images of rows, put together from columns of texts.
+
+The rules on memory are those of `headrace.connect.kernels.memory`, but that nothing behind a text
+is read: Arrow's memory may end there.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from headrace.connect.images import CELL_HEAD_BYTES, HEAD_BYTES, put_head, put_null, put_text_head
+from headrace.connect.kernels.memory import copy16, kernel, load8, load64, store8, store64
+
+# A column of texts: four int64. VALIDITY is the address of bits, of which the first row's is bit
+# SHIFT (0: no row is null); OFFSETS that of int64s, one more than rows; a column without DATA and
+# OFFSETS is null in every row.
+VALIDITY, SHIFT, OFFSETS, DATA = 0, 8, 16, 24
+COLUMN_BYTES = 32
+
+
+@kernel
+def _is_null(column, row):
+    if load64(column + OFFSETS) == 0:
+        return True
+    validity = load64(column + VALIDITY)
+    if validity == 0:
+        return False
+    bit = row + load64(column + SHIFT)
+    return (load8(validity + (bit >> 3)) >> (bit & 7)) & 1 == 0
+
+
+@kernel
+def copy_exactly(source, length, target):
+    """Copy `length` bytes and read none behind them; returns the end of the copy."""
+    whole = length & ~15
+    for offset in range(0, whole, 16):
+        copy16(target + offset, source + offset)
+    for offset in range(whole, length):
+        store8(target + offset, load8(source + offset))
+    return target + length
+
+
+@kernel
+def measure_images(columns, count, rows, offsets):
+    """Where the images of `rows` rows of `count` columns begin and end: `rows + 1` int64s. Returns
+    the bytes of all of them."""
+    total = 0
+    store64(offsets, total)
+    for row in range(rows):
+        total += HEAD_BYTES
+        for number in range(count):
+            column = columns + COLUMN_BYTES * number
+            if _is_null(column, row):
+                total += 1
+            else:
+                start = load64(column + OFFSETS) + 8 * row
+                total += CELL_HEAD_BYTES + load64(start + 8) - load64(start)
+        store64(offsets + 8 * row + 8, total)
+    return total
+
+
+@kernel
+def write_images(columns, count, rows, out):
+    """The images that `measure_images` measured, one behind the other; returns their end."""
+    for row in range(rows):
+        out = put_head(out, count)
+        for number in range(count):
+            column = columns + COLUMN_BYTES * number
+            if _is_null(column, row):
+                out = put_null(out)
+                continue
+            start = load64(column + OFFSETS) + 8 * row
+            first = load64(start)
+            length = load64(start + 8) - first
+            out = copy_exactly(load64(column + DATA) + first, length, put_text_head(out, length))
+    return out

@@ -1,0 +1,90 @@
+"""What each start requires of tables and of SQL replication."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from headrace.connectors.db2.capture import Capture
+from headrace.connectors.db2.catalog.catalog import Catalog
+from headrace.connectors.db2.catalog.registrations import registrations
+from headrace.connectors.db2.catalog.stored_tables import StoredTables
+from headrace.connectors.db2.checks.change_tables import layout_error
+from headrace.connectors.db2.checks.replication import (
+    capture_error,
+    read_control,
+    registration_errors,
+    warn_of,
+)
+from headrace.connectors.db2.checks.rights import no_privilege, refused
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection
+from headrace.connectors.db2.events import CONNECTOR
+from headrace.connectors.db2.sql import newest_lsn
+from headrace.relational.catalog import StoredTable
+from headrace.relational.readiness import TableReadiness
+from headrace.relational.table import Table
+from headrace.signals.kafka import check_settings
+from headrace.snapshots.modes import SnapshotRule
+
+
+class Readiness:
+    """Asks the database at each start; changes nothing. `connect` opens a connection."""
+
+    def __init__(
+        self, config: Db2Config, capture: Capture, connect: Callable[[], Connection]
+    ) -> None:
+        self._config, self._capture, self._connect = config, capture, connect
+        self._rule = SnapshotRule.of(config)
+        self._tables = TableReadiness(CONNECTOR, config.database_dbname, config, capture)
+        self.captured: tuple[str, ...] = ()
+        """Names of the captured tables, since `prepare`."""
+
+    def prepare(self) -> list[StoredTable]:
+        """The captured tables, in the order of snapshots; where changes are read, they are
+        registered. Raises DriverError, and HeadraceError: what is missing."""
+        with self._connect() as connection:
+            tables = self._read(connection)
+            self._tables.require(tables)
+            names = [table.path for table in tables]
+            for name in refused(connection, self._config, names)[:1]:
+                raise no_privilege(self._config, *name)
+            self._tables.require_events(tables)
+            if self._rule.ever_reads:
+                self._tables.warn_of_overrides()
+            if self._rule.streams:
+                check_settings(self._config)
+                self._require_replication(connection, tables)
+        self.captured = tuple(table.name for table in tables)
+        return tables
+
+    def _read(self, connection: Connection) -> list[StoredTable]:
+        catalog = StoredTables(connection)
+        ids = [table.id for table in catalog.tables() if self._capture.takes(table.name)]
+        tables = catalog.read(ids).tables.values()
+        return sorted(tables, key=lambda table: self._capture.order(table.name))
+
+    def _require_replication(self, connection: Connection, tables: Sequence[Table]) -> None:
+        """That captured tables are registered, and their change tables those of SQL replication. A
+        warning tells of tables that are not registered where others are, and of a Capture that does
+        not run: it may be started later."""
+        config = self._config
+        read_control(connection, config, newest_lsn(config))
+        registered = registrations(connection, config)
+        own = [
+            one
+            for one in registered
+            if self._capture.takes(f"{one.source_schema}.{one.source_table}")
+        ]
+        for error in registration_errors(config, tables, registered):
+            if not own:
+                raise error
+            warn_of(error)
+        catalog = Catalog(connection)
+        for one in own:
+            columns = catalog.columns(one.change_schema, one.change_table)
+            wrong = layout_error(one, [column.name for column in columns])
+            if wrong is not None and columns:
+                raise wrong
+        stopped = capture_error(connection, config)
+        if stopped is not None:
+            warn_of(stopped)

@@ -1,0 +1,62 @@
+"""What the parts of one connector have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headrace.connectors.db2.capture import Capture
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection, connect
+from headrace.connectors.db2.errors import translate
+from headrace.connectors.db2.events import Db2Settings
+from headrace.connectors.db2.lsn import place_of
+from headrace.connectors.db2.position import Db2Offset, Db2Position
+from headrace.connectors.db2.schema_history import open_tables
+from headrace.connectors.db2.streaming.told_tables import ToldTables
+from headrace.connectors.db2.streaming.windows import newest_lsn
+from headrace.connectors.run import Run
+from headrace.errors import HeadraceError
+from headrace.relational.table import Table
+from headrace.streaming.changes.key_columns import KeyRendering
+
+
+@dataclass(frozen=True)
+class Db2Run(Run[Db2Config, Db2Settings]):
+    """One run of the connector; see Run."""
+
+    capture: Capture
+
+    @property
+    def key_rendering(self) -> KeyRendering:
+        """How keys are rendered: a value that cannot be is told with its record."""
+        return self.capture.key_rendering
+
+    def connect(self) -> Connection:
+        """A connection of its own, which the caller closes."""
+        return connect(self.config)
+
+    def now(self, connection: Connection) -> Db2Position:
+        """The position behind everything that Capture has written."""
+        lsn = newest_lsn(connection, self.config)
+        return Db2Position() if lsn is None else Db2Position.behind_commit(lsn)
+
+    def log_end(self) -> int:
+        """The place behind the newest commit."""
+        with self.connect() as connection:
+            lsn = newest_lsn(connection, self.config)
+            return 0 if lsn is None else place_of(lsn) + 1
+
+    def told_tables(
+        self, position: Db2Position, relation: Callable[[Table], int] | None = None
+    ) -> ToldTables:
+        """What was told of tables up to a position; see ToldTables. The caller closes it."""
+        return ToldTables(open_tables(self.config, position.committed), relation)
+
+    def offset(self, position: Db2Position, epoch: int) -> Db2Offset:
+        """The first offset of an epoch."""
+        return Db2Offset(self.config.topic_prefix, position, epoch, order=self.plan.order)
+
+    def translate(self, error: Exception) -> HeadraceError | None:
+        """An error of the driver in our words; None: it is not the driver's."""
+        return translate(error, self.config)

@@ -1,0 +1,83 @@
+"""Whether a stored position still fits the change tables."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from headrace.connectors.db2.catalog.registrations import registrations
+from headrace.connectors.db2.lsn import format_lsn, lsn_of
+from headrace.connectors.db2.position import Db2Offset, Db2Position
+from headrace.connectors.db2.starting.run import Db2Run
+from headrace.connectors.db2.streaming.registered_tables import source_of, spans
+from headrace.connectors.db2.streaming.windows import PRUNED, check_not_pruned, newest_lsn
+from headrace.connectors.source import Lost, LostLog
+from headrace.errors import HeadraceError
+from headrace.snapshots.modes import SnapshotRule
+
+_AHEAD = "db2.position_ahead"
+
+
+class StoredPosition(LostLog[Db2Position]):
+    """The position in the change tables: nothing in the database stands for it, so there is nothing
+    to make or to take away."""
+
+    def __init__(self, run: Db2Run, rule: SnapshotRule) -> None:
+        self._run, self._rule = run, rule
+        self.is_known = False
+
+    def check(self, stored: Db2Offset) -> Lost | None:
+        """Whether the change tables still hold what follows a stored offset. Raises HeadraceError
+        where they do not, and snapshot.mode has no answer to that."""
+        if self.is_known:
+            return None
+        try:
+            self._check(stored.position)
+        except HeadraceError as error:
+            if not self.tells(error) or not self._rule.repairs:
+                raise
+            return Lost(error, is_followed=False)
+        self.is_known = True
+        return None
+
+    def _check(self, position: Db2Position) -> None:
+        config, capture = self._run.config, self._run.capture
+        with self._run.connect() as connection:
+            self._check_not_ahead(position, newest_lsn(connection, config))
+            if config.headrace_change_tables_gap == "fail":
+                captured = [
+                    one
+                    for one in registrations(connection, config)
+                    if capture.takes(source_of(one))
+                ]
+                own = spans(captured, with_stops=not config.z_stop_lsn_ignore)
+                with closing(self._run.told_tables(position)) as told:
+                    check_not_pruned(own, position.committed, position.lsn_bytes, told.knows)
+
+    @staticmethod
+    def _check_not_ahead(position: Db2Position, newest: bytes | None) -> None:
+        head = Db2Position() if newest is None else Db2Position.behind_commit(newest)
+        if position.committed > head.committed:
+            told = "has none yet" if newest is None else f"is at {format_lsn(newest)}"
+            own = format_lsn(lsn_of(position.committed - 1, position.lsn_bytes))
+            raise HeadraceError(
+                _AHEAD,
+                f"The checkpoint's position, {own}, is ahead of Capture's synchpoint, which {told}",
+                "It is of another database, or SQL replication was set up anew: start with "
+                "snapshot.mode=when_needed, which reads the tables anew, or with a new checkpoint.",
+            )
+
+    # -- what is done when the log is gone ------------------------------------------------------
+
+    def tells(self, error: HeadraceError) -> bool:
+        """See LostLog."""
+        return error.code in (PRUNED, _AHEAD)
+
+    def follow(self, after: Db2Offset) -> Db2Offset:
+        """See LostLog: no strategy follows the database."""
+        return after
+
+    def make_room(self, lost: Lost) -> None:
+        """See LostLog: the database has nothing of a position."""
+
+    def keep(self, lost: Lost) -> None:
+        """See LostLog: a gap is found again by the same comparison."""

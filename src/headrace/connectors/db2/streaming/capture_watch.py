@@ -1,0 +1,31 @@
+"""Whether Capture goes on while the connector waits for it."""
+
+from __future__ import annotations
+
+from headrace.connect.deadline import Deadline
+from headrace.connectors.db2.checks.replication import STALE_SECONDS, capture_error, warn_of
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection
+
+_LOOK_SECONDS = STALE_SECONDS / 3
+
+
+class CaptureWatch:
+    """Warns, once each time, of a Capture that stands still while the connector waits for it. The
+    database is asked every `seconds`."""
+
+    def __init__(self, config: Db2Config, seconds: float = _LOOK_SECONDS) -> None:
+        self._config = config
+        self._next = Deadline(seconds)
+        self._is_stopped = False
+
+    def look(self, connection: Connection) -> None:
+        """Call it where there is nothing to read; it is asked no sooner than it is time. Raises as
+        `capture_error`."""
+        if not self._next.is_over:
+            return
+        self._next.restart()
+        error = capture_error(connection, self._config)
+        if error is not None and not self._is_stopped:
+            warn_of(error)
+        self._is_stopped = error is not None

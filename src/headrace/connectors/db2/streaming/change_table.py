@@ -1,0 +1,168 @@
+"""One change table in one window: its rows in order, block by block, as changes with images."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from headrace.connectors.db2.lsn import lsn_of
+from headrace.connectors.db2.rows.images import RowImages
+from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
+from headrace.connectors.db2.streaming.pairing import DELETED, Changes, pair
+from headrace.connectors.db2.streaming.told_tables import SchemaChange
+from headrace.errors import HeadraceError
+from headrace.snapshots.image_block import ImageBlock
+
+log = logging.getLogger(__name__)
+
+COMMIT, INTENT, OPERATION = range(3)
+"""Where IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ and IBMSNAP_OPERATION stand in the rows; the table's
+columns come behind them."""
+LEADING = 3
+_FIRST_ROWS = 500
+_BLOCKS_BYTES, _BLOCK_BYTES = 64 << 20, 256 << 10
+"""Images that the blocks of all tables may take, and that one table's may take in any case."""
+Row = Sequence[object]
+
+
+class RowCursor(Protocol):
+    """A query's rows."""
+
+    def fetch(self, rows: int, /) -> Sequence[Row]:
+        """The next rows, at most so many; none at the end."""
+        ...
+
+    def close(self) -> None:
+        """Let the query go; never raises."""
+        ...
+
+
+@dataclass(frozen=True)
+class ChangeBlock:
+    """Changes of one table that were read together, in their order: rows of `images`. `commits` and
+    `intents` are those of the rows that they begin with, by which they are put in order, `shown`
+    the number that each shows; `operations` are IBMSNAP_OPERATION of the former."""
+
+    images: ImageBlock
+    changes: Changes
+    operations: np.ndarray
+    commits: LsnColumn
+    intents: LsnColumn
+    shown: LsnColumn
+    lsn_bytes: int
+
+    def __len__(self) -> int:
+        return len(self.changes.old)
+
+    def behind(self, count: int) -> ChangeBlock:
+        """Without the first changes."""
+        rest = slice(count, None)
+        return replace(
+            self,
+            changes=Changes(self.changes.old[rest], self.changes.new[rest]),
+            operations=self.operations[rest],
+            commits=self.commits.take(rest),
+            intents=self.intents.take(rest),
+            shown=self.shown.take(rest),
+        )
+
+
+@dataclass
+class ChangeTable:
+    """The rows of one registration's change table in one window. `relation` is the version that its
+    records have, `name` is for messages. At most `most_rows` are taken from the driver at once, and
+    fewer of large rows: `tables` are read side by side."""
+
+    cursor: RowCursor
+    images: RowImages
+    relation: int
+    name: str
+    most_rows: int
+    tables: int = 1
+    schema_change: Callable[[bytes, bytes], SchemaChange | None] | None = None
+    """What is told before the first change, which has these numbers; asked once."""
+    block: ChangeBlock | None = None
+    is_read: bool = False
+    """Whether the cursor has no more rows."""
+    held: tuple[Row, ...] = ()
+    """A D, whose I may come next."""
+    row_bytes: int = 0
+    """Bytes of the largest images so far, on average of a block."""
+
+    def load(self) -> bool:
+        """Whether changes are at hand; reads until there are, or the end."""
+        while not (self.block is not None and len(self.block)):
+            if self.is_read:
+                return False
+            rows = self.cursor.fetch(self._next_rows())
+            self.is_read = len(rows) == 0
+            rows = [*self.held, *self._with_places(rows)]
+            self.held = ()
+            if not self.is_read and rows and rows[-1][OPERATION] == chr(DELETED):
+                self.held = (rows.pop(),)
+            if rows:
+                self.block = self._block(rows)
+        return True
+
+    def _next_rows(self) -> int:
+        """How many rows to fetch: few at first, then what fits in this table's part of memory."""
+        if not self.row_bytes:
+            return min(self.most_rows, _FIRST_ROWS)
+        room = max(_BLOCKS_BYTES // self.tables, _BLOCK_BYTES)
+        return max(1, min(self.most_rows, room // self.row_bytes))
+
+    def _with_places(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Rows that have no place in the log are left out with a word, as Debezium does."""
+        placed = [row for row in rows if row[COMMIT] is not None and row[INTENT] is not None]
+        if len(placed) < len(rows):
+            log.warning(
+                "%d rows of the change table %s have no commit or intent sequence, and are left "
+                "out",
+                len(rows) - len(placed),
+                self.name,
+            )
+        return placed
+
+    def _block(self, rows: Sequence[Row]) -> ChangeBlock:
+        columns = list(zip(*rows, strict=True))
+        operations = np.frombuffer("".join(columns[OPERATION]).encode(), np.uint8)
+        commits, intents = LsnColumn.of(columns[COMMIT]), LsnColumn.of(columns[INTENT])
+        changes = pair(operations, commits)
+        first, last = changes.first, changes.last
+        try:
+            images = self.images.of_columns(columns, len(rows))
+        except (ValueError, TypeError, ArithmeticError) as error:
+            raise HeadraceError(
+                "db2.value_not_understood",
+                f"A row of the change table {self.name} has a value that is none of its column's "
+                f"type: {type(error).__name__}",
+                "Compare the change table's columns with those of its source table, and register "
+                "the table again; or exclude the column with column.exclude.list.",
+            ) from None
+        self.row_bytes = max(self.row_bytes, -(-len(images.images) // len(rows)), 1)
+        return ChangeBlock(
+            images,
+            changes,
+            operations[first],
+            commits.take(first),
+            intents.take(first),
+            intents.take(last),
+            len(columns[COMMIT][0]),
+        )
+
+    def told(self) -> SchemaChange | None:
+        """The schema change that comes before the block's first change."""
+        tells, self.schema_change = self.schema_change, None
+        if tells is None or self.block is None:
+            return None
+        commit, shown = self.block.commits.place(0), self.block.shown.place(0)
+        return tells(lsn_of(commit, self.block.lsn_bytes), lsn_of(shown, self.block.lsn_bytes))
+
+    def taken(self, count: int) -> None:
+        """The first changes of the block are merged."""
+        assert self.block is not None
+        self.block = self.block.behind(count)

@@ -1,0 +1,281 @@
+"""Frames: what segments hold of Db2's changes, and the kernels that write and index them.
+
+Numbers are in network byte order, but where they say otherwise. A frame begins with its size
+(uint32) and its kind (one byte), and is one of
+
+    B   a transaction begins: place (16), microseconds since 1970 (8), an image with `commit_lsn`
+    c   a create: relation version (4), place of the row (8), an image with `change_lsn`, the image
+    u   an update: the same, the image before and the image after
+    w   an update without the image before: the same, the image after
+    d   a delete: the same, the image before
+    s   a schema change: the same as a create, its image is what is told
+    E   the transaction ends
+    S   everything up to a place (16) was read
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from headrace.connect.images import put_head, put_text_head, split_checked, store32_be
+from headrace.connect.kernels.memory import (
+    copy,
+    kernel,
+    load8,
+    load16_be,
+    load32_be,
+    load64,
+    load64_be,
+    store8,
+    store64,
+)
+from headrace.connect.rows import NULL
+from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.image_kernel import add_images
+from headrace.streaming.changes.key_kernel import CELLS
+from headrace.streaming.changes.transaction_kernel import (
+    advance,
+    begin_transaction,
+    end_transaction,
+    is_full,
+)
+
+HEAD_BYTES = 5
+CHANGE_HEAD_BYTES = HEAD_BYTES + 4 + 8
+BEGIN_HEAD_BYTES = HEAD_BYTES + 16 + 8
+PLACE_FRAME_BYTES = HEAD_BYTES + 16
+_BEGINS, _ENDS, _SYNCHPOINT = ord("B"), ord("E"), ord("S")
+_UPDATE = row_kernel.UPDATE
+WITHOUT_OLD = ord("w")
+"""The kind of an update's frame that has the image after only; the other kinds of changes are their
+operations."""
+SCHEMA_CHANGE = ord("s")
+"""The kind of a schema change's frame, and the operation of its row: `schema_changes.OPERATION`."""
+_VALUE_PART = 2
+_COLON, _ZERO, _LETTER = ord(":"), ord("0"), ord("a") - 10
+_NULL = int(NULL)
+_FIRST_COLON, _SECOND_COLON = 8, 16
+"""Hexadecimal digits before each colon of a number's text."""
+
+# A change that is to be written: eleven int64. The images' addresses and sizes (0: it has none),
+# the relation version, the kind of its frame, its number, and its transaction's number and time.
+(
+    OLD,
+    OLD_SIZE,
+    NEW,
+    NEW_SIZE,
+    RELATION,
+    KIND,
+    LSN_HIGH,
+    LSN_LOW,
+    COMMIT_HIGH,
+    COMMIT_LOW,
+    COMMIT_US,
+) = range(11)
+CHANGE_WORDS = 11
+_CHANGE_BYTES = 8 * CHANGE_WORDS
+
+# The transaction that frames were begun of and not ended: three int64.
+IS_OPEN, OPEN_HIGH, OPEN_LOW = 0, 8, 16
+OPEN_WORDS = 3
+
+_LSN_IMAGE_BYTES = 41
+FRAME_BYTES = CHANGE_HEAD_BYTES + BEGIN_HEAD_BYTES + 2 * _LSN_IMAGE_BYTES + HEAD_BYTES
+"""The most bytes that a change takes beside its images, with the beginning of its transaction and
+the end of the one before."""
+
+
+@kernel
+def put_place(out, high, low):
+    """Two halves in network byte order; returns their end."""
+    store32_be(out, high >> 32)
+    store32_be(out + 4, high)
+    store32_be(out + 8, low >> 32)
+    store32_be(out + 12, low)
+    return out + 16
+
+
+@kernel
+def put_lsn_image(out, high, low, size):
+    """An image with the text of a number of `size` bytes; returns its end."""
+    out = put_text_head(put_head(out, 1), 2 * size + 2)
+    for digit in range(32 - 2 * size, 32):
+        half = high if digit < 16 else low
+        value = (half >> (60 - 4 * (digit & 15))) & 15
+        written = digit - (32 - 2 * size)
+        if written in (_FIRST_COLON, _SECOND_COLON):
+            store8(out, _COLON)
+            out += 1
+        store8(out, value + (_ZERO if value < 10 else _LETTER))
+        out += 1
+    return out
+
+
+@kernel
+def _put_head(out, end, kind):
+    """The head of the frame between these addresses."""
+    store32_be(out, end - out)
+    store8(out + 4, kind)
+
+
+@kernel
+def write_end(out, transaction):
+    """The end of the transaction that is open, if one is; returns its end."""
+    if load64(transaction + IS_OPEN) == 0:
+        return out
+    store64(transaction + IS_OPEN, 0)
+    _put_head(out, out + HEAD_BYTES, _ENDS)
+    return out + HEAD_BYTES
+
+
+@kernel
+def write_synchpoint(out, high, low):
+    """Everything up to a place was read; returns the frame's end."""
+    end = put_place(out + HEAD_BYTES, high, low)
+    _put_head(out, end, _SYNCHPOINT)
+    return end
+
+
+@kernel
+def _write_begin(out, high, low, us, lsn_bytes, transaction):
+    """The beginning of another transaction than the one that is open, if it is another; returns its
+    end."""
+    if (
+        load64(transaction + IS_OPEN)
+        and load64(transaction + OPEN_HIGH) == high
+        and load64(transaction + OPEN_LOW) == low
+    ):
+        return out
+    out = write_end(out, transaction)
+    store64(transaction + IS_OPEN, 1)
+    store64(transaction + OPEN_HIGH, high)
+    store64(transaction + OPEN_LOW, low)
+    end = put_place(out + HEAD_BYTES, high, low)
+    store32_be(end, us >> 32)
+    store32_be(end + 4, us)
+    end = put_lsn_image(end + 8, high, low, lsn_bytes)
+    _put_head(out, end, _BEGINS)
+    return end
+
+
+@kernel
+def write_changes(changes, count, lsn_bytes, transaction, out):
+    """The frames of `count` changes in their order, with the beginnings and ends of transactions
+    between them; returns their end. The last transaction stays open."""
+    for number in range(count):
+        change = changes + _CHANGE_BYTES * number
+        high, low = load64(change + 8 * COMMIT_HIGH), load64(change + 8 * COMMIT_LOW)
+        out = _write_begin(out, high, low, load64(change + 8 * COMMIT_US), lsn_bytes, transaction)
+        place = load64(change + 8 * LSN_LOW)
+        store32_be(out + HEAD_BYTES, load64(change + 8 * RELATION))
+        store32_be(out + HEAD_BYTES + 4, place >> 32)
+        store32_be(out + HEAD_BYTES + 8, place)
+        lsn_high = load64(change + 8 * LSN_HIGH)
+        end = put_lsn_image(out + CHANGE_HEAD_BYTES, lsn_high, place, lsn_bytes)
+        end = copy(load64(change + 8 * OLD), load64(change + 8 * OLD_SIZE), end)
+        end = copy(load64(change + 8 * NEW), load64(change + 8 * NEW_SIZE), end)
+        _put_head(out, end, load64(change + 8 * KIND))
+        out = end
+    return out
+
+
+@kernel
+def _add_update_without_old(
+    image, stop, virtual, index, place, size, rows, transactions, relations, options, scratch, state
+):
+    """As `add_images`, of an update that has the image after only."""
+    relation = relations + 8 * row_kernel.RELATION_WORDS * index
+    columns = load64(relation + 8 * row_kernel.COLUMNS)
+    if split_checked(image, stop, columns, scratch + CELLS) < 0:
+        return row_kernel.BROKEN
+    outcome = row_kernel.LEFT_OUT
+    if not row_kernel.is_skipped(relation, _UPDATE, options):
+        outcome = row_kernel.add_change(
+            rows, transactions, state, _UPDATE, index, relation, 0, image + virtual, 0,
+            scratch, scratch + CELLS, place, size, options, scratch,
+        )  # fmt: skip
+    if outcome == row_kernel.LACKS_KEY:
+        return row_kernel.KEY
+    row_kernel.count_change(state, outcome)
+    return row_kernel.MORE
+
+
+@kernel
+def _add_schema_change(image, index, place, size, rows, transactions, state):
+    """A row of the open transaction that is no change of a row."""
+    row_kernel.open_transaction(transactions, state)
+    store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 1)
+    row_kernel.add_row(
+        rows, state, 0, image, 0, place, _VALUE_PART, 0, size, index, SCHEMA_CHANGE, 0
+    )
+    row_kernel.count_change(state, row_kernel.ADDED)
+    return row_kernel.MORE
+
+
+@kernel
+def _end_of_image(image):
+    """Where an image of one text ends."""
+    return image + 2 + 5 + load32_be(image + 3)
+
+
+@kernel
+def index_frames(
+    data, written, start, rows, rows_room, transactions, transactions_room, ends, ends_room,
+    relations, options, scratch, state,
+):  # fmt: skip
+    """See SegmentReader.kernel. Returns MORE, FULL, KEY or BROKEN."""
+    while True:
+        at = load64(state + 8 * row_kernel.INDEXED)
+        if at + HEAD_BYTES > written or at + load32_be(data + at) > written:
+            return row_kernel.MORE
+        if is_full(state, rows_room, transactions_room, ends_room):
+            return row_kernel.FULL
+        size, kind, body = load32_be(data + at), load8(data + at + 4), data + at + HEAD_BYTES
+        stop = data + at + size
+        if kind == _BEGINS:
+            if size < BEGIN_HEAD_BYTES:
+                return row_kernel.BROKEN
+            store64(state + 8 * row_kernel.POSITION_HIGH, load64_be(body))
+            store64(state + 8 * row_kernel.POSITION_LOW, load64_be(body + 8))
+            store64(state + 8 * row_kernel.COMMIT_US, load64_be(body + 16))
+            image = start + at + BEGIN_HEAD_BYTES
+            begin_transaction(
+                rows, transactions, state, _NULL, image, size - BEGIN_HEAD_BYTES,
+                load64_be(body + 8), size,
+            )  # fmt: skip
+        elif kind == _ENDS:
+            high = load64(state + 8 * row_kernel.POSITION_HIGH)
+            low = load64(state + 8 * row_kernel.POSITION_LOW)
+            behind = low + 1
+            end_transaction(
+                rows, transactions, ends, state, high if behind else high + 1, behind, low, size
+            )
+        elif kind == _SYNCHPOINT:
+            advance(state, load64_be(body), load64_be(body + 8))
+        else:
+            if size < CHANGE_HEAD_BYTES + 7 or load16_be(data + at + CHANGE_HEAD_BYTES) != 1:
+                return row_kernel.BROKEN
+            extra = data + at + CHANGE_HEAD_BYTES
+            images = _end_of_image(extra)
+            if images > stop:
+                return row_kernel.BROKEN
+            store64(state + 8 * row_kernel.EXTRA, extra + start - data)
+            index, place = load32_be(body), load64_be(body + 4)
+            if kind == SCHEMA_CHANGE:
+                status = _add_schema_change(
+                    images + start - data, index, place, size, rows, transactions, state
+                )
+            elif kind == WITHOUT_OLD:
+                status = _add_update_without_old(
+                    images, stop, start - data, index, place, size,
+                    rows, transactions, relations, options, scratch, state,
+                )  # fmt: skip
+            else:
+                status = add_images(
+                    images, stop, start - data, kind, index, place, size,
+                    rows, transactions, relations, options, scratch, state,
+                )  # fmt: skip
+            store64(state + 8 * row_kernel.EXTRA, 0)
+            if status != row_kernel.MORE:
+                return status
+        store64(state + 8 * row_kernel.INDEXED, at + size)

@@ -1,0 +1,236 @@
+"""Reads change tables, window by window, into segments."""
+
+from __future__ import annotations
+
+import logging
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from headrace.connect.deadline import Deadline
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.rows import low_half
+from headrace.connectors.db2 import sql
+from headrace.connectors.db2.catalog.catalog import Catalog
+from headrace.connectors.db2.catalog.registrations import registrations
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection
+from headrace.connectors.db2.position import Db2Position
+from headrace.connectors.db2.streaming import frames
+from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
+from headrace.connectors.db2.streaming.change_table import ChangeTable
+from headrace.connectors.db2.streaming.commit_times import CommitTimes
+from headrace.connectors.db2.streaming.merging import Merged, merged
+from headrace.connectors.db2.streaming.registered_tables import (
+    RegisteredTables,
+    Span,
+    in_order,
+    source_path,
+    spans,
+    stops_before,
+)
+from headrace.connectors.db2.streaming.told_tables import ToldTables
+from headrace.connectors.db2.streaming.windows import Window, check_not_pruned, next_window
+from headrace.errors import HeadraceError
+from headrace.streaming.relations import RelationVersions
+from headrace.streaming.segment_reader import SegmentReader
+
+log = logging.getLogger(__name__)
+
+_FETCH_ROWS = 10_000
+_TABLE_GONE = "db2.table_gone"
+
+
+@dataclass(frozen=True)
+class ReaderOptions:
+    """What a reader is told beside the log: the options word of `row_kernel`, and the topic of
+    transactions (empty: their borders make no records)."""
+
+    row_options: int
+    border_topic: str
+
+
+class ChangeTablesReader(SegmentReader):
+    """See headrace.streaming.reader.LogReader."""
+
+    head = struct.Struct("!I")
+    kernel = staticmethod(frames.index_frames)
+
+    def __init__(
+        self,
+        config: Db2Config,
+        connect: Callable[[], Connection],
+        tables: RegisteredTables,
+        versions: RelationVersions,
+        told: ToldTables,
+        start: Db2Position,
+        options: ReaderOptions,
+        translate: Callable[[Exception], HeadraceError | None],
+    ) -> None:
+        super().__init__(versions, start, options=options.row_options)
+        self._config, self._connect, self._tables = config, connect, tables
+        self._translate = translate
+        if options.border_topic:
+            self.has_borders(*versions.borders(options.border_topic))
+        self._told = told
+        self._connection: Connection | None = None
+        self._next = start.committed
+        self._frames: Iterator[memoryview] | None = None
+        self._bytes = memoryview(b"")
+        self._transaction = np.zeros(frames.OPEN_WORDS, np.int64)
+        self._pause = Deadline(0)
+        self._watch = CaptureWatch(config)
+        self._asked = threading.Event()
+        self._known: set[tuple[str, str]] | None = None
+        """Schemas and names of the tables that were registered in the window before."""
+
+    # -- see LogReader --------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Connect."""
+        self._connection = self._connect()
+
+    def ask_position(self) -> None:
+        """The control tables are asked without a pause. Any thread."""
+        self._asked.set()
+
+    def read_into(self, target: memoryview, seconds: float) -> int:
+        """See LogReader."""
+        if not self._bytes:
+            self._bytes = self._more(seconds)
+        size = min(len(target), len(self._bytes))
+        target[:size] = self._bytes[:size]
+        self._bytes = self._bytes[size:]
+        return size
+
+    def translate(self, error: Exception) -> HeadraceError | None:
+        """See LogReader."""
+        return self._translate(error)
+
+    def close(self) -> None:
+        """Disconnect; never raises."""
+        self._told.close()
+        if self._connection is not None:
+            self._connection.close()
+
+    # -- windows --------------------------------------------------------------------------------
+
+    def _more(self, seconds: float) -> memoryview:
+        """The next frames; none when nothing comes within so many seconds."""
+        if self._frames is None:
+            if not self._pause.is_over and not self._asked.is_set():
+                self._asked.wait(min(seconds, self._pause.remaining()))
+                return memoryview(b"")
+            self._asked.clear()
+            assert self._connection is not None
+            window = next_window(self._connection, self._config, self._next)
+            if window is None:
+                self._watch.look(self._connection)
+                self._connection.rollback()
+                self._pause = Deadline(self._config.poll_interval_ms / 1000)
+                return memoryview(b"")
+            self.ends_at(window.newest + 1)
+            self._frames = self._read(window)
+        part = next(self._frames, None)
+        if part is None:
+            self._frames = None
+            return memoryview(b"")
+        return part
+
+    def _read(self, window: Window) -> Iterator[memoryview]:
+        """The frames of a window. Its transaction of the database ends with it, so that change
+        tables can be dropped."""
+        connection, config = self._connection, self._config
+        assert connection is not None
+        with ExitStack() as opened:
+            registered = self._registered(connection, window)
+            tables = [
+                table
+                for span in registered
+                if (table := self._open(connection, span, window, len(registered))) is not None
+            ]
+            for table in tables:
+                opened.callback(table.cursor.close)
+            cursor = connection.cursor(sql.commit_times(config), window.bounds())
+            times = CommitTimes(cursor, _FETCH_ROWS)
+            opened.callback(times.close)
+            for part in merged(tables):
+                yield self._written(part, times, window)
+        connection.rollback()
+        self._next = window.last + 1
+        yield self._synchpoint(self._next)
+
+    def _registered(self, connection: Connection, window: Window) -> list[Span]:
+        """The spans that may have changes in a window. Raises HeadraceError when some are gone."""
+        config = self._config
+        captured = self._tables.captured(registrations(connection, config))
+        own = spans(captured, with_stops=not config.z_stop_lsn_ignore)
+        if config.headrace_change_tables_gap == "fail":
+            check_not_pruned(own, window.first, window.lsn_bytes, self._is_known)
+        self._known = {source_path(span.registration) for span in own}
+        return in_order(
+            [
+                span
+                for span in own
+                if span.start <= window.last and stops_before(span, window.last) >= window.first
+            ]
+        )
+
+    def _is_known(self, schema: str, table: str) -> bool:
+        if self._known is None:
+            return self._told.knows(schema, table)
+        return (schema, table) in self._known
+
+    def _open(
+        self, connection: Connection, span: Span, window: Window, tables: int
+    ) -> ChangeTable | None:
+        one, config = span.registration, self._config
+        described = self._tables.describe(Catalog(connection), span)
+        if described is None:
+            return None
+        statement = sql.changes(one, described.columns)
+        bounds = window.bounds(stops_before(span, window.last))
+        try:
+            cursor = connection.cursor(statement, bounds)
+        except Exception as error:
+            known = self.translate(error)
+            if known is None or known.code != _TABLE_GONE:
+                raise
+            log.warning("%s: its changes end here", known.message)
+            return None
+        return ChangeTable(
+            cursor,
+            described.images,
+            described.relation,
+            f"{one.change_schema}.{one.change_table}",
+            config.query_fetch_size or _FETCH_ROWS,
+            tables,
+            partial(self._told.before, described.table),
+        )
+
+    # -- frames ---------------------------------------------------------------------------------
+
+    def _written(self, part: Merged, times: CommitTimes, window: Window) -> memoryview:
+        words = part.words
+        words[:, frames.COMMIT_US] = times.of(part.commits)
+        size = int(words[:, frames.OLD_SIZE].sum() + words[:, frames.NEW_SIZE].sum())
+        out = np.empty(size + frames.FRAME_BYTES * len(words) + PADDING, np.uint8)
+        end = frames.write_changes(
+            address_of(words),
+            len(words),
+            window.lsn_bytes,
+            address_of(self._transaction),
+            address_of(out),
+        )
+        return out[: end - address_of(out)].data
+
+    def _synchpoint(self, place: int) -> memoryview:
+        out = np.empty(2 * frames.FRAME_BYTES + PADDING, np.uint8)
+        end = frames.write_end(address_of(out), address_of(self._transaction))
+        end = frames.write_synchpoint(end, int(low_half(place >> 64)), int(low_half(place)))
+        return out[: end - address_of(out)].data

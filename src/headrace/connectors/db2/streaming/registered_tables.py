@@ -1,0 +1,183 @@
+"""The captured tables that are registered, and what the rows of their change tables are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+
+from headrace.connectors.db2.catalog.catalog import Catalog
+from headrace.connectors.db2.catalog.registrations import Registration
+from headrace.connectors.db2.lsn import place_of
+from headrace.connectors.db2.rows.images import RowImages
+from headrace.connectors.db2.streaming.change_table import LEADING
+from headrace.relational.capture import TableCapture
+from headrace.relational.table import Column, Table
+from headrace.streaming.relations import RelationVersions
+
+log = logging.getLogger(__name__)
+
+_OWN_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
+_LARGE = frozenset({"CLOB", "DBCLOB", "NCLOB", "BLOB", "XML", "LONG VARCHAR", "LONG VARGRAPHIC"})
+"""Types whose values SQL replication does not put into change tables: a flag stands there."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A registration, and the place where the next one of its table begins (None: it is the last):
+    changes from there on are that one's."""
+
+    registration: Registration
+    stop: int | None = None
+
+    @property
+    def start(self) -> int:
+        """Where Capture began to fill the change table; 0: not known."""
+        lsn = self.registration.old_synchpoint
+        return 0 if lsn is None else place_of(lsn)
+
+
+def source_of(registration: Registration) -> str:
+    """schema.table"""
+    return f"{registration.source_schema}.{registration.source_table}"
+
+
+def source_path(registration: Registration) -> tuple[str, str]:
+    """Schema and table."""
+    return registration.source_schema, registration.source_table
+
+
+def spans(registrations: Iterable[Registration], *, with_stops: bool = True) -> list[Span]:
+    """Registrations by table, and those of one table by where they begin (Debezium survives a
+    change of columns in this way: a second change table is registered, and the first one ends where
+    it begins). Without stops, on z/OS, each goes on."""
+
+    def order(span: Span) -> tuple[str, int, str]:
+        return source_of(span.registration), span.start, span.registration.change_table
+
+    ordered = sorted(map(Span, registrations), key=order)
+    made: list[Span] = []
+    for _, group in groupby(ordered, key=lambda span: source_of(span.registration)):
+        own = list(group)
+        made += [
+            replace(span, stop=following.start if with_stops else None)
+            for span, following in pairwise(own)
+        ]
+        made.append(own[-1])
+    return made
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the rows of a change table are: the table as they have it, the relation version of their
+    records, the columns to select of it, and how their images are made."""
+
+    table: Table
+    relation: int
+    columns: tuple[Column, ...]
+    images: RowImages
+
+
+class RegisteredTables:
+    """Describes change tables anew in each window, because a table may be altered together with its
+    change table while both are read. One thread uses it."""
+
+    def __init__(self, capture: TableCapture, versions: RelationVersions) -> None:
+        self._capture, self._versions = capture, versions
+        self._told: set[tuple[str, str]] = set()
+
+    def captured(self, registrations: Iterable[Registration]) -> list[Registration]:
+        """Those whose tables are captured."""
+        return [one for one in registrations if self._capture.takes(source_of(one))]
+
+    def describe(self, catalog: Catalog, span: Span) -> Described | None:
+        """What the catalogue says of the rows of a span; None: the change table is gone."""
+        one = span.registration
+        changed = {
+            column.name: column
+            for column in catalog.columns(one.change_schema, one.change_table)
+            if column.name not in _OWN_COLUMNS
+        }
+        if not changed:
+            log.warning(
+                "The change table %s.%s of %s is gone: its changes end here",
+                one.change_schema,
+                one.change_table,
+                source_of(one),
+            )
+            return None
+        present = catalog.table(one.source_schema, one.source_table)
+        table = self._shape(span, present, changed)
+        facts = self._capture.relation(table, present)
+        read = tuple(
+            changed[column.name] for column in table.columns if self._is_read(one, column, changed)
+        )
+        places = {column.name: LEADING + place for place, column in enumerate(read)}
+        images = RowImages(
+            tuple(column.type.name for column in table.columns),
+            tuple(places.get(column.name) for column in table.columns),
+        )
+        return Described(table, self._versions.version_of(facts), read, images)
+
+    def _shape(self, span: Span, present: Table | None, changed: dict[str, Column]) -> Table:
+        """The table as the span's rows have it: as it is now, and where another registration
+        follows or the table is gone, as its change table is."""
+        one = span.registration
+        now = {} if present is None else present.by_name
+        names = changed if present is None or span.stop is not None else now
+        columns = tuple(_column(now.get(name), changed.get(name)) for name in names)
+        key = () if present is None else present.key
+        key = key if all(name in names for name in key) else ()
+        return Table(one.source_schema, one.source_table, columns, key)
+
+    def _is_read(
+        self, registration: Registration, column: Column, changed: dict[str, Column]
+    ) -> bool:
+        there = changed.get(column.name)
+        if there is not None and (column.type.name == there.type.name):
+            return True
+        why = "is missing in" if there is None else "is a large object, which is not in"
+        self._tell(
+            registration,
+            column.name,
+            f"{why} the change table {registration.change_schema}.{registration.change_table}",
+        )
+        return False
+
+    def _tell(self, registration: Registration, column: str, why: str) -> None:
+        told = registration.change_table, column
+        if told not in self._told:
+            self._told.add(told)
+            log.warning(
+                "The column %s of %s %s: it is null in events",
+                column,
+                source_of(registration),
+                why,
+            )
+
+
+def _column(now: Column | None, changed: Column | None) -> Column:
+    """A column of the table and of its change table: the values have the type of the latter, but
+    those of large objects are not there."""
+    if now is None:
+        assert changed is not None
+        return replace(changed, not_null=False, default=None)
+    if changed is None or now.type.name in _LARGE or now.type == changed.type:
+        return now
+    if now.type.name == changed.type.name:
+        return now
+    return replace(now, type=changed.type, default=None)
+
+
+def stops_before(span: Span, last: int) -> int:
+    """The last place of a window that ends at `last` whose changes are this span's."""
+    return last if span.stop is None else min(last, span.stop - 1)
+
+
+def in_order(registered: Sequence[Span]) -> list[Span]:
+    """Spans in an order that is the same whenever they are read again."""
+    return sorted(
+        registered,
+        key=lambda span: (span.registration.change_schema, span.registration.change_table),
+    )

@@ -1,0 +1,58 @@
+"""What is told of a table before its first change: that it is new, or has other columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from headrace.connectors.db2.schema_history import history_table, stream_position
+from headrace.relational.history.history import TableHistory
+from headrace.relational.schema_changes import schema_change_image
+from headrace.relational.table import Table
+
+_NOTHING_TOLD = "N/A"
+"""What Debezium has in place of a statement, which SQL replication does not tell."""
+
+
+class SchemaChange(NamedTuple):
+    """The image of a schema change's record, and the relation version that it has."""
+
+    image: bytes
+    relation: int
+
+
+@dataclass(frozen=True)
+class ToldTables:
+    """Writes the schema history of a stream. `relation` gives the version of the records of one
+    table's schema changes; None: they make no records (include.schema.changes)."""
+
+    history: TableHistory
+    relation: Callable[[Table], int] | None = None
+
+    def before(self, table: Table, commit_lsn: bytes, change_lsn: bytes) -> SchemaChange | None:
+        """What is told of a table before a change of its, after it is written down: nothing, where
+        the table is as it was. Raises HeadraceError."""
+        described = history_table(table)
+        kind = self.history.due(described)
+        if kind is None:
+            return None
+        record = self.history.change(
+            kind,
+            described,
+            stream_position(commit_lsn, change_lsn),
+            database="",
+            schema=table.schema,
+            ddl=_NOTHING_TOLD,
+        )
+        if self.relation is None:
+            return None
+        return SchemaChange(schema_change_image(record), self.relation(table))
+
+    def knows(self, schema: str, table: str) -> bool:
+        """Whether the table was told of before the stream was opened."""
+        return self.history.knows((schema, table))
+
+    def close(self) -> None:
+        """Let the history go; never raises."""
+        self.history.close()

@@ -1,0 +1,95 @@
+"""Register a table for SQL replication, or end that: prints the SQL, and runs it with --run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from rich.console import Console
+
+from headrace.config.source import read_file
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.registering import Step, adding, default_change_table, removing
+from headrace.connectors.registry import find_definition, parse_configuration, require_driver
+from headrace.errors import HeadraceError
+
+_ADD, _REMOVE = "add-table", "remove-table"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the verb's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = """examples:
+  headrace db2 add-table my.properties INVENTORY.CUSTOMERS
+  headrace db2 add-table my.properties INVENTORY.CUSTOMERS --run
+  headrace db2 remove-table my.properties INVENTORY.CUSTOMERS --change-table CDC_OLD"""
+    parser.add_argument("action", choices=(_ADD, _REMOVE), help="what to do")
+    parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
+    parser.add_argument("table", metavar="SCHEMA.TABLE", help="the source table")
+    parser.add_argument(
+        "--change-table", metavar="NAME", help="its change table (default: CDC_SCHEMA_TABLE)"
+    )
+    parser.add_argument(
+        "--keep-data-capture",
+        action="store_true",
+        help="leave DATA CAPTURE of the source table as it is",
+    )
+    parser.add_argument(
+        "--run", dest="runs", action="store_true", help="run the statements, in one transaction"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the statements, or runs them. Raises HeadraceError: `cli.usage`, and what the database
+    refuses."""
+    config = parse_configuration(read_file(arguments.file))
+    if not isinstance(config, Db2Config):
+        raise HeadraceError(
+            "cli.usage",
+            f"The configuration is of {config.connector_class}, whose tables are not registered",
+            "Name the configuration of a Db2 connector.",
+        )
+    steps = list(_steps(config, arguments))
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    for step in steps:
+        console.print(f"{step.sql};")
+    if arguments.runs:
+        _run(config, steps, f"{arguments.action} {arguments.table}", console)
+    console.print(f"-- then let Capture know of it: {_reinitialize(config)}")
+    return 0
+
+
+def _steps(config: Db2Config, arguments: argparse.Namespace) -> Iterator[Step]:
+    schema, dot, table = arguments.table.partition(".")
+    if not (schema and dot and table):
+        raise HeadraceError(
+            "cli.usage",
+            f"{arguments.table} is no SCHEMA.TABLE",
+            f"headrace db2 {arguments.action} FILE SCHEMA.TABLE",
+        )
+    name = arguments.change_table or default_change_table(schema, table)
+    make = adding if arguments.action == _ADD else removing
+    return make(config, schema, table, name, log_changes=not arguments.keep_data_capture)
+
+
+def _reinitialize(config: Db2Config) -> str:
+    from headrace.connectors.db2.checks.replication import reinitialize
+
+    return f"{reinitialize(config)} (or asnccmd … reinit)"
+
+
+def _run(config: Db2Config, steps: list[Step], doing: str, console: Console) -> None:
+    require_driver(find_definition(str(config.connector_class)))
+    from headrace.connectors.db2.connection import opened
+    from headrace.connectors.db2.errors import DriverError
+
+    with opened(config, doing) as connection:
+        for step in steps:
+            try:
+                connection.rows(step.sql)
+            except DriverError as error:
+                if step.is_needed:
+                    raise
+                console.print(f"-- left out, and not needed: {step.sql}: {error.text}")
+        connection.commit()
+    console.print("-- done")

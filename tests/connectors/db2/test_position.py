@@ -1,0 +1,98 @@
+"""Numbers of the log, and positions in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.connect.rows import ROW, low_half
+from headrace.connectors.db2.lsn import format_lsn, lsn_of, parse_lsn, place_of
+from headrace.connectors.db2.position import Db2Position
+from headrace.streaming.changes.row_kernel import END
+
+LSNS = st.sampled_from((10, 16)).flatmap(
+    lambda size: st.integers(0, (1 << 8 * size) - 3).map(
+        lambda number: number.to_bytes(size, "big")
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("00000000000000000000000003a1b2c4", "00000000:00000000:0000000003a1b2c4"),
+        ("0000002700000758000a", "00000027:00000758:000a"),
+        ("f" * 32, "ffffffff:ffffffff:ffffffffffffffff"),
+    ],
+)
+def test_numbers_are_shown_in_lower_case_with_colons_behind_the_fourth_and_eighth_byte(
+    raw: str, text: str
+) -> None:
+    assert format_lsn(bytes.fromhex(raw)) == text
+    assert parse_lsn(text) == bytes.fromhex(raw)
+
+
+@given(LSNS)
+def test_a_number_is_read_back_from_its_text_and_its_place(lsn: bytes) -> None:
+    assert parse_lsn(format_lsn(lsn)) == lsn
+    assert lsn_of(place_of(lsn), len(lsn)) == lsn
+
+
+@given(LSNS, LSNS)
+def test_numbers_of_both_sizes_compare_by_their_value(one: bytes, other: bytes) -> None:
+    longer = one.rjust(16, b"\0"), other.rjust(16, b"\0")
+    assert (place_of(one) < place_of(other)) == (longer[0] < longer[1])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "NULL", "00000027:00000758:3", "00000027:00000758:0003:", "0" * 32, "G" * 8]
+)
+def test_another_text_is_no_number(text: str) -> None:
+    with pytest.raises(ValueError, match="no log sequence number"):
+        parse_lsn(text)
+
+
+@given(LSNS)
+def test_a_position_is_read_back_from_an_offset(lsn: bytes) -> None:
+    position = Db2Position.behind_commit(lsn)
+    assert position.to_json() == {"commit_lsn": format_lsn(lsn)}
+    inside = replace(position, transaction=position.committed, messages=3)
+    for one in (position, inside, Db2Position()):
+        again = Db2Position.from_json(one.to_json())
+        assert again == one
+        assert again.lsn_bytes == one.lsn_bytes
+
+
+def test_a_position_before_everything_has_no_number() -> None:
+    assert Db2Position().to_json() == {"commit_lsn": None}
+    assert str(Db2Position()) == "the beginning"
+    assert Db2Position.from_json({}) == Db2Position()
+
+
+def test_a_position_inside_of_a_transaction_names_it_and_the_changes_of_it() -> None:
+    row = np.zeros(1, ROW)[0]
+    row["position"], row["position_high"], row["ordinal"] = 0x48C31B, 7, 5
+    inside = Db2Position.behind_commit(lsn_of(16)).inside(row)
+    assert inside.to_json() == {
+        "commit_lsn": "00000000:00000000:0000000000000010",
+        "transaction_lsn": "00000000:00000007:000000000048c31b",
+        "messages": 5,
+    }
+    assert str(inside) == "00000000:00000007:000000000048c31b change 5"
+
+
+def test_behind_an_end_numbers_keep_their_size() -> None:
+    end = np.zeros(1, END)[0]
+    end["position"] = low_half(0x48C31C)
+    position = Db2Position.behind_commit(lsn_of(16, 10)).behind(end)
+    assert position.commit_lsn == lsn_of(0x48C31B, 10)
+
+
+@pytest.mark.parametrize("member", [5, "NULL", "f" * 8 + ":" + "f" * 8 + ":" + "f" * 16])
+def test_an_offset_with_another_number_is_refused(member: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Db2Position.from_json({"commit_lsn": member})
