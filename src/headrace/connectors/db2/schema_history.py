@@ -100,12 +100,12 @@ def _column(column: Column, position: int) -> HistoryColumn:
     length, scale = declared.length_and_scale()
     return HistoryColumn(
         column.name,
-        _JDBC_TYPES.get(declared.name, _OTHER),
+        _JDBC_TYPES.get(declared.kind, _OTHER),
         declared.name,
         position,
         optional=not column.not_null,
         length=length,
-        scale=None if declared.name in _WITHOUT_SCALE else scale,
+        scale=None if declared.kind in _WITHOUT_SCALE else scale,
         has_default=column.default is not None or not column.not_null,
         default=column.default,
     )

@@ -53,6 +53,23 @@ def is_full(state, rows_room, transactions_room, ends_room):
 
 
 @kernel
+def _add_border(rows, transactions, state, place, size, relation, operation):
+    open_transaction(transactions, state)
+    store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
+    add_row(rows, state, 0, 0, 0, place, 0, 0, size, relation, operation, 0)
+
+
+@inlined_kernel
+def add_begin(rows, transactions, state, place, size):
+    """The record of the open transaction's beginning, where there are such, before any other of its
+    rows. The transaction's next message is its first one."""
+    borders = load64(state + 8 * BEGINS)
+    if borders:
+        _add_border(rows, transactions, state, place, size, borders - 1, BEGIN)
+    store64(state + 8 * ORDINAL, 1)
+
+
+@kernel
 def begin_transaction(rows, transactions, state, identity, image, image_size, place, size):
     """A transaction begins at the place in the words POSITION_HIGH and POSITION_LOW, and at the
     time COMMIT_US, which the caller has set; `identity` is its number (NULL: it has none), the
@@ -68,10 +85,7 @@ def begin_transaction(rows, transactions, state, identity, image, image_size, pl
     store64(state + 8 * ORIGIN_POSITION, 0)
     store64(state + 8 * VERSIONS, 0)
     store64(state + 8 * ORDINAL, 0)
-    borders = load64(state + 8 * BEGINS)
-    if borders:
-        _add_border(rows, transactions, state, place, size, borders - 1, BEGIN)
-    store64(state + 8 * ORDINAL, 1)
+    add_begin(rows, transactions, state, place, size)
 
 
 @kernel
@@ -109,10 +123,3 @@ def advance(state, high, low):
     ):
         store64(state + 8 * COMPLETE_HIGH, high)
         store64(state + 8 * COMPLETE, low)
-
-
-@kernel
-def _add_border(rows, transactions, state, place, size, relation, operation):
-    open_transaction(transactions, state)
-    store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
-    add_row(rows, state, 0, 0, 0, place, 0, 0, size, relation, operation, 0)

@@ -188,3 +188,8 @@ def test_the_drivers_names_of_types(told: tuple[str, int, int], kind: Db2Type) -
 def test_masks_apply_to_texts_only() -> None:
     assert Db2Type("VARCHAR", 5).is_character
     assert not Db2Type("VARCHAR FOR BIT DATA", 5).is_character
+
+
+def test_events_name_bit_data_as_the_driver_does() -> None:
+    assert Db2Type("CHAR FOR BIT DATA", 5).name == "CHAR () FOR BIT DATA"
+    assert Db2Type("CHAR", 5).name == "CHAR"

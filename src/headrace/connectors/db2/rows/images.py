@@ -23,7 +23,7 @@ _UNREAD: tuple[int, ...] = (0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class RowImages:
-    """Makes images of a table's columns: of each, its type's name (see `Db2Type.name`), and where
+    """Makes images of a table's columns: of each, its type's kind, and where
     its values stand in the rows that the driver gives (None: the rows lack the column, which is
     null)."""
 

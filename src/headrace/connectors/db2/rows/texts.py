@@ -134,5 +134,5 @@ _BY_NAME: dict[str, Callable[[Values], pa.Array]] = {
 
 def texts_of(type_name: str, values: Values) -> pa.Array:
     """The texts (large_string) of one column's values, null where they are; the column has this
-    type (see `Db2Type.name`)."""
+    type (see `Db2Type.kind`)."""
     return _BY_NAME.get(type_name, _strings)(values)

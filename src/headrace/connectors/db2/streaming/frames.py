@@ -34,11 +34,17 @@ from headrace.streaming.changes import row_kernel
 from headrace.streaming.changes.image_kernel import add_images
 from headrace.streaming.changes.key_kernel import CELLS
 from headrace.streaming.changes.transaction_kernel import (
+    add_begin,
     advance,
     begin_transaction,
     end_transaction,
     is_full,
 )
+
+# Words of `state` behind those of row_kernel: the bytes of the open transaction's beginning, while
+# it has no records yet (0: it has some, or none is open).
+BEGINNING = row_kernel.OWN_WORDS
+STATE_WORDS = BEGINNING + 1
 
 HEAD_BYTES = 5
 CHANGE_HEAD_BYTES = HEAD_BYTES + 4 + 8
@@ -213,6 +219,32 @@ def _add_schema_change(image, index, place, size, rows, transactions, state):
 
 
 @kernel
+def _begin(rows, transactions, state):
+    """The record of the open transaction's beginning, where it has no record yet."""
+    size = load64(state + 8 * BEGINNING)
+    if size and load64(state + 8 * row_kernel.BEGINS):
+        ordinal = load64(state + 8 * row_kernel.ORDINAL)
+        store64(state + 8 * row_kernel.ORDINAL, 0)
+        place = load64(state + 8 * row_kernel.POSITION_LOW)
+        add_begin(rows, transactions, state, place, size)
+        store64(state + 8 * row_kernel.ORDINAL, ordinal)
+
+
+@kernel
+def _take_back(state, first):
+    """Takes the record of the beginning back, where nothing came behind it: the segment had `first`
+    rows before."""
+    if load64(state + 8 * BEGINNING) == 0:
+        return
+    borders = 1 if load64(state + 8 * row_kernel.BEGINS) else 0
+    if load64(state + 8 * row_kernel.ROWS) > first + borders:
+        store64(state + 8 * BEGINNING, 0)
+    else:
+        store64(state + 8 * row_kernel.ROWS, first)
+        store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 0)
+
+
+@kernel
 def _end_of_image(image):
     """Where an image of one text ends."""
     return image + 2 + 5 + load32_be(image + 3)
@@ -228,7 +260,8 @@ def index_frames(
         at = load64(state + 8 * row_kernel.INDEXED)
         if at + HEAD_BYTES > written or at + load32_be(data + at) > written:
             return row_kernel.MORE
-        if is_full(state, rows_room, transactions_room, ends_room):
+        # A transaction's beginning is told with its first record.
+        if is_full(state, rows_room - 1, transactions_room, ends_room):
             return row_kernel.FULL
         size, kind, body = load32_be(data + at), load8(data + at + 4), data + at + HEAD_BYTES
         stop = data + at + size
@@ -239,17 +272,25 @@ def index_frames(
             store64(state + 8 * row_kernel.POSITION_LOW, load64_be(body + 8))
             store64(state + 8 * row_kernel.COMMIT_US, load64_be(body + 16))
             image = start + at + BEGIN_HEAD_BYTES
+            begins = load64(state + 8 * row_kernel.BEGINS)
+            store64(state + 8 * row_kernel.BEGINS, 0)
             begin_transaction(
-                rows, transactions, state, _NULL, image, size - BEGIN_HEAD_BYTES,
-                load64_be(body + 8), size,
-            )  # fmt: skip
+                rows, transactions, state, _NULL, image, size - BEGIN_HEAD_BYTES, 0, 0
+            )
+            store64(state + 8 * row_kernel.BEGINS, begins)
+            store64(state + 8 * BEGINNING, size)
         elif kind == _ENDS:
             high = load64(state + 8 * row_kernel.POSITION_HIGH)
             low = load64(state + 8 * row_kernel.POSITION_LOW)
             behind = low + 1
+            endings = load64(state + 8 * row_kernel.ENDINGS)
+            if load64(state + 8 * BEGINNING):
+                store64(state + 8 * row_kernel.ENDINGS, 0)
             end_transaction(
                 rows, transactions, ends, state, high if behind else high + 1, behind, low, size
             )
+            store64(state + 8 * row_kernel.ENDINGS, endings)
+            store64(state + 8 * BEGINNING, 0)
         elif kind == _SYNCHPOINT:
             advance(state, load64_be(body), load64_be(body + 8))
         else:
@@ -259,8 +300,10 @@ def index_frames(
             images = _end_of_image(extra)
             if images > stop:
                 return row_kernel.BROKEN
-            store64(state + 8 * row_kernel.EXTRA, extra + start - data)
             index, place = load32_be(body), load64_be(body + 4)
+            first = load64(state + 8 * row_kernel.ROWS)
+            _begin(rows, transactions, state)
+            store64(state + 8 * row_kernel.EXTRA, extra + start - data)
             if kind == SCHEMA_CHANGE:
                 status = _add_schema_change(
                     images + start - data, index, place, size, rows, transactions, state
@@ -276,6 +319,7 @@ def index_frames(
                     rows, transactions, relations, options, scratch, state,
                 )  # fmt: skip
             store64(state + 8 * row_kernel.EXTRA, 0)
+            _take_back(state, first)
             if status != row_kernel.MORE:
                 return status
         store64(state + 8 * row_kernel.INDEXED, at + size)

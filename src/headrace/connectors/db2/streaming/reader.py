@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -72,7 +72,7 @@ class ChangeTablesReader(SegmentReader):
         options: ReaderOptions,
         translate: Callable[[Exception], HeadraceError | None],
     ) -> None:
-        super().__init__(versions, start, options=options.row_options)
+        super().__init__(versions, start, frames.STATE_WORDS, options.row_options)
         self._config, self._connect, self._tables = config, connect, tables
         self._translate = translate
         if options.border_topic:
@@ -80,7 +80,7 @@ class ChangeTablesReader(SegmentReader):
         self._told = told
         self._connection: Connection | None = None
         self._next = start.committed
-        self._frames: Iterator[memoryview] | None = None
+        self._frames: Generator[memoryview, None, None] | None = None
         self._bytes = memoryview(b"")
         self._transaction = np.zeros(frames.OPEN_WORDS, np.int64)
         self._pause = Deadline(0)
@@ -115,6 +115,8 @@ class ChangeTablesReader(SegmentReader):
     def close(self) -> None:
         """Disconnect; never raises."""
         self._told.close()
+        if self._frames is not None:
+            self._frames.close()  # its queries end before their connection does
         if self._connection is not None:
             self._connection.close()
 
@@ -142,20 +144,19 @@ class ChangeTablesReader(SegmentReader):
             return memoryview(b"")
         return part
 
-    def _read(self, window: Window) -> Iterator[memoryview]:
+    def _read(self, window: Window) -> Generator[memoryview, None, None]:
         """The frames of a window. Its transaction of the database ends with it, so that change
         tables can be dropped."""
         connection, config = self._connection, self._config
         assert connection is not None
         with ExitStack() as opened:
             registered = self._registered(connection, window)
-            tables = [
-                table
-                for span in registered
-                if (table := self._open(connection, span, window, len(registered))) is not None
-            ]
-            for table in tables:
-                opened.callback(table.cursor.close)
+            tables = []
+            for span in registered:
+                table = self._open(connection, span, window, len(registered))
+                if table is not None:
+                    opened.callback(table.cursor.close)
+                    tables.append(table)
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
             times = CommitTimes(cursor, _FETCH_ROWS)
             opened.callback(times.close)

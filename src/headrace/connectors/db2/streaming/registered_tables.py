@@ -115,7 +115,7 @@ class RegisteredTables:
         )
         places = {column.name: LEADING + place for place, column in enumerate(read)}
         images = RowImages(
-            tuple(column.type.name for column in table.columns),
+            tuple(str(column.type) for column in table.columns),
             tuple(places.get(column.name) for column in table.columns),
         )
         return Described(table, self._versions.version_of(facts), read, images)
@@ -135,7 +135,7 @@ class RegisteredTables:
         self, registration: Registration, column: Column, changed: dict[str, Column]
     ) -> bool:
         there = changed.get(column.name)
-        if there is not None and (column.type.name == there.type.name):
+        if there is not None and str(there.type) not in _LARGE and str(column.type) not in _LARGE:
             return True
         why = "is missing in" if there is None else "is a large object, which is not in"
         self._tell(
@@ -163,9 +163,9 @@ def _column(now: Column | None, changed: Column | None) -> Column:
     if now is None:
         assert changed is not None
         return replace(changed, not_null=False, default=None)
-    if changed is None or now.type.name in _LARGE or now.type == changed.type:
+    if changed is None or str(now.type) in _LARGE or now.type == changed.type:
         return now
-    if now.type.name == changed.type.name:
+    if str(now.type) == str(changed.type):
         return now
     return replace(now, type=changed.type, default=None)
 

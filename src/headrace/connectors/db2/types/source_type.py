@@ -19,10 +19,11 @@ _DEFAULT_FRACTION = 6
 
 @dataclass(frozen=True)
 class Db2Type:
-    """A DeclaredType: the type's name in upper case without its length (`VARCHAR FOR BIT DATA`),
-    its length, and its scale or fraction digits (None: it has none)."""
+    """A DeclaredType: the type's kind, which is its name in upper case without parentheses
+    (`VARCHAR FOR BIT DATA`), its length, and its scale or fraction digits (None: it has none). As
+    text it is its kind."""
 
-    name: str
+    kind: str
     length: int = 0
     scale: int | None = None
 
@@ -30,16 +31,21 @@ class Db2Type:
     def of(type_name: str, column_size: int | None = None, digits: int | None = None) -> Db2Type:
         """What the driver's metadata say (TYPE_NAME, COLUMN_SIZE, DECIMAL_DIGITS of SQLColumns),
         where a name may hold parentheses: `VARCHAR () FOR BIT DATA`."""
-        name = _SPACES.sub(" ", _PARENTHESES.sub(" ", type_name)).strip().upper()
-        return Db2Type(name, column_size or 0, digits)
+        kind = _SPACES.sub(" ", _PARENTHESES.sub(" ", type_name)).strip().upper()
+        return Db2Type(kind, column_size or 0, digits)
 
     def __str__(self) -> str:
-        return self.name
+        return self.kind
+
+    @property
+    def name(self) -> str:
+        """The name that the driver tells, which Debezium shows: `VARCHAR () FOR BIT DATA`."""
+        return self.kind.replace(" FOR BIT DATA", " () FOR BIT DATA")
 
     @property
     def is_character(self) -> bool:
         """Whether masks and hashes apply."""
-        return self.name in CHARACTER
+        return self.kind in CHARACTER
 
     @property
     def text_size(self) -> int:
@@ -65,14 +71,14 @@ class Db2Type:
     ) -> ColumnType | None:
         """See DeclaredType; `default` is as COLUMN_DEF of SQLColumns has it. A type that is not
         known is left out."""
-        maker = MAKERS.get(self.name)
+        maker = MAKERS.get(self.kind)
         if maker is None:
             return None
-        scale = self.fraction_digits if self.name.startswith("TIMESTAMP") else self.scale or 0
+        scale = self.fraction_digits if self.kind.startswith("TIMESTAMP") else self.scale or 0
         made = maker(self.length, scale, options)
         value = None
         if default is not None:
-            value = default_value(self.name, self.length, made, default, optional=optional)
+            value = default_value(self.kind, self.length, made, default, optional=optional)
         return ColumnType.of(
             made, self.name, options, optional=optional, default=value, column=column
         )
