@@ -54,7 +54,9 @@ class FoldingDialect:
 
 SQL = ChunkSql(FoldingDialect())
 STATEMENTS = {
-    "rows": SQL.rows(TABLE, ("id", "note"), KEY, [SQL.compared(KEY, ">", ("1", "2"))], limit=5),
+    "rows": SQL.rows(
+        TABLE, SQL.columns(("id", "note")), KEY, [SQL.compared(KEY, ">", ("1", "2"))], limit=5
+    ),
     "key_behind": SQL.key_behind(TABLE, KEY, [SQL.compared(KEY, ">=", ("1", "2"))], 100),
     "largest_key": SQL.largest_key(TABLE, KEY, (), alone=True),
     "bounds": SQL.bounds(TABLE, KEY, (), alone=True, size=10, count=3),

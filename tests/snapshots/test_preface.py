@@ -42,8 +42,8 @@ class Prefaced(JournalSnapshot):
         images = (make_image([n, "T", str(position.committed), "{}", "7"]) for n in "ab")
         return [PrefaceRecord(NotificationFacts("told"), ord("n"), image) for image in images]
 
-    def transaction_image(self, place: int, kind: int) -> bytes:
-        return make_image([f"at {place}, {RowKind(kind).name}"])
+    def transaction_image(self, position: PlacePosition, kind: int) -> bytes:
+        return make_image([f"at {position.committed}, {RowKind(kind).name}"])
 
 
 def snapshot_of(folder: Path, *, empty: bool = False, mode: str = "initial") -> Any:

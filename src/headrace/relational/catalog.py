@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from headrace.relational.table import Table
-from headrace.snapshots.tables import Leaf
+from headrace.snapshots.tables import Leaf, TableId
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class StoredTable(Table):
     """A table as it is now. `id` is its identity in the database; `leaves` are the partitions with
     rows, or the table itself when it is not partitioned."""
 
-    id: int = 0
+    id: TableId = 0
     leaves: tuple[Leaf, ...] = ()
 
     @property
@@ -33,9 +33,9 @@ T = TypeVar("T", bound=StoredTable)
 class TableReading(Generic[T]):
     """Tables by id as one state of the catalogue shows them; what is not there is no member."""
 
-    tables: Mapping[int, T]
+    tables: Mapping[TableId, T]
 
-    def describe(self, identity: int) -> T | None:
+    def describe(self, identity: TableId) -> T | None:
         """A table; None when there is none of that id."""
         return self.tables.get(identity)
 
@@ -55,6 +55,6 @@ class TableCatalog(Protocol[T]):
         """Every table of the database, without columns and leaves."""
         ...
 
-    def read(self, ids: Iterable[int] = (), /, *, sizes: bool = False) -> TableReading[T]:
+    def read(self, ids: Iterable[TableId] = (), /, *, sizes: bool = False) -> TableReading[T]:
         """Tables with columns, key and leaves; `sizes`: the leaves' pages are counted now."""
         ...

@@ -161,7 +161,7 @@ class Snapshot(Generic[P, H]):
             progress.transaction,
             progress.blocking,
         )
-        image = self._source.transaction_image(place.position, place.kind)
+        image = self._source.transaction_image(end.position, place.kind)
         return replace(place, image=image)
 
     def close(self) -> None:
@@ -170,7 +170,9 @@ class Snapshot(Generic[P, H]):
 
 
 def _limited(plan: Plan, config: ConnectorConfig) -> Plan:
-    """snapshot.max.threads bounds the connections, when it is set."""
-    if not config.is_set("snapshot.max.threads"):
-        return plan
-    return replace(plan, slices=min(plan.slices, config.snapshot_max_threads))
+    """headrace.snapshot.threads says how many connections read; snapshot.max.threads bounds them,
+    when it is set."""
+    slices = config.headrace_snapshot_threads or plan.slices
+    if config.is_set("snapshot.max.threads"):
+        slices = min(slices, config.snapshot_max_threads)
+    return replace(plan, slices=slices)

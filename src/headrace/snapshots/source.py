@@ -195,9 +195,9 @@ class SnapshotSource(Protocol[P, H]):
         """What `source` shows of the last commit at a position; None: nothing."""
         return None
 
-    def transaction_image(self, place: int, kind: int, /) -> bytes:  # noqa: ARG002
-        """The image that rows which stand at a place of the log, of a kind (`RowKind`), have of
-        their transaction; empty: none."""
+    def transaction_image(self, position: P, kind: int, /) -> bytes:  # noqa: ARG002
+        """The image that rows which stand at a position, of a kind (`RowKind`), have of their
+        transaction; empty: none."""
         return b""
 
     # -- what stands before the rows ------------------------------------------------------------

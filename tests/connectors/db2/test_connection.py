@@ -234,3 +234,17 @@ def test_keywords_of_the_driver_override_ours(db2_database: Db2Database) -> None
     assert "CONNECTTIMEOUT=7;" in text
     assert "CONNECTTIMEOUT=30" not in text
     assert "AUTHENTICATION=SERVER;" in text
+
+
+def test_a_query_that_runs_does_not_outlive_its_connection(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY", captured=False)
+    db2_database.execute("INSERT INTO INV.THINGS VALUES 1, 2, 3")
+    config, statement = config_of(db2_database), "SELECT ID FROM INV.THINGS ORDER BY ID"
+    with connect(config) as former:
+        left = former.cursor(statement)
+        assert left.fetch(1) == [(1,)]
+    with connect(config) as connection:
+        cursor = connection.cursor(statement)
+        left.close()
+        del left, former
+        assert cursor.fetch(9) == [(1,), (2,), (3,)]

@@ -23,7 +23,7 @@ class _RolledBack(Exception):
 class Db2Subject(Subject):
     """Two registered tables of a fresh database. Their names are in lower case, as in the suite."""
 
-    features = frozenset({Feature.KEY_CHANGES, Feature.ROLLBACKS, Feature.LOSES})
+    features = frozenset(Feature) - {Feature.ACKNOWLEDGES}
 
     def __init__(self, database: Db2Database) -> None:
         self._database = database
@@ -35,6 +35,7 @@ class Db2Subject(Subject):
         return self._database.properties() | {
             "table.include.list": rf"{SCHEMA}\.(things|marks)",
             "poll.interval.ms": "20",
+            "include.schema.changes": "false",
             "errors.max.retries": "0",
         }
 

@@ -58,6 +58,14 @@ class SnapshotConfig(Configuration):
         "How many chunks of an incremental snapshot are read at once, each on a connection of its "
         "own. 1 is as Debezium reads.",
     )
+    headrace_snapshot_threads = Property(
+        "headrace.snapshot.threads",
+        integer(0, 65536),
+        "0",
+        Group.HEADRACE,
+        "How many chunks of an initial or blocking snapshot are read at once, each by a task "
+        "with a connection of its own; 0 is the number of slices (headrace.slices).",
+    )
     snapshot_mode = Property(
         "snapshot.mode",
         choice(SnapshotMode),

@@ -33,10 +33,12 @@ class Isolation(IntEnum):
 
 
 class Cursor:
-    """Rows of a query that runs. `columns` are their names."""
+    """Rows of a query that runs. `columns` are their names. It stays among the `opened` ones of its
+    connection until it is closed."""
 
-    def __init__(self, statement: Any) -> None:
-        self._statement = statement
+    def __init__(self, statement: Any, opened: set[Cursor]) -> None:
+        self._statement, self._opened = statement, opened
+        opened.add(self)
         self.columns = tuple(
             _native(ibm_db.field_name, statement, place)
             for place in range(_native(ibm_db.num_fields, statement))
@@ -55,7 +57,9 @@ class Cursor:
 
     def close(self) -> None:
         """Let the query go; never raises."""
-        _free(self._statement)
+        if self in self._opened:
+            self._opened.discard(self)
+            _free(self._statement)
 
 
 class Connection:
@@ -64,6 +68,9 @@ class Connection:
 
     def __init__(self, handle: Any, limit_ms: int) -> None:
         self._handle = handle
+        # The driver frees the statement of an object that dies, whoever has its number by then: no
+        # cursor may outlive its connection.
+        self._opened: set[Cursor] = set()
         self._limits = {ibm_db.SQL_ATTR_QUERY_TIMEOUT: -(-limit_ms // 1000)} if limit_ms else {}
 
     def __enter__(self) -> Self:
@@ -75,7 +82,7 @@ class Connection:
     def cursor(self, sql: str, parameters: Sequence[object] = ()) -> Cursor:
         """Runs a query, which is prepared anew: Db2 keeps the columns of a prepared one. Its
         question marks have `parameters`."""
-        return Cursor(self._run(sql, parameters))
+        return Cursor(self._run(sql, parameters), self._opened)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
         """Runs a statement; its rows, none where it has no result."""
@@ -113,7 +120,9 @@ class Connection:
             _free(statement)
 
     def close(self) -> None:
-        """Undo what is not committed, and disconnect; never raises."""
+        """Undo what is not committed, end queries that run, and disconnect; never raises."""
+        for cursor in tuple(self._opened):
+            cursor.close()
         with suppress(DriverError):
             _native(ibm_db.rollback, self._handle)
         with suppress(DriverError):

@@ -11,6 +11,9 @@ from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.db2.capture import Capture, settings_of
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.position import Db2Offset, Db2Position
+from headrace.connectors.db2.reading.chunk_source import Db2ChunkSource
+from headrace.connectors.db2.reading.snapshot_source import Db2Snapshot
+from headrace.connectors.db2.signal_table import SignalTable
 from headrace.connectors.db2.starting.readiness import Readiness
 from headrace.connectors.db2.starting.run import Db2Run
 from headrace.connectors.db2.starting.stored_position import StoredPosition
@@ -19,11 +22,12 @@ from headrace.connectors.db2.streaming.registered_tables import RegisteredTables
 from headrace.connectors.engine import Engine, open_engine
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.record_options import row_options, transaction_counts
-from headrace.connectors.source import Lost, OpenSnapshot, Source
+from headrace.connectors.source import Lost, OpenSnapshot, Source, closed_on_failure
 from headrace.connectors.waiting import Waiting
 from headrace.errors import HeadraceError
 from headrace.relational.schema_changes import SchemaChangeFacts
 from headrace.relational.table import Table
+from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
 from headrace.snapshots.modes import SnapshotRule
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.streaming import Streaming
@@ -40,6 +44,7 @@ class Db2Database(Source[Db2Position]):
         rule = SnapshotRule.of(config)
         self._rule, self.streams, self.snapshots_every_start = rule, rule.streams, rule.at_every
         self.lost_log = self._position = StoredPosition(run, rule)
+        self._greets = False
         self._readiness = Readiness(config, run.capture, run.connect)
         streaming = StreamingMetrics(_source_position)
         self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
@@ -53,12 +58,28 @@ class Db2Database(Source[Db2Position]):
             self._position.check(stored)
 
     def begin(self, epoch: int) -> tuple[Db2Offset, OpenSnapshot[Db2Position] | None]:
-        """The stream begins behind what Capture has written by now."""
+        """The stream begins behind what Capture has written before the first row is read. Without
+        rows there is a snapshot all the same, where the tables' structures are told."""
         self._readiness.prepare()
-        with self._run.connect() as connection:
-            start = self._run.offset(self._run.now(connection), epoch)
-        self._position.is_known = True
-        return start, self.snapshot() if self._rule.reads(epoch) else None
+        run, reads_rows = self._run, self._rule.reads(epoch)
+        source = run.snapshot_source(reads_rows=reads_rows)
+        snapshot = run.snapshot_of(source)
+        with closed_on_failure(snapshot):
+            if reads_rows:
+                source.lock()
+            state = source.now()
+            source.record_tables(state.position)
+            start = run.offset(state.position, epoch)
+            self._position.is_known = True
+            if reads_rows or source.is_prefaced:
+                self._greets = not reads_rows
+                return snapshot.begin(start, state), snapshot
+        snapshot.close()
+        return start, None
+
+    def snapshot(self) -> Db2Snapshot:
+        """See Source."""
+        return self._run.snapshot_of(self._run.snapshot_source())
 
     def check(
         self,
@@ -77,7 +98,7 @@ class Db2Database(Source[Db2Position]):
 
     # -- the stream -----------------------------------------------------------------------------
 
-    def stream(self, start: Db2Offset, *, greets: bool) -> Streaming[Db2Position]:  # noqa: ARG002
+    def stream(self, start: Db2Offset, *, greets: bool) -> Streaming[Db2Position]:
         """See Source."""
         run, config = self._run, self._run.config
         compared = run.settings if config.skip_messages_without_change else None
@@ -102,7 +123,16 @@ class Db2Database(Source[Db2Position]):
             ),
             run.translate,
         )
-        return run.streaming(reader, versions, start, self.metrics, counts=counts)
+        signals = self._signals(greets=greets or self._greets)
+        self._greets = False
+        return run.streaming(reader, versions, start, self.metrics, signals=signals, counts=counts)
+
+    def _signals(self, *, greets: bool) -> IncrementalSnapshots[Db2Position] | None:
+        run, config = self._run, self._run.config
+        name = run.capture.signal_table
+        marks = run.watermarks(None if name is None else SignalTable(config, name))
+        stream = SignalStream[Db2Position](greets, name, marks)
+        return run.signals(Db2ChunkSource(config, run.capture), stream, self.metrics)
 
     def log_end(self) -> int:
         """See Source."""

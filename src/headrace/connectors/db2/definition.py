@@ -27,11 +27,16 @@ class Db2Definition(NamedDefinition):
         ),
     }
     verbs: Mapping[str, str] = {"db2": "headrace.connectors.db2.tables_verb"}
-    worker_modules: Sequence[str] = ("headrace.streaming.slices",)
+    worker_modules: Sequence[str] = (
+        "headrace.connectors.db2.reading.snapshot_reader",
+        "headrace.streaming.slices",
+    )
 
     configuration_class = "headrace.connectors.db2.config:Db2Config"
     open_function = "headrace.connectors.db2.connector:open_connector"
     check_function = "headrace.connectors.db2.checks.database:check"
+    signal_function = "headrace.connectors.db2.signal_table:insert_signal"
+    targets_function = "headrace.connectors.db2.signal_table:signal_targets"
     shapes_function = "headrace.connectors.db2.catalog.event_shapes:event_shapes"
     demo_class = "headrace.connectors.db2.demo:ShopDemo"
 

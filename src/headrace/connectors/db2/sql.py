@@ -129,6 +129,21 @@ def last_commit_until(config: Db2Config) -> str:
     )
 
 
+def lock(schema: str, table: str) -> str:
+    """Debezium's lock of a snapshot: it is let go as soon as the query ends."""
+    return f"SELECT * FROM {quoted(schema, table)} WHERE 0=1 WITH CS"
+
+
+def insert_signal(schema: str, table: str) -> str:
+    """A row of the signal table: id, type and data."""
+    return f"INSERT INTO {quoted(schema, table)} VALUES (?, ?, ?)"
+
+
+def delete_signal(schema: str, table: str, column: str) -> str:
+    """The row of the signal table whose id, in its first column, is given."""
+    return f"DELETE FROM {quoted(schema, table)} WHERE {quoted(column)} = ?"
+
+
 def _of_register(config: Db2Config, query: str) -> str:
     """z/OS: Capture holds locks on its row for long."""
     on_zos = config.db2_platform == Db2Platform.ZOS

@@ -113,8 +113,8 @@ class ChunkSql:
         alone: bool = True,
         limit: int | None = None,
     ) -> str:
-        """Rows in the order of a key; without one, in any."""
-        select = self._select(self.columns(columns), table, conditions, alone=alone)
+        """Rows in the order of a key; without one, in any. `columns` are expressions."""
+        select = self._select(columns, table, conditions, alone=alone)
         if order:
             select += f" ORDER BY {', '.join(self._key(order))}"
         return select if limit is None else self.dialect.limited(select, limit)
@@ -178,15 +178,18 @@ class ChunkSql:
         key: Sequence[Column],
         chunk: Chunk,
         condition: str | None = None,
+        shown: Sequence[str] = (),
     ) -> str:
-        """The rows of a snapshot's chunk, ordered by key where it is cut by key."""
+        """The rows of a snapshot's chunk, ordered by key where it is cut by key; `shown` are
+        expressions in place of `columns`."""
         conditions = [] if condition is None else [f"({condition})"]
         for operator, bound in ((">=", chunk.lower), ("<", chunk.upper)):
             if isinstance(bound, tuple):
                 conditions.append(self.compared(key, operator, bound))
             elif bound is not None:
                 conditions.append(self.dialect.from_page(operator, bound))
-        return self.rows(leaf, columns, key if chunk.kind is Cut.KEY else (), conditions)
+        order = key if chunk.kind is Cut.KEY else ()
+        return self.rows(leaf, shown or self.columns(columns), order, conditions)
 
     def filled(self, tables: Sequence[Path]) -> str:
         """The numbers, from 0 on, of the tables that have a row."""

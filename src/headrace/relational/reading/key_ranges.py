@@ -42,6 +42,10 @@ class KeyRanges(ABC, Generic[T]):
         """The rows of a query until their images hold more than `max_bytes`, and whether they
         do."""
 
+    def _selected(self, target: TableTarget[T], /) -> list[str]:
+        """The expressions of the table's columns that are read."""
+        return self.sql.columns(target.facts.cell_names)
+
     def _keys(self, statement: str, key: Sequence[Column], /) -> list[Key]:  # noqa: ARG002
         """The keys that a query gives, as texts. `key` are their columns, for databases whose
         queries give values."""
@@ -85,7 +89,7 @@ class KeyRanges(ABC, Generic[T]):
         target = keys.target
         select = self.sql.rows(
             target.table.path,
-            target.facts.cell_names,
+            self._selected(target),
             target.columns,
             self.sql.conditions(keys),
             alone=target.table.alone,

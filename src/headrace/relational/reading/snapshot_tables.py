@@ -18,7 +18,7 @@ from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery
-from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable
+from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable, TableId
 
 log = logging.getLogger(__name__)
 
@@ -37,16 +37,18 @@ class SnapshotTables(ABC, Generic[T]):
     sql: ClassVar[ChunkSql]
     dialect: str
     """What sqlglot calls the SQL of filters."""
+    keyless: ClassVar[Cut] = Cut.PAGES
+    """How tables are cut that have no key."""
 
     def __init__(
         self, config: RelationalConfig, capture: TableCapture, catalog: TableCatalog[T]
     ) -> None:
         self._settings, self._captured, self._tables = config, capture, catalog
         self._overrides = Overrides.of(config)
-        self._readings: dict[int, TableReading[T]] = {}
-        self._expected: list[int] = []
-        self._numbers: dict[int, int] = {}
-        self._described: dict[int, tuple[T, RelationFacts] | None] = {}
+        self._readings: dict[TableId, TableReading[T]] = {}
+        self._expected: list[TableId] = []
+        self._numbers: dict[TableId, int] = {}
+        self._described: dict[TableId, tuple[T, RelationFacts] | None] = {}
 
     @property
     @abstractmethod
@@ -150,7 +152,7 @@ class SnapshotTables(ABC, Generic[T]):
         if statement is None or condition is not None:
             usable = table.key and set(table.key) <= table.not_null
             leaves = (leaf for leaf in table.leaves if leaf.path in filled)
-            return Cut.KEY if usable else Cut.PAGES, tuple(leaves)
+            return Cut.KEY if usable else self.keyless, tuple(leaves)
         empty = self._is_empty(table.name, statement)
         pages = sum(leaf.pages for leaf in table.leaves)
         rows = sum(leaf.rows for leaf in table.leaves)
@@ -199,13 +201,13 @@ class SnapshotTables(ABC, Generic[T]):
             )
         return self._described[table.id]
 
-    def _read(self, ids: Sequence[int]) -> TableReading[T]:
+    def _read(self, ids: Sequence[TableId]) -> TableReading[T]:
         """Tables as they are now, for this range."""
         reading = self._tables.read(ids, sizes=True)
         self._readings.update(dict.fromkeys(ids, reading))
         return reading
 
-    def _reading_of(self, identity: int) -> TableReading[T]:
+    def _reading_of(self, identity: TableId) -> TableReading[T]:
         if identity not in self._readings:
             number = self._numbers.get(identity, len(self._expected))
             self._read([identity, *self._expected[number + 1 : number + _TABLES_AT_ONCE]])

@@ -20,7 +20,7 @@ _SERVER = "SQL08020"
 """The server that the driver must see: it takes later ones, and Derby itself, for more than they
 are."""
 
-_REQUEST, _REPLY, _OBJECT = 1, 2, 3
+_REQUEST, _OBJECT = 1, 3
 _EXTERNAL_NAME, _RELEASE = 0x112E, 0x115A  # PRDID, SRVRLSLV
 _DATABASE = 0x2110  # RDBNAM
 _DIAGNOSES = 0x213B  # TRGDFTRT

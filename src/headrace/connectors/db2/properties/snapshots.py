@@ -7,7 +7,7 @@ from headrace.config.kinds import integer, one_of
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.property import Group, Property, not_needed
 
-_NOT_READ = not_needed("existing rows are not read yet")
+_NO_LOCKS = not_needed("a snapshot holds no locks; LOCKTIMEOUT of the server holds for reading")
 
 
 class Db2SnapshotConfig(Configuration):
@@ -20,23 +20,21 @@ class Db2SnapshotConfig(Configuration):
         Group.SNAPSHOT,
         "Isolation of the snapshot's queries: `repeatable_read` and `exclusive` are Db2's RS, "
         "`read_committed` is CS, `read_uncommitted` is UR.",
-        status=_NOT_READ,
     )
     snapshot_locking_mode = Property(
         "snapshot.locking.mode",
         one_of("exclusive", "none", "custom"),
         "exclusive",
         Group.SNAPSHOT,
-        "Locks of the snapshot under the isolation modes exclusive and repeatable_read.",
+        "Debezium's lock statement before a snapshot, in the isolation modes exclusive and "
+        "repeatable_read. Db2 lets its locks go at once.",
         refused_values=("custom",),
-        status=_NOT_READ,
     )
-    snapshot_lock_timeout_ms = RelationalConfig.snapshot_lock_timeout_ms.with_status(_NOT_READ)
+    snapshot_lock_timeout_ms = RelationalConfig.snapshot_lock_timeout_ms.with_status(_NO_LOCKS)
     snapshot_fetch_size = Property(
         "snapshot.fetch.size",
         integer(1),
         "2000",
         Group.SNAPSHOT,
         "Rows that a snapshot's query takes from the driver at once.",
-        status=_NOT_READ,
     )

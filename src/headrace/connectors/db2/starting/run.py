@@ -12,6 +12,7 @@ from headrace.connectors.db2.errors import translate
 from headrace.connectors.db2.events import Db2Settings
 from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
+from headrace.connectors.db2.reading.snapshot_source import Db2SnapshotSource
 from headrace.connectors.db2.schema_history import open_tables
 from headrace.connectors.db2.streaming.told_tables import ToldTables
 from headrace.connectors.db2.streaming.windows import newest_lsn
@@ -31,6 +32,10 @@ class Db2Run(Run[Db2Config, Db2Settings]):
     def key_rendering(self) -> KeyRendering:
         """How keys are rendered: a value that cannot be is told with its record."""
         return self.capture.key_rendering
+
+    def snapshot_source(self, *, reads_rows: bool = True) -> Db2SnapshotSource:
+        """The database under a snapshot; see Db2SnapshotSource."""
+        return Db2SnapshotSource(self.config, self.capture, reads_rows=reads_rows)
 
     def connect(self) -> Connection:
         """A connection of its own, which the caller closes."""

@@ -1,0 +1,101 @@
+"""How tasks read chunks of a snapshot: each on a connection of its own, in its isolation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import (
+    Connection,
+    Cursor,
+    Isolation,
+    connect,
+    translated_error,
+)
+from headrace.connectors.db2.errors import DriverError
+from headrace.connectors.db2.reading.dialect import bound
+from headrace.connectors.db2.rows.images import RowImages
+from headrace.relational.events import RelationFacts
+from headrace.snapshots.slices import ChunkQuery, SnapshotReader, SnapshotRows
+
+log = logging.getLogger(__name__)
+
+READING = "Reading a chunk"
+_ISOLATIONS = {
+    "read_uncommitted": Isolation.UR,
+    "read_committed": Isolation.CS,
+    "repeatable_read": Isolation.RS,
+    "exclusive": Isolation.RS,
+}
+
+
+def isolation_of(config: Db2Config) -> Isolation:
+    """What snapshot.isolation.mode means in Db2: JDBC's REPEATABLE_READ, which Debezium asks for,
+    is RS."""
+    return _ISOLATIONS[str(config.snapshot_isolation_mode)]
+
+
+def images_of(facts: RelationFacts, cursor: Cursor) -> RowImages:
+    """What makes images of a cursor's rows: columns by their names; those that it does not give are
+    null."""
+    given = {name: place for place, name in enumerate(cursor.columns)}
+    return RowImages(
+        tuple(column.type.name for column in facts.columns),
+        tuple(given.get(column.name) for column in facts.columns),
+    )
+
+
+class Db2SnapshotRows(SnapshotRows):
+    """See SnapshotRows; `fetch` rows at once are taken from the driver."""
+
+    def __init__(self, config: Db2Config, connection: Connection) -> None:
+        self._config, self._connection = config, connection
+
+    def blocks(self, query: ChunkQuery) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The rows of a statement. When a signal's filter fails on a row, the rows end there.
+        Raises HeadraceError."""
+        facts = query.facts
+        assert isinstance(facts, RelationFacts)
+        try:
+            cursor = self._connection.cursor(*bound(query.query))
+            images = images_of(facts, cursor)
+            while rows := cursor.fetch(self._config.snapshot_fetch_size):
+                yield images.block(rows)
+            cursor.close()
+        except DriverError as error:
+            problem = translated_error(error, self._config, f"Reading rows of {facts.name}")
+            if not query.filtered or problem.retriable:
+                raise problem from None
+            log.error("%s is not read to its end: its filter fails: %s", facts.name, error.text)
+
+    def count(self, query: ChunkQuery, rows: int) -> int:
+        """See SnapshotRows."""
+        if query.count is None:
+            return rows
+        try:
+            ((count,),) = self._connection.rows(*bound(query.count))
+        except DriverError:
+            return rows  # a signal's filter fails on a row
+        return int(count)
+
+
+@dataclass(frozen=True)
+class Db2SnapshotReader(SnapshotReader):
+    """See `headrace.snapshots.slices.SnapshotReader`."""
+
+    config: Db2Config
+
+    @contextmanager
+    def open(self) -> Iterator[Db2SnapshotRows]:
+        """See SnapshotReader. Raises HeadraceError."""
+        with connect(self.config) as connection:
+            try:
+                connection.isolate(isolation_of(self.config))
+            except DriverError as error:
+                raise translated_error(error, self.config, READING) from None
+            yield Db2SnapshotRows(self.config, connection)

@@ -1,0 +1,100 @@
+"""Writing a signal to the signal table."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from headrace.connectors.db2 import sql
+from headrace.connectors.db2.capture import Capture
+from headrace.connectors.db2.catalog.catalog import Catalog
+from headrace.connectors.db2.catalog.registrations import registrations
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import opened
+from headrace.connectors.db2.events import CONNECTOR
+from headrace.connectors.db2.reading.kept_connection import KeptConnection
+from headrace.errors import HeadraceError
+from headrace.relational.readiness import check_signal_table
+from headrace.relational.table import Table
+from headrace.signals.collection import SignalCollection
+from headrace.signals.sending import SignalTargets
+from headrace.signals.signal import Signal
+from headrace.snapshots.modes import SnapshotRule
+
+
+class SignalTable(SignalCollection):
+    """See `headrace.signals.collection.SignalCollection`: one connection, opened when it is first
+    needed. `doing` says in errors what the table is written for."""
+
+    def __init__(self, config: Db2Config, name: str, doing: str = "Writing a watermark") -> None:
+        self._name, self._doing = name, doing
+        schema, _, table = name.partition(".")
+        self._path = schema, table
+        self._kept = KeptConnection(config)
+
+    @property
+    def name(self) -> str:
+        """schema.table"""
+        return self._name
+
+    def insert(self, signal: Signal) -> None:
+        """Write a signal. Raises HeadraceError."""
+        self._run(sql.insert_signal(*self._path), (signal.id, signal.type, signal.data))
+
+    def delete(self, identity: str) -> None:
+        """Delete the signal with this id. Raises HeadraceError."""
+        connection = self._kept.get()
+        with self._kept.translated(self._doing):
+            columns = Catalog(connection).columns(*self._path)
+        column = columns[0].name if columns else "ID"
+        self._run(sql.delete_signal(*self._path, column), (identity,))
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        self._kept.close()
+
+    def _run(self, statement: str, parameters: tuple[str | None, ...]) -> None:
+        connection = self._kept.get()
+        with self._kept.translated(self._doing):
+            connection.rows(statement, parameters)
+            connection.commit()
+
+
+def insert_signal(config: Db2Config, name: str, signal: Signal) -> None:
+    """Write a signal into the table `schema.table`, as anybody may write it. Raises
+    HeadraceError."""
+    with closing(SignalTable(config, name, "Sending a signal")) as table:
+        table.insert(signal)
+
+
+def signal_targets(config: Db2Config, name: str | None) -> SignalTargets:
+    """See ConnectorDefinition.signal_targets; `name` is the signal table. Raises
+    HeadraceError("db2.signal_table"), ("db2.not_registered"), and what connecting raises."""
+    capture = Capture(config)
+    with opened(config, "Looking at the tables") as connection:
+        catalog = Catalog(connection)
+        names = [".".join(path) for path in catalog.tables()]
+        registered = {
+            f"{one.source_schema}.{one.source_table}" for one in registrations(connection, config)
+        }
+        if name is not None:
+            described = catalog.table(*name.split(".", 1)) if "." in name else None
+            present: list[Table] = [] if described is None else [described]
+            check_signal_table(CONNECTOR, present, name)
+    streams = SnapshotRule.of(config).streams
+    if streams and name is not None and name not in registered:
+        raise HeadraceError(
+            "db2.not_registered",
+            f"The signal table {name} is not registered for SQL replication: nobody would hear of "
+            "the signal",
+            add_table(*name.split(".", 1)),
+        )
+    captured = [one for one in names if capture.takes(one)]
+    remedies = {
+        one: add_table(*one.split(".", 1)) for one in captured if streams and one not in registered
+    }
+    return SignalTargets(names, captured, remedies)
+
+
+def add_table(schema: str, table: str) -> str:
+    """What registers a table."""
+    return f"CALL ASNCDC.ADDTABLE('{schema}', '{table}'), then reinitialise Capture."
