@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 _PRINTED = re.compile(
     r"(?:HeadraceError: )?(?P<message>[^\n]*?) "
@@ -65,3 +67,17 @@ def _restore(
     code: str, message: str, remedy: str, retriable: bool, parts: tuple[HeadraceError, ...]
 ) -> HeadraceError:
     return HeadraceError(code, message, remedy, retriable=retriable, parts=parts)
+
+
+# PySpark writes the error alone where it is set; the process ends behind an error in any case.
+_WITHOUT_TRACE = "SPARK_HIDE_TRACEBACK"
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Around what Spark calls in its own processes: a HeadraceError leaves them without trace."""
+    try:
+        yield
+    except HeadraceError:
+        os.environ[_WITHOUT_TRACE] = "1"
+        raise

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -61,3 +64,25 @@ def test_a_run_ends_when_nobody_reads_its_lines(database: Database, tmp_path: Pa
     assert "events in" not in said, "it ended by the limit of seconds"
     assert "error" not in said
     assert ".public.t" in first
+
+
+def test_sigterm_before_spark_starts_ends_a_verb_and_leaves_no_file(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(120)
+        file = tmp_path / "pipeline.properties"
+        file.write_text(
+            "connector.class=postgresql\ntopic.prefix=t\ndatabase.hostname=127.0.0.1\n"
+            f"database.port={silent.getsockname()[1]}\ndatabase.user=u\ndatabase.dbname=d\n"
+        )
+        temporary = tmp_path / "temporary"
+        temporary.mkdir()
+        command = [sys.executable, "-m", "headrace.cli", "run", str(file)]
+        environment = {**os.environ, "TMPDIR": str(temporary)}
+        with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
+            connection, _ = silent.accept()  # it waits for an answer of the database
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=120)
+            connection.close()
+    assert process.returncode == 143
+    assert b"Traceback" not in said
+    assert list(temporary.glob("headrace-*-*")) == []

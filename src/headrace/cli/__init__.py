@@ -14,7 +14,7 @@ from importlib import import_module, metadata
 from types import ModuleType
 
 from headrace.cli.messages import LogFormat, LogOfMessages, Messages
-from headrace.cli.stopping import STOP
+from headrace.cli.stopping import SIGNALS, STOP
 from headrace.errors import HeadraceError
 from headrace.sinks.closed import CLOSED
 
@@ -30,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if threading.current_thread() is threading.main_thread():
             # `headrace_command` left it to the system while the modules were loaded.
-            system_signals.signal(system_signals.SIGINT, system_signals.default_int_handler)
+            for number in SIGNALS:
+                system_signals.signal(number, STOP.interrupt)
         words = sys.argv[1:] if arguments is None else list(arguments)
         parser = _parser(words[0] if words else "")
         if not words:
@@ -53,6 +54,7 @@ def _run(chosen: argparse.Namespace) -> int:
             return 0
         if chosen.debug:
             traceback.print_exc()
+        LogOfMessages.close_all()  # the live line goes before the error comes
         messages = Messages(log_format=getattr(chosen, "log_format", LogFormat.TEXT))
         for part in error.parts:
             messages.error(str(part))

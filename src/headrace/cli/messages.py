@@ -186,10 +186,11 @@ class LogOfMessages(logging.Handler):
 
     @staticmethod
     def close_all() -> None:
-        """The verb has ended: nothing is logged as messages any more."""
+        """The verb has ended: nothing is logged as messages any more, and no live line stays."""
         log = logging.getLogger(LOG)
         for handler in [one for one in log.handlers if isinstance(one, LogOfMessages)]:
             log.removeHandler(handler)
+            handler._messages.end()
 
 
 def _joined(name: str, details: str) -> str:

@@ -21,7 +21,7 @@ from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.references import resolve
-from headrace.config.source import Properties, read_files
+from headrace.config.source import OF_SPARK, Properties, read_files
 from headrace.connectors.registry import (
     definition_of,
     open_connector,
@@ -148,7 +148,6 @@ class Pipeline:
 
 
 COMPILING = "compiling kernels, once per installation: about a minute"
-_OF_SPARK = "spark."
 _PACKAGES = "spark.jars.packages"
 
 
@@ -184,8 +183,10 @@ def read_pipeline(
 
 def check_pipeline(given: Properties, overrides: Mapping[str, str], messages: Messages) -> Pipeline:
     """As `read_pipeline`, for properties that were read."""
-    properties, spark = given.with_overrides(overrides).split(_OF_SPARK)
+    properties, spark = given.with_overrides(overrides).split(OF_SPARK)
     config = parse_configuration(properties)
+    # Spark's processes do not know which properties were a worker's.
+    properties = properties.without_surroundings(warning.property for warning in config.warnings)
     for warning in summarized(config.warnings):
         messages.warning(str(warning))
     return Pipeline(properties, config, {name: _resolved(name, spark[name]) for name in spark})
@@ -308,7 +309,7 @@ def supervise(
     """Runs the query to its end; its phases, failures and restarts go to `messages`. See
     Supervisor."""
     from headrace.cli.progress import Progress
-    from headrace.spark.supervisor import Supervisor
+    from headrace.spark.supervisor import Reason, Supervisor
 
     phases = Progress(messages, rows_of)
 
@@ -329,11 +330,13 @@ def supervise(
         on_stop=session.jvm.mute,
         on_repeat=session.jvm.terminate,
         rows_of=phases.count,
+        is_stopped=lambda: STOP.requested,
     )
-    if STOP.requested:
-        supervisor.stop()
     try:
-        return supervisor.run()
+        summary = supervisor.run()
+        if summary.reason is Reason.SIGNAL:
+            STOP.ends()
+        return summary
     finally:
         messages.end()
 
@@ -423,7 +426,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 def _setting(text: str) -> tuple[str, str]:
     """An argument that is a setting of Spark."""
     name, equals, value = text.partition("=")
-    if not equals or not name.strip().startswith(_OF_SPARK):
+    if not equals or not name.strip().startswith(OF_SPARK):
         raise argparse.ArgumentTypeError(f"{text.partition('=')[0]!r} is not spark.NAME=VALUE")
     return name.strip(), value.strip()
 

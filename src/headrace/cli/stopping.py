@@ -16,6 +16,7 @@ class Stop:
     def __init__(self) -> None:
         self._requested = threading.Event()
         self._number: int | None = None
+        self._is_ending = False
         self.on_repeat: Callable[[], None] = lambda: None
         """Called for every signal behind the first: who stops does not stop soon enough."""
 
@@ -23,6 +24,15 @@ class Stop:
         """Note signals from here on. For the main thread."""
         for number in SIGNALS:
             signal.signal(number, self._note)
+
+    def interrupt(self, number: int, _frame: object) -> None:
+        """A handler for the time before `listen`. Raises KeyboardInterrupt."""
+        self._number = number
+        raise KeyboardInterrupt
+
+    def ends(self) -> None:
+        """The query ended because of a signal: the next one is a repeat."""
+        self._is_ending = True
 
     @property
     def requested(self) -> bool:
@@ -40,7 +50,7 @@ class Stop:
             raise KeyboardInterrupt
 
     def _note(self, number: int, _frame: object) -> None:
-        if self.requested:
+        if self.requested or self._is_ending:
             self.on_repeat()
         self._number = number
         self._requested.set()

@@ -22,6 +22,8 @@ PACKED = "headrace.config"
 
 _CONVERTERS = ("key", "value", "header")
 _BROKERS = "bootstrap.servers"
+OF_SPARK = "spark."
+"""How settings of Spark begin, which a file may have beside the configuration."""
 _SINK_TYPE = "headrace.sink.type"
 _PRODUCER = "headrace.sink.kafka.producer."
 _HEADER_CONVERTER = "header.converter"
@@ -90,6 +92,18 @@ class Properties(Mapping[str, str]):
         )
         rest.surroundings = self.surroundings.difference(taken)
         return rest, taken
+
+    def without_surroundings(self, names: Iterable[str]) -> Properties:
+        """These properties without those of `names` that only the worker has."""
+        left_out = self.surroundings.intersection(names)
+        kept = Properties(
+            {name: text for name, text in self.items() if name not in left_out},
+            {name: origin for name, origin in self._origins.items() if name not in left_out},
+            self.notes,
+            self.problems,
+        )
+        kept.surroundings = self.surroundings - left_out
+        return kept
 
     def of_worker(self, worker: Properties) -> Properties:
         """These properties of a connector, and those of the worker that it would run in: its

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -89,23 +90,49 @@ def unreachable(purpose: Purpose, brokers: str | None, error: object) -> Headrac
     )
 
 
+ALL_BROKERS_DOWN, TRANSPORT = -187, -195
+REFUSED = (-169, -181)
+"""librdkafka's numbers of a login and of a certificate (or of TLS at all) that was refused."""
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """An error that librdkafka tries to mend by itself."""
+
+    code: int
+    text: str
+
+
 class Complaints:
-    """What brokers told a client that it mends by itself; the client calls it."""
+    """What brokers told a client that it mends by itself; clients of the package call it with a
+    KafkaError."""
 
     def __init__(self) -> None:
-        self.last: Any = None
+        self.last: Complaint | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        # That all brokers are down follows from what was told before.
-        if self.last is None or error.code() != error._ALL_BROKERS_DOWN:
-            self.last = error
+        self.note(error.code(), error.str())
+
+    def note(self, code: int, text: str) -> None:
+        """The connections that break because of what was refused do not hide it."""
+        follows = code == ALL_BROKERS_DOWN and self.last is not None
+        if not follows and not (self.is_refusal and code not in REFUSED):
+            self.last = Complaint(code, text)
+
+    def forget(self) -> None:
+        """Kafka answered: what was told before is over."""
+        self.last = None
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether a login or certificate was refused, which waiting does not mend."""
+        return self.last is not None and self.last.code in REFUSED
 
     def explain(self, purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
-        """`error`, after which Kafka did not answer: a login or certificate that was refused is
-        the reason, and waiting does not mend that (".not_allowed"); else as `unreachable`."""
-        codes = load_client(purpose).KafkaError
-        if self.last is not None and self.last.code() in (codes._AUTHENTICATION, codes._SSL):
-            return not_allowed(purpose, brokers, self.last.str())
+        """`error`, after which Kafka did not answer: ".not_allowed" behind a refusal, else as
+        `unreachable`."""
+        if self.last is not None and self.is_refusal:
+            return not_allowed(purpose, brokers, self.last.text)
         return unreachable(purpose, brokers, error)
 
 

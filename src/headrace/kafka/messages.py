@@ -6,9 +6,12 @@ The columns are those of a stream of events: `topic`, `key`, `value`, and where 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
+from headrace.connect.deadline import Deadline
 from headrace.connect.kernels.arrow_columns import column_addresses, with_short_offsets
 from headrace.connect.kernels.memory import address_of
 from headrace.kafka import message_kernel as code
@@ -16,6 +19,7 @@ from headrace.kafka.librdkafka import KafkaFailure, NativeProducer
 
 _QUEUE_FULL = -184
 _FULL_QUEUE_SECONDS = 0.05
+_STANDSTILL_SECONDS = 5.0
 SEQUENCE_HEADER = "headrace.sequence"
 
 
@@ -23,9 +27,17 @@ class MessageWriter:
     """Hands record batches to a producer. With `with_sequence` each record has the header
     `headrace.sequence`."""
 
-    def __init__(self, producer: NativeProducer, *, with_sequence: bool = False) -> None:
+    def __init__(
+        self,
+        producer: NativeProducer,
+        *,
+        with_sequence: bool = False,
+        on_standstill: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_standstill` is called whenever a full queue takes nothing for five seconds."""
         self._producer = producer
         self._with_sequence = with_sequence
+        self._on_standstill = on_standstill
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Queue all rows, in order; waits while the queue is full. Raises KafkaFailure for a record
@@ -56,16 +68,22 @@ class MessageWriter:
             most_headers += 1
         arguments = np.zeros(code.ARGUMENT * (code.ARGUMENTS + most_headers), np.uint8)
         block[code.OUT] = address_of(arguments)
-        row = 0
+        row, patience = 0, Deadline(_STANDSTILL_SECONDS)
         while row < rows:
+            before = row
             with self._producer.lent() as block[code.HANDLE]:
                 row = int(code.produce_rows(address_of(block), row, rows))
+            if row > before:
+                patience = Deadline(_STANDSTILL_SECONDS)
             if row < rows:
                 failure = self._producer.take_failure(int(block[code.ERROR]))
                 if failure.code != _QUEUE_FULL:
                     failure.topic = names[topic_of[row]]
                     raise failure
                 self._producer.poll(_FULL_QUEUE_SECONDS)
+                if patience.is_over:
+                    self._on_standstill()
+                    patience = Deadline(_STANDSTILL_SECONDS)
         del kept, headers
 
 

@@ -46,9 +46,11 @@ class TopicGroup:
 
 @dataclass(frozen=True)
 class TopicCreation:
-    """The groups in their order, the default one last."""
+    """The groups in their order, the default one last; without `is_enabled` only brokers create
+    topics."""
 
     groups: tuple[TopicGroup, ...] = (TopicGroup(_DEFAULT),)
+    is_enabled: bool = True
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> TopicCreation:
@@ -61,11 +63,16 @@ class TopicCreation:
         for option, text in given.items():
             if option in ("groups", "enable"):
                 continue
-            owner = next((name for name in members if option.startswith(f"{name}.")), None)
+            owners = [name for name in members if option.startswith(f"{name}.")]
+            owner = max(owners, key=len, default=None)
             if owner is None:
                 raise _wrong(option, "names a group that topic.creation.groups does not have")
             members[owner][option.removeprefix(f"{owner}.")] = text.strip()
-        return cls(tuple(_group(name, options) for name, options in members.items()))
+        enabled = given.get("enable", "true").strip().lower()
+        if enabled not in ("true", "false"):
+            raise _wrong("enable", f"= {enabled!r}: expected true or false")
+        groups = tuple(_group(name, options) for name, options in members.items())
+        return cls(groups, is_enabled=enabled == "true")
 
     def of_topic(self, topic: str) -> TopicGroup:
         """The first group that has the topic."""
@@ -85,15 +92,39 @@ class Topics:
         self._admin: Any = None
 
     def ensure(self, names: Iterable[str]) -> None:
-        """Create those of the topics that are not there.
+        """Create those of the topics that are not there, or with topic.creation.enable=false let
+        brokers do it that create topics by themselves.
 
-        Raises HeadraceError: "kafka.kafka_unreachable" (retriable), "kafka.topic_refused".
+        Raises HeadraceError: "kafka.kafka_unreachable" (retriable), "kafka.topic_refused",
+        "kafka.topic_missing".
         """
         missing = [name for name in names if name not in self._present]
         if not missing:
             return
-        self.create([name for name in missing if not self.partitions(name)])
+        absent = [name for name in missing if not self.partitions(name)]
+        if self._creation.is_enabled:
+            self.create(absent)
+        elif absent:
+            self._let_brokers_create(absent)
         self._present.update(missing)
+
+    def _let_brokers_create(self, names: list[str]) -> None:
+        """Asking for a topic makes a broker with auto.create.topics.enable create it."""
+        kafka = load_client(self._purpose)
+        for name in names:
+            try:
+                self._opened().list_topics(name, timeout=ANSWER_SECONDS)
+            except kafka.KafkaException as error:
+                raise self._translated(error.args[0], name) from None
+        self._await(names)
+        for name in names:
+            if not self.partitions(name):
+                raise self._purpose.error(
+                    "topic_missing",
+                    f"The topic {name} is not there, topic.creation.enable is false, and the "
+                    "brokers do not create it",
+                    "Create it by hand, or leave topic.creation.enable out.",
+                )
 
     def gone(self, more: Iterable[str] = ()) -> list[str]:
         """Which of the topics that were there, and of `more`, are not there any more. Raises as
@@ -110,11 +141,13 @@ class Topics:
         asked = kafka.TopicCollection([name])
         (described,) = admin.describe_topics(asked, request_timeout=ANSWER_SECONDS).values()
         try:
-            return len(described.result().partitions)
+            partitions = len(described.result().partitions)
         except kafka.KafkaException as error:
             if error.args[0].code() == kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return 0
             raise self._translated(error.args[0], name) from None
+        self._complaints.forget()
+        return partitions
 
     def create(self, names: Iterable[str], group: TopicGroup | None = None) -> None:
         """Create topics as their groups say, or as `group` does. Raises as `ensure`."""

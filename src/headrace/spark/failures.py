@@ -6,10 +6,7 @@ and what mends it is all that a user needs. Any other error keeps its trace.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
@@ -24,19 +21,6 @@ _LOST_PROCESS = re.compile(
     r"|Broken pipe|SocketException|ClosedChannelException|AsynchronousCloseException"
     r"|Python worker failed to connect back|Reached the end of the stream|ConnectException"
 )
-
-# PySpark writes the error alone where it is set; the process ends behind an error in any case.
-_WITHOUT_TRACE = "SPARK_HIDE_TRACEBACK"
-
-
-@contextmanager
-def one_sentence() -> Iterator[None]:
-    """Around what Spark calls in its own processes: a HeadraceError leaves them without trace."""
-    try:
-        yield
-    except HeadraceError:
-        os.environ[_WITHOUT_TRACE] = "1"
-        raise
 
 
 def error(query: StreamingQuery) -> HeadraceError | None:

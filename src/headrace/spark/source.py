@@ -16,8 +16,7 @@ from pyspark.sql.types import StructType
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import parse_options
-from headrace.errors import HeadraceError
-from headrace.spark.failures import one_sentence
+from headrace.errors import HeadraceError, one_sentence
 from headrace.spark.slice_partition import SlicePartition
 
 if TYPE_CHECKING:

@@ -138,7 +138,7 @@ class Supervisor:
     signal: who gives it calls `stop` when it is time. `on_stop` is called before the query is
     stopped without an error, `on_repeat` for a signal while it stops (None: SIGINT interrupts at
     once). `rows_of` tells how many rows a micro-batch had, where that is not the number that Spark
-    counted.
+    counted. `is_stopped` tells, once signals come here, whether one came before.
     """
 
     def __init__(
@@ -153,6 +153,7 @@ class Supervisor:
         on_stop: Callable[[], None] = lambda: None,
         on_repeat: Callable[[], None] | None = None,
         rows_of: Callable[[Mapping[str, Any]], int] | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._spark = spark
         self._start = start
@@ -162,6 +163,7 @@ class Supervisor:
         self._on_signal = on_signal
         self._on_stop, self._on_repeat = on_stop, on_repeat
         self._rows_of = rows_of or _input_rows
+        self._is_stopped = is_stopped
         self._stopping = threading.Event()
         self._watch = _Watch()
 
@@ -182,6 +184,8 @@ class Supervisor:
         end = Deadline(math.inf if limit is None else limit)
         has_started = False
         with self._signals(), self._listening():
+            if self._is_stopped():
+                self.stop()
             while not self._stopping.is_set():
                 failure: HeadraceError | None = None
                 try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from headrace.cli.messages import LogFormat, Messages
+from headrace.cli.messages import LogFormat, LogOfMessages, Messages
 
 
 class Terminal(io.StringIO):
@@ -76,3 +76,13 @@ def test_lines_of_a_source_process_have_the_style_of_the_others() -> None:
     for line in ("WARNING headrace: trying again (1)", "INFO headrace: a signal", "at java.lang"):
         messages.foreign(line)
     assert stream.getvalue() == "warning: trying again (1)\na signal\nat java.lang\n"
+
+
+def test_an_error_takes_the_place_of_the_live_line() -> None:
+    stream = Terminal()
+    messages = Messages(stream, clock=lambda: 0.0)
+    LogOfMessages(messages).open()
+    messages.phase("starting Spark")
+    LogOfMessages.close_all()
+    said = stream.getvalue()
+    assert said.endswith("\r\x1b[K")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.golden.db2.capture import Capture, lsn, split
 from tests.golden.db2.database import Db2Database
+from tests.golden.db2.lacking import declared_types
 from tests.golden.normalise import compare
 
 WORKLOADS = Db2Database.names()
@@ -64,6 +65,16 @@ def test_a_block_that_changes_no_registered_table_moves_nothing() -> None:
     capture.statements("CREATE TABLE S.T (ID INTEGER)")
     assert capture.statements("INSERT INTO S.T VALUES (1)") == ["INSERT INTO S.T VALUES (1)"]
     assert capture.transactions == 1
+
+
+def test_the_types_that_derby_lacks_are_those_that_the_workload_declares() -> None:
+    (block, *_) = Db2Database.workload("lacking_schemas").phases["setup"]
+    types = declared_types(block)
+    assert [str(kind) for kind in types.values()] == [
+        "DECFLOAT", "DECFLOAT", "GRAPHIC", "VARGRAPHIC", "NCHAR", "NVARCHAR", "BINARY", "VARBINARY",
+        "TIMESTAMP", "TIMESTAMP", "TIMESTAMP", "TIMESTAMP", "XML",
+    ]  # fmt: skip
+    assert (types["D34"].length, types["T9"].scale, types["T0"].length) == (34, 9, 19)
 
 
 def test_separators_in_quotes_and_parentheses_separate_nothing() -> None:

@@ -11,10 +11,13 @@ from confluent_kafka import KafkaError
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
 from headrace.kafka.client import Complaints
+from headrace.kafka.librdkafka import KafkaFailure
+from headrace.kafka.topics import Topics
 from headrace.sinks.kafka.bookkeeping import Bookkeeping
 from headrace.sinks.kafka.checks import check
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 from headrace.sinks.kafka.ranges import send_range
+from headrace.sinks.kafka.writer import Writer
 from tests.servers.kafka import KafkaServer, SecuredKafka
 from tests.sinks.kafka.records import fresh_name, numbered, options_for, read_topic, values
 
@@ -111,3 +114,34 @@ def test_brokers_that_are_all_down_do_not_hide_why() -> None:
     complaints(KafkaError(KafkaError._ALL_BROKERS_DOWN))
     error = complaints.explain(SINK, "b:9092", KafkaError(KafkaError._TRANSPORT))
     assert error.code == "kafka.not_allowed"
+
+
+def test_connections_that_break_do_not_hide_why_until_kafka_answers() -> None:
+    complaints = Complaints()
+    complaints.note(KafkaError._TRANSPORT, "connection refused")
+    complaints.note(KafkaError._SSL, "unknown authority")
+    complaints.note(KafkaError._TRANSPORT, "disconnected")
+    assert complaints.is_refusal
+    complaints.forget()
+    error = complaints.explain(SINK, "b:9092", KafkaError(KafkaError._TRANSPORT))
+    assert error.code == "kafka.kafka_unreachable"
+
+
+def test_a_certificate_that_is_refused_ends_a_writer(secured: SecuredKafka) -> None:
+    options = options_for(secured, fresh_name())
+    settings = {n: t for n, t in options.settings.items() if n != "ssl.ca.location"}
+    writer = Writer(KafkaOptions(options.name, options.bookkeeping, settings), "0")
+    with pytest.raises(KafkaFailure) as raised:
+        writer.open()
+    assert raised.value.code in (KafkaError._SSL, KafkaError._AUTHENTICATION)
+
+
+def test_without_topic_creation_only_the_broker_creates_topics(kafka: KafkaServer) -> None:
+    options = options_for(kafka, fresh_name(), topic_creation_enable="false")
+    topics, name = Topics(SINK, options.connection, options.creation), fresh_name()
+    with pytest.raises(HeadraceError) as raised:
+        topics.ensure([name])
+    assert raised.value.code == "kafka.topic_missing"
+    assert name in raised.value.message
+    kafka.create_topic(name)
+    topics.ensure([name])

@@ -122,9 +122,35 @@ def test_a_topic_is_created_as_the_first_group_that_has_it() -> None:
         {"groups": "a", "a.include": "("},
         {"default.partitions": "0"},
         {"default.partitions": "many"},
+        {"enable": "no"},
     ],
 )
 def test_a_wrong_topic_creation_is_an_error(given: dict[str, str]) -> None:
     with pytest.raises(HeadraceError) as raised:
         TopicCreation.of(given)
     assert raised.value.code == "kafka.topic_creation"
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("acks", "1"),
+        ("retries", "0"),
+        ("max_in_flight_requests_per_connection", "10"),
+        ("delivery_timeout_ms", "900000"),
+        ("enable_idempotence", "false"),
+    ],
+)
+def test_settings_that_exclude_transactions_are_refused_by_name(option: str, text: str) -> None:
+    with pytest.raises(HeadraceError) as raised:
+        options(**{f"kafka_producer_{option}": text})
+    assert raised.value.code == "kafka.not_transactional"
+    assert "delivery=at-least-once" in raised.value.remedy
+    options(kafka_delivery="at-least-once", **{f"kafka_producer_{option}": text})
+
+
+def test_the_longest_name_of_a_group_has_its_options() -> None:
+    creation = TopicCreation.of({
+        "groups": "a, a.b", "a.include": "x", "a.b.include": "y", "a.b.partitions": "7",
+    })  # fmt: skip
+    assert creation.of_topic("y").partitions == 7

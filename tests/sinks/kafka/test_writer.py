@@ -380,3 +380,28 @@ def test_a_writer_that_is_closed_before_its_transaction_ends_with_the_same_error
     with pytest.raises(HeadraceError, match="was closed") as raised:
         writer.write(turn_of(0), 0, lambda: [numbered(topic, 0, 100)], close)
     assert raised.value.code == "kafka.sink_closed"
+
+
+def test_a_writer_that_is_closed_while_it_waits_for_brokers_ends_with_the_same_error(
+    topic: str,
+) -> None:
+    nobody = {"kafka.bootstrap.servers": "127.0.0.1:1"}
+    options = KafkaOptions.of(nobody, name=fresh_name())
+    waits, closed = threading.Event(), threading.Event()
+
+    def pause(_seconds: float) -> None:
+        waits.set()
+        closed.wait(120)
+
+    writer = Writer(options, "0", pause)
+    with ThreadPoolExecutor(1) as pool:
+        rows = [numbered(topic, 0, 100)]
+        written = pool.submit(writer.write, turn_of(0), 0, lambda: rows, lambda: Step.WRITE)
+        assert waits.wait(120)
+        writer.close()
+        closed.set()
+        with pytest.raises(HeadraceError, match="was closed") as raised:
+            written.result(120)
+    assert raised.value.code == "kafka.sink_closed"
+    with pytest.raises(HeadraceError, match="was closed"):
+        writer.write(turn_of(1), 0, lambda: rows, lambda: Step.WRITE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import gettempdir
@@ -123,6 +124,54 @@ def test_a_journal_stays_small_and_goes_with_its_process(journal: SignalJournal)
     assert journal._path.stat().st_size < 2 << 20
     journal.remove()
     assert not journal._path.exists()
+
+
+def test_a_restarted_process_tells_what_follows(
+    journal: SignalJournal, given: dict[str, str]
+) -> None:
+    config = parse_configuration(given)
+    outcomes = wait_for_outcome(config, "one", 60)
+    for kind in ("STARTED", "HEEDED", "IN_PROGRESS"):
+        journal.write("one", kind, {"goes_on": "true"})
+        assert next(outcomes).kind == kind
+    journal.remove()
+    assert journal._path is not None
+    restarted = SignalJournal(config)
+    # The process of a new journal has another number: that of this test's parent runs, too.
+    restarted._path = journal._path.with_stem(f"{_stem(journal._path)}-{os.getppid()}")
+    restarted._path.touch()
+    restarted.write("other", "COMPLETED", {})
+    restarted.write("one", "COMPLETED", {})
+    assert [outcome.kind for outcome in outcomes] == ["COMPLETED"]
+    restarted.remove()
+
+
+def _stem(path: Path) -> str:
+    return path.stem.rpartition("-")[0]
+
+
+def test_a_query_that_ends_behind_a_signal_is_told_of(
+    journal: SignalJournal, given: dict[str, str]
+) -> None:
+    outcomes = wait_for_outcome(parse_configuration(given), "one", 0.2)
+    journal.write("one", "HEEDED", {"goes_on": "true"})
+    assert next(outcomes).kind == "HEEDED"
+    journal.remove()
+    with pytest.raises(HeadraceError) as raised:
+        next(outcomes)
+    assert raised.value.code == "signals.query_ended"
+
+
+def test_what_a_journal_keeps_when_it_is_halved_is_told_once(
+    journal: SignalJournal, given: dict[str, str]
+) -> None:
+    outcomes = wait_for_outcome(parse_configuration(given), "one", 60)
+    journal.write("one", "STARTED", {})
+    assert next(outcomes).kind == "STARTED"
+    for _ in range(2_500):
+        journal.write("other", "IN_PROGRESS", {"last_processed_key": "x" * 500})
+    journal.write("one", "COMPLETED", {})
+    assert [outcome.kind for outcome in outcomes] == ["COMPLETED"]
 
 
 def test_every_outcome_has_a_line() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from headrace.config.source import read_file
+from headrace.config.source import OF_SPARK, read_file
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.registry import find_definition, parse_configuration, require_driver
 from headrace.errors import HeadraceError
@@ -44,7 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise HeadraceError(
             "cli.usage", "headrace slots takes one file", "headrace slots [drop] FILE"
         )
-    config = parse_configuration(read_file(arguments.words[-1]))
+    properties, _ = read_file(arguments.words[-1]).split(OF_SPARK)
+    config = parse_configuration(properties)
     if not isinstance(config, PostgresConfig):
         raise HeadraceError(
             "cli.usage",

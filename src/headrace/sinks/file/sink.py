@@ -10,7 +10,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StringType, StructType
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, one_sentence
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.columns import are_headers
 from headrace.sinks.file.output import Output
@@ -86,6 +86,10 @@ class FileWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[RecordBatch]) -> PartsWritten:
         """Runs in a task: one part, in the order given."""
+        with one_sentence():
+            return self._write(iterator)
+
+    def _write(self, iterator: Iterator[RecordBatch]) -> PartsWritten:
         context = TaskContext.get()
         assert context is not None
         query = context.getLocalProperty("sql.streaming.queryId") or ""
@@ -96,7 +100,9 @@ class FileWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         written = [message for message in messages if isinstance(message, PartsWritten)]
         query = written[0].query if written else query_of(self.checkpoint)
-        self.output.commit([part for message in written for part in message.parts], batchId, query)
+        parts = [part for message in written for part in message.parts]
+        with one_sentence():
+            self.output.commit(parts, batchId, query)
 
     def abort(
         self,

@@ -41,12 +41,14 @@ class Bookkeeping:
         return self._topics.partitions(self._options.bookkeeping)
 
     def make_room(self, slices: int) -> None:
-        """Create the topic, or give it more partitions. Also raises as `check_policy`: the
+        """Create the topic with the replication factor that topic.creation.* gives it, or give it
+        more partitions. Also raises as `check_policy`: the
         retention of a topic that is not compacted would delete markers."""
         topic = self._options.bookkeeping
         present = self.partitions()
         if not present:
-            group = TopicGroup("bookkeeping", partitions=slices, configs=_TOPIC)
+            copies = self._options.creation.of_topic(topic).replication_factor
+            group = TopicGroup("bookkeeping", (), (), slices, copies, _TOPIC)
             self._topics.create([topic], group)
             return
         if present < slices:
@@ -182,7 +184,7 @@ class _Reading:
 
     def _held(self, number: int) -> HeadraceError:
         if self._complaints.last is not None:
-            return self._complaints.explain(SINK, self._options.brokers, self._complaints.last)
+            return self._complaints.explain(SINK, self._options.brokers, self._complaints.last.text)
         return SINK.error(
             "bookkeeping_held",
             f"A transaction in partition {number} of {self._options.bookkeeping} is open since "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -42,6 +42,7 @@ _DEFAULTS = {
 }
 _ALIASES = {"compression.codec": "compression.type", "queue.buffering.max.ms": "linger.ms"}
 _TRANSACTION = {"transaction.timeout.ms": "300000"}
+_IN_FLIGHT = "5"
 
 
 class Delivery(StrEnum):
@@ -99,7 +100,7 @@ class KafkaOptions:
         have. `name` is that of a query without one.
 
         Raises HeadraceError: "kafka.no_brokers", "kafka.impossible_option", "kafka.topic_creation",
-        "kafka.kafka_setting".
+        "kafka.kafka_setting", "kafka.not_transactional".
         """
         own, client, groups = _sorted_out(given)
         client = {**client, **(overrides or {})}
@@ -120,6 +121,8 @@ class KafkaOptions:
         settings = producer_settings(SINK, client, brokers)
         settings = {_ALIASES.get(option, option): text for option, text in settings.items()}
         is_transactional = delivery == Delivery.EXACTLY_ONCE
+        if is_transactional:
+            _check_transactional(settings)
         defaults = _DEFAULTS | (_TRANSACTION if is_transactional else {})
         settings = {"enable.idempotence": "true", **defaults, **settings}
         if is_transactional:
@@ -169,6 +172,40 @@ def _choice(own: Mapping[str, str], option: str, default: str, values: tuple[str
     if text not in values:
         raise _impossible(option, text, " or ".join(values))
     return text
+
+
+def _check_transactional(settings: Mapping[str, str]) -> None:
+    """Refuse settings of a producer that go without transactions only."""
+    timeout = settings.get("transaction.timeout.ms", _TRANSACTION["transaction.timeout.ms"])
+    limits: dict[str, Callable[[str], bool]] = {
+        "acks": _is_all,
+        "request.required.acks": _is_all,
+        "enable.idempotence": lambda text: text == "true",
+        "retries": lambda text: text != "0",
+        "message.send.max.retries": lambda text: text != "0",
+        "max.in.flight": lambda text: _at_most(text, _IN_FLIGHT),
+        "max.in.flight.requests.per.connection": lambda text: _at_most(text, _IN_FLIGHT),
+        "delivery.timeout.ms": lambda text: _at_most(text, timeout),
+        "message.timeout.ms": lambda text: _at_most(text, timeout),
+    }
+    for option, fits in limits.items():
+        text = settings.get(option, "").strip().lower()
+        if text and not fits(text):
+            raise HeadraceError(
+                "kafka.not_transactional",
+                f"{SINK.settings}.{option} = {text!r} does not go with exactly-once delivery",
+                f"Leave {SINK.settings}.{option} out, or set "
+                f"headrace.sink.kafka.delivery={Delivery.AT_LEAST_ONCE}.",
+            )
+
+
+def _is_all(text: str) -> bool:
+    return text in ("all", "-1")
+
+
+def _at_most(text: str, limit: str) -> bool:
+    """Other texts are refused by Kafka's client."""
+    return not (text.isdecimal() and limit.isdecimal()) or int(text) <= int(limit)
 
 
 def _impossible(option: str, text: str, expected: str) -> HeadraceError:

@@ -81,7 +81,7 @@ class Ranges:
         before = last.turn.before if last.turn.batch == turn.batch else last.turn.width
         if turn.width > max(before, self._room):
             self._bookkeeping.make_room(turn.width)
-            self._writer.close()  # it knows the partitions of before
+            self._writer.disconnect()  # it knows the partitions of before
             self._room = turn.width
         if last.turn.batch != turn.batch:
             self._settled = None
@@ -154,8 +154,9 @@ def send_range(
     """
     turn = Turn(checkpoint, batch, 1, Kind.WHOLE, digest, 1, 0)
     bookkeeping = Bookkeeping(options)
-    if options.is_transactional and not bookkeeping.partitions():
-        next_step(None, turn, begins=batch == 0 or options.begins_anew)
+    if options.is_transactional:
+        if not bookkeeping.partitions():
+            next_step(None, turn, begins=batch == 0 or options.begins_anew)
         bookkeeping.make_room(1)
     writer = Writer(options, RANGE)
     try:

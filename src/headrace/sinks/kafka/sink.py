@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from headrace.connect.disk import force_to_disk
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, one_sentence
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.columns import are_headers
 from headrace.sinks.kafka.options import KafkaOptions
@@ -82,10 +82,16 @@ class KafkaWriter(DataSourceStreamArrowWriter):
     ) -> None:
         """Without `options` they are read from `given` under the checkpoint's id."""
         self.options, self.given = options, dict(given)
-        self.parts, self.checkpoint = folder / "parts", checkpoint
+        # Queries may share a folder.
+        query = hashlib.sha256(checkpoint.encode()).hexdigest()[:16]
+        self.parts, self.checkpoint = folder / "parts" / query, checkpoint
 
     def write(self, iterator: Iterator[RecordBatch]) -> PartWritten:
         """Runs in a task: one part, in the order given."""
+        with one_sentence():
+            return self._write(iterator)
+
+    def _write(self, iterator: Iterator[RecordBatch]) -> PartWritten:
         from pyspark import TaskContext
 
         from headrace.sinks.kafka.parts import write_part
@@ -100,6 +106,10 @@ class KafkaWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Send what tasks wrote, unless Kafka has the micro-batch. Raises HeadraceError."""
+        with one_sentence():
+            self._commit(messages, batchId)
+
+    def _commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
         from headrace.sinks.kafka.parts import read_parts
         from headrace.sinks.kafka.ranges import send_range
 
@@ -111,9 +121,9 @@ class KafkaWriter(DataSourceStreamArrowWriter):
         written.sort(key=lambda message: message.number)
         paths = [self.parts / message.part for message in written if message.part]
         send_range(
-            options, query, batchId, _digest(self.checkpoint, batchId), lambda: read_parts(paths)
+            options, query, batch, _digest(self.checkpoint, batch), lambda: read_parts(paths)
         )
-        self._sweep(batchId)
+        self._sweep(batch)
 
     def abort(
         self,

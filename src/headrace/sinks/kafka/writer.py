@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
-from headrace.kafka.client import unreachable
+from headrace.kafka.client import Complaints, unreachable
 from headrace.kafka.librdkafka import KafkaFailure, NativeProducer, ProducerClosed
 from headrace.kafka.topics import Topics
 from headrace.sinks.kafka.failures import (
@@ -52,9 +52,10 @@ class Writer:
         self._topics = Topics(SINK, options.connection, options.creation)
         self._producer: NativeProducer | None = None
         self._messages: MessageWriter | None = None
-        self._complaint: KafkaFailure | None = None
+        self._complaints = Complaints()
         self._told = 0.0
         self._done: int | None = None
+        self._is_closed = False
         self._own_topics = (options.bookkeeping,) if options.is_transactional else ()
 
     def write(
@@ -86,7 +87,7 @@ class Writer:
                     retriable=True,
                 ) from None
             except KafkaFailure as failure:
-                self.close()
+                self.disconnect()
                 self._topics.forget()
                 error = in_our_words(failure, self._options)
                 # A kept producer knows the partitions of a topic that was replaced meanwhile.
@@ -101,8 +102,13 @@ class Writer:
         raise AssertionError
 
     def close(self) -> None:
-        """Undo what is not committed, and disconnect; a `write` of another thread ends with
-        HeadraceError("kafka.sink_closed"). Never raises."""
+        """Undo what is not committed, and disconnect for good; a `write` of another thread, and one
+        that comes later, ends with HeadraceError("kafka.sink_closed"). Never raises."""
+        self._is_closed = True
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Undo what is not committed; the next `write` has a new producer. Never raises."""
         self._done, self._messages = None, None
         if self._producer is not None:
             producer, self._producer = self._producer, None
@@ -111,7 +117,10 @@ class Writer:
     # -- the producer ---------------------------------------------------------------------------
 
     def open(self) -> bool:
-        """Whether the producer is a new one: it has fenced its predecessor."""
+        """Whether the producer is a new one: it has fenced its predecessor. Raises ProducerClosed
+        where the writer is, also meanwhile."""
+        if self._is_closed:
+            raise ProducerClosed
         if self._producer is not None:
             return False
         from headrace.kafka.messages import MessageWriter
@@ -119,8 +128,8 @@ class Writer:
         settings = dict(self._options.settings)
         if self._options.is_transactional:
             settings["transactional.id"] = self._id
-        self._complaint = None
-        producer = NativeProducer(SINK, settings, self._note)
+        self._complaints.forget()
+        producer = NativeProducer(SINK, settings, self._complaints.note)
         try:
             if self._options.is_transactional:
                 self._patiently(producer, producer.init_transactions)
@@ -128,7 +137,14 @@ class Writer:
             producer.close()
             raise
         self._producer = producer
-        self._messages = MessageWriter(producer, with_sequence=self._options.sequence_header)
+        self._messages = MessageWriter(
+            producer,
+            with_sequence=self._options.sequence_header,
+            on_standstill=lambda: self._stands_still(producer),
+        )
+        if self._is_closed:  # before it could see the producer
+            self.disconnect()
+            raise ProducerClosed
         return True
 
     def _patiently(
@@ -140,7 +156,7 @@ class Writer:
         """Make a call again until it is answered, and `meanwhile` each time that it is not."""
         while True:
             try:
-                return call(_TRY_SECONDS)
+                call(_TRY_SECONDS)
             except KafkaFailure as failure:
                 if failure.fatal or failure.needs_abort:
                     raise
@@ -148,6 +164,8 @@ class Writer:
                     raise
                 meanwhile()
                 self._waits(producer, failure)
+            else:
+                return self._complaints.forget()
 
     def _check_topics(self) -> None:
         """A topic that is deleted takes nothing, and librdkafka waits for it as long as the
@@ -161,20 +179,23 @@ class Writer:
         if gone:
             raise KafkaFailure(TOPIC_GONE, "it was deleted", topic=gone[0])
 
+    def _stands_still(self, producer: NativeProducer) -> None:
+        self._check_topics()
+        self._waits(producer, KafkaFailure(TIMED_OUT, "deliveries take long"))
+
     def _waits(self, producer: NativeProducer, failure: KafkaFailure) -> None:
         """Say that Kafka is waited for; raise what waiting does not mend."""
+        if self._is_closed:
+            raise ProducerClosed
         producer.poll(0)
-        complaint = self._complaint or failure
+        complaint = self._complaints.last or failure
         if is_permanent(complaint.code):
-            raise complaint
+            raise KafkaFailure(complaint.code, complaint.text)
         if time.monotonic() - self._told > _WORD_SECONDS or not self._told:
             self._told = time.monotonic()
             told = unreachable(SINK, self._options.brokers, complaint.text)
             log.warning("%s; waiting", told.message)
         self._pause(0.1)
-
-    def _note(self, code: int, text: str) -> None:
-        self._complaint = KafkaFailure(code, text)
 
     # -- a transaction --------------------------------------------------------------------------
 
@@ -187,8 +208,8 @@ class Writer:
         if not self._options.is_transactional:
             records = self._produce(messages, read)
             while producer.flush(_TRY_SECONDS):
-                self._check_topics()
-                self._waits(producer, KafkaFailure(TIMED_OUT, "deliveries take long"))
+                self._stands_still(producer)
+            self._complaints.forget()
             return records
         producer.begin_transaction()
         try:
@@ -241,7 +262,7 @@ class Writer:
                 return
         except KafkaFailure as failure:
             log.info("a transaction of %s could not be aborted: %s", self._id, failure)
-        self.close()
+        self.disconnect()
 
 
 def fence(options: KafkaOptions, suffixes: Sequence[str], pause: Pause = time.sleep) -> None:

@@ -11,7 +11,7 @@ from headrace.config.configuration import error_of
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.property import attribute_name
-from headrace.config.source import Properties, read_file, read_mapping, read_packed
+from headrace.config.source import OF_SPARK, Properties, read_file, read_mapping, read_packed
 from headrace.connectors.registry import examine, find_definition, sampled_schema
 from headrace.documents.target_schema.ddl import ddl
 from headrace.errors import HeadraceError, HeadraceWarning
@@ -28,6 +28,7 @@ _CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 def options(configuration: Configured | None = None, /, **properties: object) -> dict[str, str]:
     """See headrace.options."""
     given = _read(configuration).with_overrides(_keywords(configuration, properties))
+    given, _ = given.split(OF_SPARK)  # the session has its settings
     config, problems = examine(given)
     if any(name in os.environ for name in _CONNECT):
         problems = [problem for problem in problems if problem.code != _UNRESOLVED]

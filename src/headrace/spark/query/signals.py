@@ -32,9 +32,11 @@ class Outcome:
 
 
 class SignalJournal:
-    """The journal of this process, a line for each outcome; the oldest ones go."""
+    """The journal of this process, a numbered line for each outcome; the older half goes when the
+    file becomes large."""
 
     def __init__(self, config: ConnectorConfig) -> None:
+        self._number = 0
         self._path = told_path(_name(config), _KIND)
         if self._path is not None:
             with contextlib.suppress(OSError):
@@ -44,12 +46,22 @@ class SignalJournal:
         """An Observer of headrace.signals.notifications; never raises."""
         if self._path is None:
             return
-        line = json.dumps({"signal": identity, "kind": kind, "data": dict(data)})
+        self._number += 1
+        line = json.dumps(
+            {"number": self._number, "signal": identity, "kind": kind, "data": dict(data)}
+        )
         with contextlib.suppress(OSError):
             if self._path.stat().st_size > _MOST_BYTES:
-                self._path.unlink()
+                self._halve(self._path)
             with self._path.open("a") as journal:
                 journal.write(f"{line}\n")
+
+    @staticmethod
+    def _halve(path: Path) -> None:
+        lines = path.read_text().splitlines(keepends=True)
+        newer = path.with_name(f".{path.name}")
+        newer.write_text("".join(lines[len(lines) // 2 :]))
+        newer.replace(path)
 
     def remove(self) -> None:
         """Never raises."""
@@ -60,27 +72,46 @@ class SignalJournal:
 
 def wait_for_outcome(config: ConnectorConfig, signal: str, seconds: float) -> Iterator[Outcome]:
     """What becomes of a signal, until it is done with; the last outcome is HEEDED for one that asks
-    for no incremental snapshot. Raises HeadraceError("signals.not_heeded") when no query on this
-    host heeded it for `seconds`."""
+    for no incremental snapshot. A source process that was restarted tells what follows.
+
+    Raises HeadraceError: "signals.not_heeded" when no query on this host heeded it for `seconds`;
+    "signals.query_ended" when one did, and for `seconds` none has been running.
+    """
     deadline = Deadline(seconds)
-    told = 0
+    told: dict[Path, int] = {}
+    is_heeded = False
     while True:
-        outcomes = [one for path in told_paths(_name(config), _KIND) for one in _read(path)]
-        outcomes = [one for one in outcomes if one.signal == signal]
-        for outcome in outcomes[told:]:
-            yield outcome
-            is_all = outcome.kind == HEEDED and outcome.data.get("goes_on") != "true"
-            if is_all or outcome.kind in _ENDS:
-                return
-        told = max(told, len(outcomes))
-        if not told and deadline.is_over:
-            raise HeadraceError(
-                "signals.not_heeded",
-                f"No query of {config.topic_prefix} on this host heeded the signal {signal} within "
-                f"{seconds:g} s; it was sent, and may be heeded later",
-                "Start the query, or look at its log if it runs on another host.",
-            )
+        running = list(told_paths(_name(config), _KIND))
+        for path in running:
+            for number, outcome in _read(path, signal, told.get(path, 0)):
+                told[path], is_heeded = number, True
+                yield outcome
+                is_all = outcome.kind == HEEDED and outcome.data.get("goes_on") != "true"
+                if is_all or outcome.kind in _ENDS:
+                    return
+        if is_heeded and running:
+            deadline = Deadline(seconds)
+        if deadline.is_over:
+            raise _unfinished(config, signal, seconds, is_heeded=is_heeded)
         Deadline(_LOOK_SECONDS).pause(_LOOK_SECONDS)
+
+
+def _unfinished(
+    config: ConnectorConfig, signal: str, seconds: float, *, is_heeded: bool
+) -> HeadraceError:
+    if is_heeded:
+        return HeadraceError(
+            "signals.query_ended",
+            f"The query of {config.topic_prefix} that heeded the signal {signal} has ended, and "
+            f"none has been running on this host for {seconds:g} s",
+            "Start the query with the same checkpoint: it goes on with what the signal asked for.",
+        )
+    return HeadraceError(
+        "signals.not_heeded",
+        f"No query of {config.topic_prefix} on this host heeded the signal {signal} within "
+        f"{seconds:g} s; it was sent, and may be heeded later",
+        "Start the query, or look at its log if it runs on another host.",
+    )
 
 
 def _name(config: ConnectorConfig) -> str:
@@ -89,13 +120,16 @@ def _name(config: ConnectorConfig) -> str:
     return hashlib.sha256(server.encode()).hexdigest()[:16]
 
 
-def _read(path: Path) -> Iterator[Outcome]:
+def _read(path: Path, signal: str, after: int) -> Iterator[tuple[int, Outcome]]:
+    """What a journal tells of a signal behind the line `after`, with the number of each line."""
     try:
         lines = path.read_text().splitlines()
     except OSError:
         return  # it ended right now
     for line in lines:
         try:
-            yield Outcome(**json.loads(line))
+            members = json.loads(line)
         except ValueError:
             return  # is being written
+        if members["number"] > after and members["signal"] == signal:
+            yield members["number"], Outcome(signal, members["kind"], members["data"])

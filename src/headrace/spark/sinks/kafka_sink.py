@@ -40,7 +40,15 @@ class KafkaSink:
     def call(self, frame: Any, batch: int) -> None:
         """Called by the JVM: let the tasks run. The source process has written a small range."""
         plan = self._folder.last()
-        if plan is None or plan.turn.batch != batch or plan.way is Way.DIRECT:
+        if plan is None or plan.turn.batch != batch:
+            # Nothing says that the source process or the tasks have written it.
+            raise HeadraceError(
+                "kafka.no_plan",
+                f"The micro-batch {batch} was not planned in {self._folder.parts.parent}",
+                "Restore the state folder, or start again with the same checkpoint.",
+                retriable=True,
+            )
+        if plan.way is Way.DIRECT:
             return
         rows = rows_of_frame(self._spark, frame).to_pylist()
         rows.sort(key=lambda row: int(row["slice"]))
@@ -63,7 +71,7 @@ class KafkaSink:
 
     def begin(self) -> None:
         """The query starts again: its source process fences what the last one had."""
-        self._writer.close()
+        self._writer.disconnect()
 
     def new_rows(self, _progress: Mapping[str, Any]) -> int:
         """Events that went to Kafka since the last call."""
