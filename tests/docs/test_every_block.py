@@ -27,6 +27,11 @@ RUN_BY = {
         ("import json", "stream = (", "converted =", "documents =", "broken ="),
         "spark/frames/test_frames.py",
     ),
+    "docs/guides/db2.md": dict.fromkeys(
+        ("headrace db2 add-table", "import headrace", "connector.class", "GRANT SELECT",
+         "CREATE TABLE INVENTORY.SIGNALS"),
+        "connectors/db2/test_guide.py",
+    ),
     "docs/guides/deployment.md": {
         "import headrace": "docs/test_pages_in_spark.py",
         "spark-submit": "docs/test_pages_in_spark.py",

@@ -17,6 +17,7 @@ def guarded_server(derby_server: DerbyServer) -> Iterator[DerbyServer]:
         "derby.authentication.provider": "BUILTIN",
         "derby.user.DB2INST1": "unused",
         "derby.user.READER": "secret-word",
+        "derby.user.cdc": "secret-word",
         "derby.database.sqlAuthorization": "true",
     }
     with DerbyServer(settings) as server:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.golden.db2.capture import Capture, lsn, split
 from tests.golden.db2.database import Db2Database
+from tests.golden.db2.lacking import declared_types
 from tests.golden.normalise import compare
 
 WORKLOADS = Db2Database.names()
@@ -66,6 +67,16 @@ def test_a_block_that_changes_no_registered_table_moves_nothing() -> None:
     assert capture.transactions == 1
 
 
+def test_the_types_that_derby_lacks_are_those_that_the_workload_declares() -> None:
+    (block, *_) = Db2Database.workload("lacking_schemas").phases["setup"]
+    types = declared_types(block)
+    assert [str(kind) for kind in types.values()] == [
+        "DECFLOAT", "DECFLOAT", "GRAPHIC", "VARGRAPHIC", "NCHAR", "NVARCHAR", "BINARY", "VARBINARY",
+        "TIMESTAMP", "TIMESTAMP", "TIMESTAMP", "TIMESTAMP", "XML",
+    ]  # fmt: skip
+    assert (types["D34"].length, types["T9"].scale, types["T0"].length) == (34, 9, 19)
+
+
 def test_separators_in_quotes_and_parentheses_separate_nothing() -> None:
     assert split("a, 'b,c', (d, e), \"f,g\",", ",") == ["a", "'b,c'", "(d, e)", '"f,g"']
 
@@ -86,3 +97,45 @@ def test_another_run_at_another_time_is_equal() -> None:
 def test_what_is_not_the_same_is_told(other: str) -> None:
     one = [EVENT.format(ms=1700000000000, us=1700000000000000, lsn="00:01")]
     assert compare(one, [other], Db2Database.normalise) != []
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value"),
+    [
+        ("types", "DT", 17424),
+        ("types", "TM", 14_711_000),
+        ("types", "TS", 1_529_507_596_945_104),
+        ("types", "D0", "TQ=="),
+        ("types", "C", "ab   "),
+        ("types_isostring", "DT", "2017-09-15Z"),
+        ("types_isostring", "TM", "04:05:11Z"),
+        ("types_adaptive_time_microseconds", "TM", 14_711_000_000),
+        ("types_double", "DE", 12.5),
+        ("types_string", "DE", "12.50"),
+        ("lacking_schemas", "D16", {"scale": 0, "value": "AQ=="}),
+        ("lacking_modes_schemas", "T6", "2019-07-09T02:28:57.123456Z"),
+        ("lacking_schemas", "T3", 1_562_639_337_123),
+        ("lacking_schemas", "T9", 1_562_639_337_123_456_789),
+    ],
+)
+def test_the_values_of_debeziums_manual_are_recorded(name: str, column: str, value: object) -> None:
+    """They are those that ours are compared with: in the snapshot's first row, and in a change."""
+    rows = []
+    for line in Db2Database.recording(name).read_text().splitlines():
+        event = json.loads(line)["value"]
+        event = event and event.get("payload", event)
+        if event and event["after"] and event["after"]["ID"] in (1, 101):
+            rows.append((event["op"], event["after"][column]))
+    assert rows[:2] == [("r", value), ("c", value)]
+
+
+def test_each_sequence_of_change_rows_is_recorded_as_its_operations() -> None:
+    """`D I`, `I D I`, `D D I I`, `D I D`, `D I I` and `I I`, each in a commit of its own."""
+    operations: dict[str, str] = {}
+    for line in Db2Database.recording("pairs").read_text().splitlines():
+        event = json.loads(line)["value"]
+        if event is not None and event["op"] != "r":
+            commit = event["source"]["commit_lsn"]
+            operations[commit] = operations.get(commit, "") + event["op"]
+    # The update of `D D I I` has another key, so it is a delete and a create.
+    assert [*operations.values()][:6] == ["u", "cu", "ddcc", "ud", "uc", "cc"]

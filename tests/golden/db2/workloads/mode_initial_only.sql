@@ -8,5 +8,3 @@ CALL ASNCDC.ADDTABLE('S', 'A');
 CALL ASNCDC.ADDTABLE('S', 'B');
 -- transaction
 INSERT INTO S.A VALUES (1, 1), (2, 1);
--- phase: stream
-INSERT INTO S.A VALUES (3, 1);

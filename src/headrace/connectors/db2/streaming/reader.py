@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import struct
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +35,12 @@ from headrace.connectors.db2.streaming.registered_tables import (
     stops_before,
 )
 from headrace.connectors.db2.streaming.told_tables import ToldTables
-from headrace.connectors.db2.streaming.windows import Window, check_not_pruned, next_window
+from headrace.connectors.db2.streaming.windows import (
+    Window,
+    check_not_pruned,
+    next_window,
+    oldest_change,
+)
 from headrace.errors import HeadraceError
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.segment_reader import SegmentReader
@@ -48,11 +53,13 @@ _TABLE_GONE = "db2.table_gone"
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What a reader is told beside the log: the options word of `row_kernel`, and the topic of
-    transactions (empty: their borders make no records)."""
+    """What a reader is told beside the log: the options word of `row_kernel`, the topic of
+    transactions (empty: their borders make no records), and the tables (schema and name) that were
+    there when the position was made (None: only the schema history knows)."""
 
     row_options: int
     border_topic: str
+    first_tables: frozenset[tuple[str, str]] | None = None
 
 
 class ChangeTablesReader(SegmentReader):
@@ -86,7 +93,7 @@ class ChangeTablesReader(SegmentReader):
         self._pause = Deadline(0)
         self._watch = CaptureWatch(config)
         self._asked = threading.Event()
-        self._known: set[tuple[str, str]] | None = None
+        self._known: Collection[tuple[str, str]] | None = options.first_tables
         """Schemas and names of the tables that were registered in the window before."""
 
     # -- see LogReader --------------------------------------------------------------------------
@@ -170,7 +177,11 @@ class ChangeTablesReader(SegmentReader):
         """The spans that may have changes in a window. Raises HeadraceError when some are gone."""
         config = self._config
         captured = self._tables.captured(registrations(connection, config))
-        own = spans(captured, with_stops=not config.z_stop_lsn_ignore)
+        own = spans(
+            captured,
+            with_stops=not config.z_stop_lsn_ignore,
+            oldest_change=partial(oldest_change, connection),
+        )
         if config.headrace_change_tables_gap == "fail":
             check_not_pruned(own, window.first, window.lsn_bytes, self._is_known)
         self._known = {source_path(span.registration) for span in own}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
@@ -19,23 +19,26 @@ from headrace.streaming.relations import RelationVersions
 log = logging.getLogger(__name__)
 
 _OWN_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
+_NOTHING_YET = 1 << 128
+"""Behind every place."""
 _LARGE = frozenset({"CLOB", "DBCLOB", "NCLOB", "BLOB", "XML", "LONG VARCHAR", "LONG VARGRAPHIC"})
 """Types whose values SQL replication does not put into change tables: a flag stands there."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A registration, and the place where the next one of its table begins (None: it is the last):
-    changes from there on are that one's."""
+    """A registration with the place where it begins (0: not known), and the place where the next
+    one of its table begins (None: it is the last): changes from there on are that one's."""
 
     registration: Registration
+    start: int
     stop: int | None = None
 
-    @property
-    def start(self) -> int:
-        """Where Capture began to fill the change table; 0: not known."""
-        lsn = self.registration.old_synchpoint
-        return 0 if lsn is None else place_of(lsn)
+
+def start_of(registration: Registration) -> int:
+    """Where Capture began to fill a change table, or pruned it to; 0: it does not say."""
+    lsn = registration.old_synchpoint
+    return 0 if lsn is None else place_of(lsn)
 
 
 def source_of(registration: Registration) -> str:
@@ -48,24 +51,39 @@ def source_path(registration: Registration) -> tuple[str, str]:
     return registration.source_schema, registration.source_table
 
 
-def spans(registrations: Iterable[Registration], *, with_stops: bool = True) -> list[Span]:
+def spans(
+    registrations: Iterable[Registration],
+    *,
+    with_stops: bool = True,
+    oldest_change: Callable[[Registration], int | None] = lambda _: None,
+) -> list[Span]:
     """Registrations by table, and those of one table by where they begin (Debezium survives a
     change of columns in this way: a second change table is registered, and the first one ends where
-    it begins). Without stops, on z/OS, each goes on."""
+    it begins). Without stops, on z/OS, each goes on. `oldest_change` is asked where a table has
+    several registrations and one does not say where it begins: the place of its first change;
+    None: it has none yet, and takes nothing over."""
 
-    def order(span: Span) -> tuple[str, int, str]:
-        return source_of(span.registration), span.start, span.registration.change_table
-
-    ordered = sorted(map(Span, registrations), key=order)
-    made: list[Span] = []
-    for _, group in groupby(ordered, key=lambda span: source_of(span.registration)):
-        own = list(group)
-        made += [
+    def of_table(group: list[Registration]) -> list[Span]:
+        starts = [start_of(one) for one in group]
+        if len(group) > 1:
+            starts = [start or _first(one) for start, one in zip(starts, group, strict=True)]
+        own = sorted(map(Span, group, starts), key=lambda span: (span.start, _path(span)))
+        return [
             replace(span, stop=following.start if with_stops else None)
             for span, following in pairwise(own)
-        ]
-        made.append(own[-1])
-    return made
+        ] + own[-1:]
+
+    def _first(registration: Registration) -> int:
+        oldest = oldest_change(registration)
+        return _NOTHING_YET if oldest is None else oldest
+
+    ordered = sorted(registrations, key=source_path)
+    groups = (list(group) for _, group in groupby(ordered, key=source_path))
+    return [span for group in groups for span in of_table(group)]
+
+
+def _path(span: Span) -> tuple[str, str]:
+    return span.registration.change_schema, span.registration.change_table
 
 
 @dataclass(frozen=True)
@@ -177,7 +195,4 @@ def stops_before(span: Span, last: int) -> int:
 
 def in_order(registered: Sequence[Span]) -> list[Span]:
     """Spans in an order that is the same whenever they are read again."""
-    return sorted(
-        registered,
-        key=lambda span: (span.registration.change_schema, span.registration.change_table),
-    )
+    return sorted(registered, key=_path)

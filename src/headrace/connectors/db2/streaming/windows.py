@@ -7,10 +7,16 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from headrace.connectors.db2 import sql
+from headrace.connectors.db2.catalog.registrations import Registration
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.lsn import format_lsn, lsn_of, place_of
-from headrace.connectors.db2.streaming.registered_tables import Span, source_of, source_path
+from headrace.connectors.db2.streaming.registered_tables import (
+    Span,
+    source_of,
+    source_path,
+    start_of,
+)
 from headrace.errors import HeadraceError
 
 PRUNED = "db2.changes_pruned"
@@ -35,6 +41,12 @@ def newest_lsn(connection: Connection, config: Db2Config) -> bytes | None:
     """The last commit up to which Capture has written all changes; None: it has not begun."""
     ((lsn,),) = connection.rows(sql.newest_lsn(config))
     return None if lsn is None else bytes(lsn)
+
+
+def oldest_change(connection: Connection, registration: Registration) -> int | None:
+    """The place of the first change that a change table has; None: it is empty."""
+    ((lsn,),) = connection.rows(sql.oldest_change(registration))
+    return None if lsn is None else place_of(bytes(lsn))
 
 
 def next_window(connection: Connection, config: Db2Config, first: int) -> Window | None:
@@ -72,12 +84,12 @@ def check_not_pruned(
         if source in seen:
             continue  # a later registration of the same table
         seen.add(source)
-        if span.start >= first and knows(*source_path(span.registration)):
+        if start_of(span.registration) >= first and knows(*source_path(span.registration)):
             one = span.registration
             raise HeadraceError(
                 PRUNED,
                 f"The change table {one.change_schema}.{one.change_table} of {source} begins at "
-                f"{format_lsn(lsn_of(span.start, lsn_bytes))} (CD_OLD_SYNCHPOINT); the changes "
+                f"{format_lsn(lsn_of(start_of(one), lsn_bytes))} (CD_OLD_SYNCHPOINT); the changes "
                 f"from {format_lsn(lsn_of(first, lsn_bytes))} on, which were not read yet, were "
                 "pruned, or the table was registered anew since then",
                 "Set snapshot.mode=when_needed, which reads the tables anew, or start with a new "

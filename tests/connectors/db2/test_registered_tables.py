@@ -1,0 +1,47 @@
+"""Two registrations of a table: where the one ends and the other begins."""
+
+from __future__ import annotations
+
+from headrace.connectors.db2.catalog.registrations import Registration
+from headrace.connectors.db2.lsn import lsn_of
+from headrace.connectors.db2.streaming.registered_tables import Span, spans
+
+
+def registered(table: str, change_table: str, start: int | None) -> Registration:
+    old = None if start is None else lsn_of(start)
+    return Registration("S", table, "ASNCDC", change_table, old, None, None, "A", True)
+
+
+def shown(made: list[Span]) -> list[tuple[str, int, int | None]]:
+    return [(span.registration.change_table, span.start, span.stop) for span in made]
+
+
+def test_the_older_registration_ends_where_the_newer_begins() -> None:
+    made = spans([registered("T", "NEW", 9), registered("A", "A", 3), registered("T", "OLD", 5)])
+    assert shown(made) == [("A", 3, None), ("OLD", 5, 9), ("NEW", 9, None)]
+
+
+def test_one_that_does_not_say_where_it_begins_begins_with_its_first_change() -> None:
+    oldest = {"OLD": 4, "NEW": 7}
+    made = spans(
+        [registered("T", "NEW", None), registered("T", "OLD", None)],
+        oldest_change=lambda one: oldest[one.change_table],
+    )
+    assert shown(made) == [("OLD", 4, 7), ("NEW", 7, None)]
+
+
+def test_one_without_changes_takes_nothing_over_yet() -> None:
+    first, second = spans([registered("T", "NEW", None), registered("T", "OLD", 5)])
+    assert first.registration.change_table == "OLD"
+    assert first.stop is not None
+    assert first.stop == second.start > 1 << 127
+
+
+def test_no_change_is_asked_for_where_there_is_one_registration() -> None:
+    made = spans([registered("T", "ONLY", None)], oldest_change=lambda _: 1 // 0)
+    assert shown(made) == [("ONLY", 0, None)]
+
+
+def test_on_zos_registrations_may_go_on() -> None:
+    made = spans([registered("T", "NEW", 9), registered("T", "OLD", 5)], with_stops=False)
+    assert shown(made) == [("OLD", 5, None), ("NEW", 9, None)]
