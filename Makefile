@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 setup: $(STAMP)  ## Create .venv and install everything
 
-demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb)
+demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb or db2)
 	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(SECONDS),--seconds $(SECONDS))
 
 test: $(STAMP)  ## Run the tests, fast ones first (WORKERS=1: one at a time; PYTHON=python3.12: on that; SPARK=4.3.0: those with Spark, on that)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from importlib import util
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +62,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
 
     items.sort(key=cost)
+
+
+class _ModuleOfDb2(pytest.Module):
+    """A file whose tests are skipped where it needs IBM's driver, which is no wheel everywhere."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        try:
+            return list(super().collect())
+        except self.CollectError as error:
+            if "ibm_db" in str(error) and "ModuleNotFoundError" in str(error):
+                pytest.skip("IBM's driver (ibm_db) is not installed")
+            raise
+
+
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
+    if util.find_spec("ibm_db") is not None:
+        return None
+    return _ModuleOfDb2.from_parent(parent, path=module_path)
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,14 @@ from pymongo import MongoClient
 
 from headrace.cli import main
 from headrace.cli.demo import RebuiltTables
+from headrace.connectors.db2.demo import ShopDemo as Db2Demo
 from headrace.connectors.mongodb import demo as mongodb_demo
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import connect
 from headrace.connectors.postgresql.demo import ShopDemo as PostgresDemo
 from headrace.errors import HeadraceError
 from headrace.sinks.console.sink import Shown
+from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.mongodb import MongoServer
 from tests.servers.mongodb_kinds import GuardedServer
 
@@ -99,6 +101,19 @@ def test_each_visit_to_mongodbs_shop_is_committed(mongodb: MongoServer) -> None:
         assert mongodb_demo.DATABASE not in client.list_database_names()
 
 
+@pytest.mark.db2
+def test_each_visit_to_db2s_shop_is_captured(derby: DerbyServer) -> None:
+    assert derby.running
+    with Db2Demo().open(None) as database:
+        for action in database.workload._actions:
+            action()
+        assert len(database.rows("CUSTOMERS")) == len(database.rows("PRODUCTS")) == 10
+        assert len(database.rows("ORDERS")) == 1
+        assert database.rows("ORDER_ITEMS")
+    with pytest.raises(HeadraceError, match="Leave --uri away"), Db2Demo().open("db2://h/"):
+        pass
+
+
 @pytest.mark.mongodb
 def test_a_server_that_is_no_replica_set_is_named(mongodb: MongoServer) -> None:
     uri = f"mongodb://{mongodb.host}:{mongodb.port}/"
@@ -164,15 +179,18 @@ def test_a_demo_without_login_says_where_to_write_it(guarded: GuardedServer) -> 
     [
         pytest.param("postgresql", marks=pytest.mark.postgres),
         pytest.param("mongodb", marks=pytest.mark.mongodb),
+        pytest.param("db2", marks=pytest.mark.db2),
     ],
 )
 def test_the_rows_rebuilt_from_the_events_equal_the_databases(
     database: str, command: Command, request: pytest.FixtureRequest
 ) -> None:
-    if database == "mongodb":
-        request.getfixturevalue("mongodb")  # skips where there is none
+    if database != "postgresql":
+        # Skips where there is none.
+        request.getfixturevalue({"mongodb": "mongodb", "db2": "derby"}[database])
     demo = command("demo", "--database", database, "--seconds", "4")
     out, said = demo.communicate(timeout=600)
     assert demo.returncode == 0, (out, said)
     assert "self-check passed" in out
-    assert re.search(r"update +shop\.\w+\.products  \w+=\d+  (price|stock): .* → ", out)
+    update = r"update +shop\.\w+\.products  \w+=\d+  (price|stock): .* → "
+    assert re.search(update, out, re.IGNORECASE)

@@ -110,20 +110,19 @@ def test_the_synchpoint_stays_while_capture_does_not_run(db2_database: Db2Databa
     assert capture.await_captured() > before
 
 
-def test_capture_goes_on_when_the_server_comes_back() -> None:
-    with DerbyServer() as server:
-        database = Db2Database.create(server)
-        with database.capture as capture:
-            database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
-            database.execute("INSERT INTO INV.THINGS VALUES 1")
-            before = capture.await_captured()
-            server.kill()
-            with pytest.raises(Exception, match="SQL30081N"):
-                database.execute("INSERT INTO INV.THINGS VALUES 2")
-            server.start()
-            database.execute("INSERT INTO INV.THINGS VALUES 3")
-            assert capture.await_captured() > before
-            assert operations(database, "THINGS") == [("I", 1), ("I", 3)]
+def test_capture_goes_on_when_the_server_comes_back(
+    derby: DerbyServer, db2_database: Db2Database
+) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    db2_database.execute("INSERT INTO INV.THINGS VALUES 1")
+    before = db2_database.capture.await_captured()
+    derby.kill()
+    with pytest.raises(Exception, match="SQL30081N"):
+        db2_database.execute("INSERT INTO INV.THINGS VALUES 2")
+    derby.start()
+    db2_database.execute("INSERT INTO INV.THINGS VALUES 3")
+    assert db2_database.capture.await_captured() > before
+    assert operations(db2_database, "THINGS") == [("I", 1), ("I", 3)]
 
 
 def test_a_table_may_have_two_change_tables(db2_database: Db2Database) -> None:

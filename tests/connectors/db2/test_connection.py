@@ -25,6 +25,15 @@ def config_of(database: Db2Database, **more: str) -> Db2Config:
     return Db2Config.parse(database.properties(**more))
 
 
+def config_with(name: str, value: str) -> Db2Config:
+    """A configuration with a keyword of the driver; nothing is connected to."""
+    connection = {"hostname": "h", "user": "u", "dbname": "D"}
+    return Db2Config.parse(
+        {"topic.prefix": "s", f"driver.{name}": value}
+        | {f"database.{part}": text for part, text in connection.items()}
+    )
+
+
 @pytest.fixture
 def connection(db2_database: Db2Database) -> Iterator[Connection]:
     with connect(config_of(db2_database)) as opened:
@@ -66,7 +75,7 @@ def test_a_table_is_described_with_columns_key_and_types(
         ("A", "CHAR", None, True, None),
         ("d_%", "DECIMAL", 2, False, "1.50"),
         ("TS", "TIMESTAMP", 6, False, None),
-        ("BITS", "VARCHAR FOR BIT DATA", None, False, None),
+        ("BITS", "VARCHAR () FOR BIT DATA", None, False, None),
     ]
 
 
@@ -234,6 +243,24 @@ def test_keywords_of_the_driver_override_ours(db2_database: Db2Database) -> None
     assert "CONNECTTIMEOUT=7;" in text
     assert "CONNECTTIMEOUT=30" not in text
     assert "AUTHENTICATION=SERVER;" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "keyword"),
+    [
+        ("sslConnection", "true", "SECURITY=SSL;"),
+        ("sslCertLocation", "/ca.pem", "SSLSERVERCERTIFICATE=/ca.pem;"),
+        ("securityMechanism", "3", "AUTHENTICATION=SERVER;"),
+    ],
+)
+def test_keywords_of_javas_driver_are_translated(name: str, value: str, keyword: str) -> None:
+    assert keyword in connection_string(config_with(name, value))
+
+
+@pytest.mark.parametrize("name", ["sslTrustStoreLocation", "sslKeyStorePassword"])
+def test_keywords_that_only_java_has_are_refused(name: str) -> None:
+    with pytest.raises(HeadraceError, match=f"driver.{name} is of Java's driver"):
+        connection_string(config_with(name, "x"))
 
 
 def test_a_query_that_runs_does_not_outlive_its_connection(db2_database: Db2Database) -> None:

@@ -97,3 +97,45 @@ def test_another_run_at_another_time_is_equal() -> None:
 def test_what_is_not_the_same_is_told(other: str) -> None:
     one = [EVENT.format(ms=1700000000000, us=1700000000000000, lsn="00:01")]
     assert compare(one, [other], Db2Database.normalise) != []
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value"),
+    [
+        ("types", "DT", 17424),
+        ("types", "TM", 14_711_000),
+        ("types", "TS", 1_529_507_596_945_104),
+        ("types", "D0", "TQ=="),
+        ("types", "C", "ab   "),
+        ("types_isostring", "DT", "2017-09-15Z"),
+        ("types_isostring", "TM", "04:05:11Z"),
+        ("types_adaptive_time_microseconds", "TM", 14_711_000_000),
+        ("types_double", "DE", 12.5),
+        ("types_string", "DE", "12.50"),
+        ("lacking_schemas", "D16", {"scale": 0, "value": "AQ=="}),
+        ("lacking_modes_schemas", "T6", "2019-07-09T02:28:57.123456Z"),
+        ("lacking_schemas", "T3", 1_562_639_337_123),
+        ("lacking_schemas", "T9", 1_562_639_337_123_456_789),
+    ],
+)
+def test_the_values_of_debeziums_manual_are_recorded(name: str, column: str, value: object) -> None:
+    """They are those that ours are compared with: in the snapshot's first row, and in a change."""
+    rows = []
+    for line in Db2Database.recording(name).read_text().splitlines():
+        event = json.loads(line)["value"]
+        event = event and event.get("payload", event)
+        if event and event["after"] and event["after"]["ID"] in (1, 101):
+            rows.append((event["op"], event["after"][column]))
+    assert rows[:2] == [("r", value), ("c", value)]
+
+
+def test_each_sequence_of_change_rows_is_recorded_as_its_operations() -> None:
+    """`D I`, `I D I`, `D D I I`, `D I D`, `D I I` and `I I`, each in a commit of its own."""
+    operations: dict[str, str] = {}
+    for line in Db2Database.recording("pairs").read_text().splitlines():
+        event = json.loads(line)["value"]
+        if event is not None and event["op"] != "r":
+            commit = event["source"]["commit_lsn"]
+            operations[commit] = operations.get(commit, "") + event["op"]
+    # The update of `D D I I` has another key, so it is a delete and a create.
+    assert [*operations.values()][:6] == ["u", "cu", "ddcc", "ud", "uc", "cc"]

@@ -19,6 +19,12 @@ Row = tuple[Any, ...]
 CHECK_LIMIT = "connection.validation.timeout.ms"
 _LOGIN_SECONDS = 30
 _SYNTAX = ";{}"
+_OF_JAVA = ("SSLTRUSTSTORE", "SSLKEYSTORE", "SECURITYMECHANISM")
+_MECHANISMS = {
+    "3": "SERVER", "7": "SERVER_ENCRYPT", "9": "SERVER_ENCRYPT", "11": "KERBEROS",
+    "12": "DATA_ENCRYPT", "13": "DATA_ENCRYPT",
+}  # fmt: skip
+"""Authentication of the CLI by securityMechanism of Java's driver."""
 _IN_TRANSACTION = {ibm_db.SQL_ATTR_AUTOCOMMIT: ibm_db.SQL_AUTOCOMMIT_OFF}
 _ON_CONNECTION, _ON_STATEMENT = 1, 0
 
@@ -158,9 +164,11 @@ def connect(config: Db2Config, *, limit: str = QUERY_LIMIT) -> Connection:
 
 
 def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) -> str:
-    """Keywords for the CLI driver; those of `driver.*` override ours.
+    """Keywords for the CLI driver; those of `driver.*` override ours, also by the names of Java's
+    driver where the CLI has the like.
 
-    Raises HeadraceError("db2.impossible_keyword") where a value has characters that end one.
+    Raises HeadraceError("db2.impossible_keyword") where a value has characters that end one, or a
+    keyword is Java's alone.
     """
     password = config.database_password
     keywords = {
@@ -173,7 +181,7 @@ def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) ->
         "CONNECTTIMEOUT": str(login_seconds),
         "PROGRAMNAME": "headrace",
     }
-    given = {name.upper(): text for name, text in config.driver.items()}
+    given = dict(_keyword(name, text) for name, text in config.driver.items())
     names = {"UID": "database.user", "PWD": "database.password", "DATABASE": "database.dbname"}
     for name, text in (keywords := {**keywords, **given}).items():
         if text is not None and any(mark in text for mark in _SYNTAX):
@@ -183,7 +191,26 @@ def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) ->
                 "the driver's connection string cannot hold",
                 "Choose another one.",
             )
-    return "".join(f"{name}={text};" for name, text in keywords.items() if text is not None)
+    return "".join(f"{name}={text};" for name, text in keywords.items() if text)
+
+
+def _keyword(name: str, text: str) -> tuple[str, str]:
+    """A keyword of the CLI, and its value."""
+    keyword, value = name.upper(), text.strip()
+    if keyword == "SSLCONNECTION":
+        return "SECURITY", "SSL" if value.lower() == "true" else ""
+    if keyword == "SSLCERTLOCATION":
+        return "SSLSERVERCERTIFICATE", value
+    if keyword == "SECURITYMECHANISM" and value in _MECHANISMS:
+        return "AUTHENTICATION", _MECHANISMS[value]
+    if keyword.startswith(_OF_JAVA):
+        raise HeadraceError(
+            "db2.impossible_keyword",
+            f"driver.{name} is of Java's driver, and IBM's CLI driver has no such keyword",
+            "Set driver.SECURITY=SSL and driver.SSLServerCertificate (a file of certificates), "
+            "or driver.AUTHENTICATION.",
+        )
+    return keyword, text
 
 
 @contextmanager

@@ -98,4 +98,5 @@ def _properties(server: DerbyServer) -> Mapping[str, str]:
         "database.dbname": DATABASE,
         "driver.AUTHENTICATION": "SERVER",
         "table.include.list": rf"{SCHEMA}\..*",
+        "include.schema.changes": "false",
     }

@@ -52,6 +52,8 @@ _JDBC_TYPES = {
     "TIMESTAMP WITH TIMEZONE": 2014,
 }
 _OTHER = 1111
+_IDENTITY = "AUTOINCREMENT"
+"""What the driver's metadata have as the default of a column that numbers its rows."""
 _WITHOUT_SCALE = frozenset({"REAL", "DOUBLE", "FLOAT", "DECFLOAT"})
 
 
@@ -98,6 +100,8 @@ def _column(column: Column, position: int) -> HistoryColumn:
     declared = column.type
     assert isinstance(declared, Db2Type)
     length, scale = declared.length_and_scale()
+    is_identity = (column.default or "").startswith(_IDENTITY)
+    default = None if is_identity else column.default
     return HistoryColumn(
         column.name,
         _JDBC_TYPES.get(declared.kind, _OTHER),
@@ -106,6 +110,7 @@ def _column(column: Column, position: int) -> HistoryColumn:
         optional=not column.not_null,
         length=length,
         scale=None if declared.kind in _WITHOUT_SCALE else scale,
-        has_default=column.default is not None or not column.not_null,
-        default=column.default,
+        auto_incremented=is_identity,
+        has_default=default is not None or not column.not_null,
+        default=default,
     )

@@ -47,7 +47,7 @@ class Db2Dialect:
 
     def literal(self, text: str, column: Column) -> str:
         """See Dialect. A text that is no value of its type is a text in SQL, too."""
-        name = column.type.name
+        name = str(column.type)
         if name in _WHOLE and _NUMBER.fullmatch(text):
             return text
         if name in ("DOUBLE", "FLOAT", "REAL") and _FLOAT.fullmatch(text):

@@ -45,7 +45,7 @@ def images_of(facts: RelationFacts, cursor: Cursor) -> RowImages:
     null."""
     given = {name: place for place, name in enumerate(cursor.columns)}
     return RowImages(
-        tuple(column.type.name for column in facts.columns),
+        tuple(str(column.type) for column in facts.columns),
         tuple(given.get(column.name) for column in facts.columns),
     )
 
