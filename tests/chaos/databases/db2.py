@@ -59,6 +59,7 @@ class ChaosDb2(ChaosDatabase):
             "table.include.list": rf"{SCHEMA}\.(accounts|ledger)",
             "snapshot.mode": "no_data",
             "poll.interval.ms": "50",
+            "include.schema.changes": "false",
         }
 
     def create(self) -> None:
