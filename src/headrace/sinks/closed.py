@@ -20,8 +20,11 @@ def output_closed() -> HeadraceError:
     )
 
 
-def is_unread(stream: IO[Any]) -> bool:
-    """Whether `stream` is a pipe, socket or terminal whose other end is closed."""
+def is_unread(stream: IO[Any] | None) -> bool:
+    """Whether `stream` is a pipe, socket or terminal whose other end is closed, or is itself (which
+    is None)."""
+    if stream is None:
+        return True
     try:
         output = stream.fileno()
     except io.UnsupportedOperation:

@@ -181,7 +181,7 @@ def write_endings(rows, count, orders, counts, collections, memory, virtual, use
 
 class TransactionCounts:
     """The counters of one stream. One thread counts; another may write endings meanwhile.
-    Collections that are `left_out` do not count."""
+    Records of no collection (schema changes) and collections that are `left_out` do not count."""
 
     def __init__(self, left_out: Collection[str] = ()) -> None:
         self._left_out = left_out
@@ -210,7 +210,7 @@ class TransactionCounts:
         self._numbers = np.append(self._numbers, np.array(new, np.int64))
 
     def _number(self, name: str) -> int:
-        if name in self._left_out:
+        if not name or name in self._left_out:
             return -1
         number = self._names.get(name)
         if number is not None:

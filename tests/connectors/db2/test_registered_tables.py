@@ -7,9 +7,11 @@ from headrace.connectors.db2.lsn import lsn_of
 from headrace.connectors.db2.streaming.registered_tables import Span, spans
 
 
-def registered(table: str, change_table: str, start: int | None) -> Registration:
+def registered(
+    table: str, change_table: str, start: int | None, *, state: str = "A"
+) -> Registration:
     old = None if start is None else lsn_of(start)
-    return Registration("S", table, "ASNCDC", change_table, old, None, None, "A", True)
+    return Registration("S", table, "ASNCDC", change_table, old, None, None, state, True)
 
 
 def shown(made: list[Span]) -> list[tuple[str, int, int | None]]:
@@ -45,3 +47,8 @@ def test_no_change_is_asked_for_where_there_is_one_registration() -> None:
 def test_on_zos_registrations_may_go_on() -> None:
     made = spans([registered("T", "NEW", 9), registered("T", "OLD", 5)], with_stops=False)
     assert shown(made) == [("OLD", 5, None), ("NEW", 9, None)]
+
+
+def test_the_active_one_goes_on_where_pruning_moved_both_beginnings_to_one_place() -> None:
+    made = spans([registered("T", "A_NEW", 9), registered("T", "OLD", 9, state="I")])
+    assert shown(made) == [("OLD", 9, 9), ("A_NEW", 9, None)]

@@ -31,7 +31,7 @@ from. The list also has what `headrace check` finds, and warnings of a configura
 Words in capitals stand for what is known only when it happens; `CONNECTOR` in a code is the name of
 the connector. An empty message is the server's own.
 """
-_CODE = re.compile(r"[a-zA-Z_]+(?:\.[a-z_0-9]+)+")
+_CODE = re.compile(r"[a-zA-Z][a-zA-Z_0-9]*(?:\.[a-z_0-9]+)+")
 _WORD = re.compile(r"[a-z_0-9]+")
 _LEVELS = ("ok", "warning", "error")
 

@@ -8,6 +8,7 @@ from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.property import not_needed, refused
 from headrace.connectors.db2.properties.change_tables import ChangeTablesConfig
+from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.properties.snapshots import Db2SnapshotConfig
 
 _BY_TABLE = refused("Db2's tables are chosen by table.include.list and table.exclude.list")
@@ -44,3 +45,8 @@ class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, SchemaHistoryConfig, Rela
     heartbeat_action_query = RelationalConfig.heartbeat_action_query.with_status(
         refused("Debezium's Db2 connector has none")
     )
+
+    @property
+    def heeds_stops(self) -> bool:
+        """Whether a registration ends where the next one of its table begins."""
+        return not (self.z_stop_lsn_ignore and self.db2_platform == Db2Platform.ZOS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from headrace.connectors.db2.lsn import parse_lsn, place_of
 from headrace.connectors.definition import ConnectorDefinition, Driver, NamedDefinition
 
 if TYPE_CHECKING:
@@ -45,8 +46,10 @@ class Db2Definition(NamedDefinition):
         head, delivered = latest.get("commit_lsn"), end.get("commit_lsn")
         if head is None or delivered is None:
             return head == delivered
-        # Texts of one size compare as their numbers do.
-        return "transaction_lsn" not in end and str(delivered) >= str(head)
+        if "transaction_lsn" in end:
+            return False
+        # On z/OS they are texts of another size.
+        return place_of(parse_lsn(str(delivered))) >= place_of(parse_lsn(str(head)))
 
 
 DEFINITION: ConnectorDefinition = Db2Definition()

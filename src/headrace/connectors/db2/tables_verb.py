@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-data-capture",
         action="store_true",
-        help="leave DATA CAPTURE of the source table as it is",
+        help="leave DATA CAPTURE of the source table as it is; remove-table with --change-table "
+        "does so, because the table may have another one",
     )
     parser.add_argument(
         "--run", dest="runs", action="store_true", help="run the statements, in one transaction"
@@ -69,7 +70,10 @@ def _steps(config: Db2Config, arguments: argparse.Namespace) -> Iterator[Step]:
         )
     name = arguments.change_table or default_change_table(schema, table)
     make = adding if arguments.action == _ADD else removing
-    return make(config, schema, table, name, log_changes=not arguments.keep_data_capture)
+    # Another change table of the same source table goes on.
+    is_only = arguments.action == _ADD or arguments.change_table is None
+    log_changes = is_only and not arguments.keep_data_capture
+    return make(config, schema, table, name, log_changes=log_changes)
 
 
 def _reinitialize(config: Db2Config) -> str:

@@ -87,6 +87,12 @@ class PlanFolder:
             return Plan(Turn(**turn), Way(members["way"]), int(members["written"]))
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise HeadraceError(
+                "kafka.bad_plan",
+                f"{self._file}, the plan of the kafka sink, cannot be read ({error.strerror})",
+                "Let the user of headrace read the state folder.",
+            ) from error
         except (ValueError, KeyError, TypeError) as error:
             raise HeadraceError(
                 "kafka.bad_plan",

@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from headrace.connect.disk import force_to_disk
 from headrace.errors import HeadraceError, one_sentence
-from headrace.sinks.checkpoint import query_of
+from headrace.sinks.checkpoint import local_path, query_of
 from headrace.sinks.columns import are_headers
 from headrace.sinks.kafka.options import KafkaOptions
 from headrace.sinks.parts import sweep_parts, task_part_name
@@ -139,7 +139,7 @@ class KafkaWriter(DataSourceStreamArrowWriter):
 
 def _inside(checkpoint: str) -> str:
     """The folder in a checkpoint on a local disk."""
-    path = checkpoint.removeprefix("file://").removeprefix("file:")
+    path = local_path(checkpoint)
     if not path or "://" in path:
         raise HeadraceError(
             "kafka.no_state",
@@ -153,7 +153,7 @@ def _inside(checkpoint: str) -> str:
 def _digest(checkpoint: str, batch: int) -> str:
     """Of what Spark's log says of a micro-batch, which is on the disk from then on; empty where it
     is not on this host."""
-    path = checkpoint.removeprefix("file://").removeprefix("file:")
+    path = local_path(checkpoint)
     entry = Path(path) / "offsets" / str(batch)
     try:
         _version, _metadata, *offsets = entry.read_bytes().splitlines()

@@ -55,6 +55,10 @@ def _last(block: ChangeBlock) -> _Place:
     )
 
 
+def _first(block: ChangeBlock) -> tuple[int, int]:
+    return block.commits.place(0), block.intents.place(0)
+
+
 def _count(block: ChangeBlock, frontier: _Place | None) -> int:
     """How many changes of a block lie up to a place."""
     if frontier is None or _last(block) <= frontier:
@@ -78,6 +82,7 @@ def _merge(tables: Sequence[ChangeTable], frontier: _Place | None) -> Merged:
         count = _count(block, frontier)
         if count:
             parts.append((table, block, count))
+    parts.sort(key=lambda part: _first(part[1]))
     told = [(block, change) for table, block, _ in parts if (change := table.told()) is not None]
     texts = tuple(np.frombuffer(change.image + bytes(PADDING), np.uint8) for _, change in told)
     # Among equals the first one comes first: a schema change before the change that it is told of.

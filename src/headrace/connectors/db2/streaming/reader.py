@@ -179,7 +179,7 @@ class ChangeTablesReader(SegmentReader):
         captured = self._tables.captured(registrations(connection, config))
         own = spans(
             captured,
-            with_stops=not config.z_stop_lsn_ignore,
+            with_stops=config.heeds_stops,
             oldest_change=partial(oldest_change, connection),
         )
         if config.headrace_change_tables_gap == "fail":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from headrace.connectors.db2.catalog.catalog import Catalog
-from headrace.connectors.db2.catalog.registrations import Registration
+from headrace.connectors.db2.catalog.registrations import ACTIVE, Registration
 from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.rows.images import RowImages
 from headrace.connectors.db2.streaming.change_table import LEADING
@@ -67,7 +67,11 @@ def spans(
         starts = [start_of(one) for one in group]
         if len(group) > 1:
             starts = [start or _first(one) for start, one in zip(starts, group, strict=True)]
-        own = sorted(map(Span, group, starts), key=lambda span: (span.start, _path(span)))
+        # Pruning moves the beginnings of all to one place: the one that is active took over.
+        own = sorted(
+            map(Span, group, starts),
+            key=lambda span: (span.start, span.registration.state == ACTIVE, _path(span)),
+        )
         return [
             replace(span, stop=following.start if with_stops else None)
             for span, following in pairwise(own)

@@ -219,8 +219,8 @@ def is_standby(connection: psycopg.Connection) -> bool:
 
 
 def drop_when_free(connection: psycopg.Connection, name: str) -> bool:
-    """Drop the slot at the end of its use; False when somebody else uses it, as after three tries
-    a second apart."""
+    """Drop the slot at the end of its use; False when somebody else uses it for three
+    seconds."""
     deadline = Deadline(3)
     while True:
         state = find_slot(connection, name)
