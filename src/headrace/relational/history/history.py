@@ -118,9 +118,18 @@ class TableHistory:
         # What was told before this process is not known: then tables are as they are now.
         self._is_told = not history.outlives_process and not self._known
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether a history that outlives its process knows no table."""
+        return not self._is_told and not self._known
+
     def knows(self, identity: TableId) -> bool:
         """Whether a table was told of, as far as is known."""
-        return self._is_told or identity in self._known
+        return self._is_told or self.has(identity)
+
+    def has(self, identity: TableId) -> bool:
+        """Whether a table was told of for certain."""
+        return identity in self._known
 
     def due(self, table: HistoryTable) -> ChangeType | None:
         """What must be told of a table before the next event of its; None: nothing."""

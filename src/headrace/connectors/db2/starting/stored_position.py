@@ -21,6 +21,7 @@ from headrace.errors import HeadraceError
 from headrace.snapshots.modes import SnapshotRule
 
 _AHEAD = "db2.position_ahead"
+_NO_HISTORY = "db2.history_lost"
 
 
 class StoredPosition(LostLog[Db2Position]):
@@ -49,6 +50,7 @@ class StoredPosition(LostLog[Db2Position]):
         config, capture = self._run.config, self._run.capture
         with self._run.connect() as connection:
             self._check_not_ahead(position, newest_lsn(connection, config))
+            self._check_history(position)
             if config.headrace_change_tables_gap == "fail":
                 captured = [
                     one
@@ -76,11 +78,23 @@ class StoredPosition(LostLog[Db2Position]):
                 "snapshot.mode=when_needed, which reads the tables anew, or with a new checkpoint.",
             )
 
+    def _check_history(self, position: Db2Position) -> None:
+        with closing(self._run.told_tables(position)) as told:
+            is_lost = position.committed > 0 and told.history.is_empty
+        if is_lost:
+            raise HeadraceError(
+                _NO_HISTORY,
+                f"The checkpoint's position is {position}, and the schema history knows no table "
+                "that was told of up to there: it is lost, or another one",
+                "Restore the history that schema.history.internal.* names; or start with "
+                "snapshot.mode=when_needed, which reads the tables anew, or with a new checkpoint.",
+            )
+
     # -- what is done when the log is gone ------------------------------------------------------
 
     def tells(self, error: HeadraceError) -> bool:
         """See LostLog."""
-        return error.code in (PRUNED, _AHEAD)
+        return error.code in (PRUNED, _AHEAD, _NO_HISTORY)
 
     def follow(self, after: Db2Offset) -> Db2Offset:
         """See LostLog: no strategy follows the database."""
