@@ -125,11 +125,7 @@ class TableHistory:
 
     def knows(self, identity: TableId) -> bool:
         """Whether a table was told of, as far as is known."""
-        return self._is_told or self.has(identity)
-
-    def has(self, identity: TableId) -> bool:
-        """Whether a table was told of for certain."""
-        return identity in self._known
+        return self._is_told or identity in self._known
 
     def due(self, table: HistoryTable) -> ChangeType | None:
         """What must be told of a table before the next event of its; None: nothing."""

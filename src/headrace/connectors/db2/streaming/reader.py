@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import struct
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +32,6 @@ from headrace.connectors.db2.streaming.registered_tables import (
     in_order,
     source_path,
     spans,
-    start_of,
     stops_before,
 )
 from headrace.connectors.db2.streaming.told_tables import ToldTables
@@ -49,8 +48,6 @@ from headrace.streaming.segment_reader import SegmentReader
 log = logging.getLogger(__name__)
 
 _FETCH_ROWS = 10_000
-_LOOK_SECONDS = 5.0
-"""How often the control tables are asked while a window is read."""
 _TABLE_GONE = "db2.table_gone"
 
 
@@ -96,12 +93,8 @@ class ChangeTablesReader(SegmentReader):
         self._pause = Deadline(0)
         self._watch = CaptureWatch(config)
         self._asked = threading.Event()
-        first = options.first_tables
-        self._starts: dict[tuple[str, str], int] | None = (
-            None if first is None else dict.fromkeys(first, 0)
-        )
-        """Schemas and names of the tables that were registered when it was last asked, and where
-        their registrations began (0: they did not say)."""
+        self._known: Collection[tuple[str, str]] | None = options.first_tables
+        """Schemas and names of the tables that were registered in the window before."""
 
     # -- see LogReader --------------------------------------------------------------------------
 
@@ -174,34 +167,14 @@ class ChangeTablesReader(SegmentReader):
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
             times = CommitTimes(cursor, _FETCH_ROWS)
             opened.callback(times.close)
-            unread, look = window.first, Deadline(_LOOK_SECONDS)
             for part in merged(tables):
-                read = part.commits.place(-1)
-                pause = Deadline(_LOOK_SECONDS)
                 yield self._written(part, times, window)
-                if pause.is_over or look.is_over:
-                    # What was read before a pause may be pruned in it.
-                    first = read if pause.is_over else unread
-                    self._spans(connection, first, window.lsn_bytes)
-                    unread, look = read, Deadline(_LOOK_SECONDS)
-            self._spans(connection, unread, window.lsn_bytes)
         connection.rollback()
         self._next = window.last + 1
         yield self._synchpoint(self._next)
 
     def _registered(self, connection: Connection, window: Window) -> list[Span]:
-        """The spans that may have changes in a window. Raises as `_spans`."""
-        return in_order(
-            [
-                span
-                for span in self._spans(connection, window.first, window.lsn_bytes)
-                if span.start <= window.last and stops_before(span, window.last) >= window.first
-            ]
-        )
-
-    def _spans(self, connection: Connection, unread: int, lsn_bytes: int) -> list[Span]:
-        """All spans, as they are now. Raises HeadraceError when changes from the place `unread` on
-        are gone."""
+        """The spans that may have changes in a window. Raises HeadraceError when some are gone."""
         config = self._config
         captured = self._tables.captured(registrations(connection, config))
         own = spans(
@@ -210,19 +183,20 @@ class ChangeTablesReader(SegmentReader):
             oldest_change=partial(oldest_change, connection),
         )
         if config.headrace_change_tables_gap == "fail":
-            check_not_pruned(own, unread, lsn_bytes, self._is_known)
-        self._starts = {}
-        for span in own:
-            self._starts.setdefault(source_path(span.registration), start_of(span.registration))
-        return own
+            check_not_pruned(own, window.first, window.lsn_bytes, self._is_known)
+        self._known = {source_path(span.registration) for span in own}
+        return in_order(
+            [
+                span
+                for span in own
+                if span.start <= window.last and stops_before(span, window.last) >= window.first
+            ]
+        )
 
     def _is_known(self, schema: str, table: str) -> bool:
-        """Whether changes of a table were to come before now. Capture says where a registration
-        begins when it first heeds it: until then there are none."""
-        path = (schema, table)
-        if self._starts is None:
+        if self._known is None:
             return self._told.knows(schema, table)
-        return path in self._starts and (self._starts[path] > 0 or self._told.has(path))
+        return (schema, table) in self._known
 
     def _open(
         self, connection: Connection, span: Span, window: Window, tables: int

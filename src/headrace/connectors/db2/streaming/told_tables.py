@@ -53,10 +53,6 @@ class ToldTables:
         """Whether the table was told of before the stream was opened."""
         return self.history.knows((schema, table))
 
-    def has(self, path: tuple[str, str]) -> bool:
-        """Whether the table of this schema and name was told of for certain."""
-        return self.history.has(path)
-
     def close(self) -> None:
         """Let the history go; never raises."""
         self.history.close()
