@@ -88,6 +88,7 @@ def go_on(run: Run, rows: int, lines: int = 1) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.spark
+@pytest.mark.chaos
 def test_a_log_that_lost_its_last_entry_costs_no_event_and_repeats_none(run: Run) -> None:
     """All within one transaction, because the server is told of its end at once, and sends nothing
     again that it was told of."""

@@ -44,8 +44,8 @@ def called_in(module: ModuleType) -> set[Dispatcher]:
         if not isinstance(node, ast.Call) or node in compiled:
             continue
         match node.func:
-            case ast.Name(id="address_of_kernel"):
-                # Another kernel calls it by its address.
+            case ast.Name(id="address_of_kernel" | "staticmethod") if node.args:
+                # Another kernel calls it by its address, or a SegmentReader as its own.
                 called = getattr(module, ast.unparse(node.args[0]), None)
             case ast.Name(id=name):
                 called = getattr(module, name, None)

@@ -25,6 +25,7 @@ from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
+from headrace.connectors.db2.streaming.frames import index_frames
 from headrace.connectors.db2.streaming.merging import Merged, merged
 from headrace.connectors.db2.streaming.registered_tables import (
     RegisteredTables,
@@ -66,7 +67,7 @@ class ChangeTablesReader(SegmentReader):
     """See headrace.streaming.reader.LogReader."""
 
     head = struct.Struct("!I")
-    kernel = staticmethod(frames.index_frames)
+    kernel = staticmethod(index_frames)
 
     def __init__(
         self,
