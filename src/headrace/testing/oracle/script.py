@@ -1,7 +1,8 @@
 """Scripts of an Oracle database: what its tables are and what its redo has, as V$LOGMNR_CONTENTS
 tells it.
 
-A script is JSON: `database`, `tables` and blocks of lines of what happens. Each line is an object with one of
+A script is JSON: `database`, `tables` and blocks of lines of what happens. Each line is an object
+with one of
 
 - `redo`: a row of V$LOGMNR_CONTENTS, named by its OPERATION; its other members are in `RedoRow`;
 - `switch`: a log switch of a redo thread; `delete_logs` (with `thread`): archived logs are gone;
