@@ -1,9 +1,9 @@
 """Every statement that is sent to Oracle; `STATEMENTS` has them all.
 
-Each says where Oracle's manuals tell of what it uses: `Reference` is Database Reference, `PL/SQL`
-PL/SQL Packages and Types Reference, `SQL` SQL Language Reference, `Globalization` Globalization
-Support Guide, `Utilities` the chapter on LogMiner of Database Utilities. Values are binds (`:owner`), or literals where LogMiner's views prune by them.
-"""
+Each says where Oracle tells of what it uses: `Reference` is Database Reference, `PL/SQL` PL/SQL
+Packages and Types Reference, `SQL` SQL Language Reference, `Globalization` Globalization Support
+Guide, `Utilities` the chapter on LogMiner of Database Utilities. Values are binds (`:owner`), or
+literals where LogMiner prunes by them.
 
 from __future__ import annotations
 
