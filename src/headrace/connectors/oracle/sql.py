@@ -4,6 +4,7 @@ Each says where Oracle tells of what it uses: `Reference` is Database Reference,
 Packages and Types Reference, `SQL` SQL Language Reference, `Globalization` Globalization Support
 Guide, `Utilities` the chapter on LogMiner of Database Utilities. Values are binds (`:owner`), or
 literals where LogMiner prunes by them.
+"""
 
 from __future__ import annotations
 
