@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headrace.connectors.db2.types.fine_timestamps import MICROSECOND_DIGITS, fine_timestamp
 from headrace.relational.types import binary, numeric, scalars, temporal
 from headrace.relational.types.declaration import Declaration, text_declaration
+from headrace.relational.types.fine_timestamps import MICROSECOND_DIGITS, fine_timestamp
 from headrace.relational.types.options import TypeOptions
 
 Maker = Callable[[int, int, TypeOptions], Declaration]
