@@ -12,7 +12,6 @@ from headrace.connectors.oracle.types.zoned_timestamps import zoned_timestamp
 from headrace.relational.types import binary, numeric, scalars, temporal
 from headrace.relational.types.declaration import Declaration, text_declaration
 from headrace.relational.types.durations import duration
-from headrace.relational.types.fine_timestamps import MICROSECOND_DIGITS, fine_timestamp
 from headrace.relational.types.options import TypeOptions
 
 Maker = Callable[[int | None, int | None, TypeOptions], Declaration]
@@ -53,10 +52,7 @@ def _bytes(_length: int | None, _scale: int | None, options: TypeOptions) -> Dec
 
 
 def _timestamp(_length: int | None, digits: int | None, options: TypeOptions) -> Declaration:
-    mode, precision = options.time_precision_mode, digits or 0
-    if precision > MICROSECOND_DIGITS:
-        return fine_timestamp(mode, precision)
-    return temporal.timestamp(mode, precision)
+    return temporal.timestamp(options.time_precision_mode, digits or 0)
 
 
 def _interval(_length: int | None, digits: int | None, options: TypeOptions) -> Declaration:

@@ -1,0 +1,252 @@
+"""Scripts of an Oracle database: what its tables are and what its redo has, as V$LOGMNR_CONTENTS
+tells it.
+
+A script is JSON: `database`, `tables` and blocks of lines of what happens. Each line is an object
+with one of
+
+- `redo`: a row of V$LOGMNR_CONTENTS, named by its OPERATION; its other members are in `RedoRow`;
+- `switch`: a log switch of a redo thread; `delete_logs` (with `thread`): archived logs are gone;
+  `open_thread`, `close_thread`: an instance of the cluster comes or goes;
+- `scn`: the database's SCN moves; `table`, `drop_table`: a definition; `row`: a row of a table;
+- `error` (with `when`, `times`): calls that fail with ORA-… .
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from headrace.testing.oracle.definitions import UNLIMITED, Table
+
+FIRST_SCN = 1_000_000
+"""The SCN at `EPOCH`, one second before the next."""
+EPOCH = dt.datetime(2024, 1, 1)  # noqa: DTZ001 (the clock of the database)
+
+OPERATION_CODES = {
+    "INTERNAL": 0, "INSERT": 1, "DELETE": 2, "UPDATE": 3, "DDL": 5, "START": 6, "COMMIT": 7,
+    "SELECT_LOB_LOCATOR": 9, "LOB_WRITE": 10, "LOB_TRIM": 11, "SELECT_FOR_UPDATE": 25,
+    "REPLICATION_MARKER": 27, "LOB_ERASE": 29, "MISSING_SCN": 34, "ROLLBACK": 36,
+    "XML DOC BEGIN": 68, "XML DOC WRITE": 70, "XML DOC END": 71, "32K BEGIN": 91, "32K WRITE": 92,
+    "32K END": 93, "UNSUPPORTED": 255,
+}  # fmt: skip
+"""OPERATION_CODE by OPERATION, see V$LOGMNR_CONTENTS in the Oracle Database Reference."""
+
+_SPELLINGS = {
+    "XML_BEGIN": "XML DOC BEGIN", "XML_WRITE": "XML DOC WRITE", "XML_END": "XML DOC END",
+    "32K_BEGIN": "32K BEGIN", "32K_WRITE": "32K WRITE", "32K_END": "32K END",
+}  # fmt: skip
+
+
+def time_of(scn: int) -> dt.datetime:
+    """When an SCN was reached, by the clock of the database."""
+    return EPOCH + dt.timedelta(seconds=scn - FIRST_SCN)
+
+
+def scn_of(time: dt.datetime) -> int:
+    """The SCN at a time of the database's clock."""
+    return FIRST_SCN + int((time - EPOCH).total_seconds())
+
+
+@dataclass(frozen=True)
+class RedoRow:
+    """A row of V$LOGMNR_CONTENTS; members that a script leaves away have these values, or those
+    that `State.apply` gives."""
+
+    scn: int
+    operation: str
+    xid: str
+    time: dt.datetime
+    rs_id: str
+    code: int
+    sequence: int
+    container: str
+    schema: str | None = None
+    table: str | None = None
+    sql: str | None = None
+    row_id: str | None = None
+    thread: int = 1
+    csf: int = 0
+    rollback: int = 0
+    status: int = 0
+    info: str | None = None
+    ssn: int = 0
+    user: str | None = "APP"
+    client: str | None = None
+    object: int | None = None
+    version: int = 1
+    start_scn: int | None = None
+    commit_scn: int | None = None
+    start_time: dt.datetime | None = None
+    commit_time: dt.datetime | None = None
+
+
+_ROW_MEMBERS = {member.name for member in fields(RedoRow)} - {"operation", "schema"} | {"redo"}
+
+
+@dataclass
+class LogFile:
+    """A redo log: its changes have `first` <= SCN < `next`; `next` is `UNLIMITED` while the log is
+    the current one of its thread."""
+
+    thread: int
+    sequence: int
+    first: int
+    next: int = UNLIMITED
+    is_deleted: bool = False
+
+    @property
+    def is_current(self) -> bool:
+        return self.next == UNLIMITED
+
+    @property
+    def group(self) -> int:
+        """GROUP# of the online log."""
+        return self.thread * 10 + self.sequence % 3
+
+    @property
+    def online_name(self) -> str:
+        return f"/opt/oracle/oradata/ORCLCDB/redo{self.group:02d}.log"
+
+    @property
+    def archived_name(self) -> str:
+        return f"/opt/oracle/archive/{self.thread}_{self.sequence}_1154906117.dbf"
+
+
+@dataclass
+class Fault:
+    """The next `times` calls that `when` names fail with ORA-`code`."""
+
+    code: int
+    when: str
+    times: int = 1
+
+
+@dataclass
+class State:
+    """The database of a script as it is after what has happened by now."""
+
+    name: str = "ORCLCDB"
+    pdb: str = "ORCLPDB1"
+    charset: str = "AL32UTF8"
+    ncharset: str = "AL16UTF16"
+    offset: str = "+00:00"
+    log_mode: str = "ARCHIVELOG"
+    max_string_size: str = "STANDARD"
+    supplemental: str = "YES"
+    log_bytes: int = 209_715_200
+    scn: int = FIRST_SCN
+    tables: dict[str, Table] = field(default_factory=dict)
+    logs: list[LogFile] = field(default_factory=list)
+    closed_threads: list[int] = field(default_factory=list)
+    redo: list[RedoRow] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, script: Mapping[str, Any]) -> State:
+        """The database as a script finds it."""
+        given = dict(script.get("database", {}))
+        threads = given.pop("threads", [1])
+        state = cls(**given)
+        state.logs = [LogFile(thread, 1, state.scn - 1000) for thread in threads]
+        for number, table in enumerate(script.get("tables", ())):
+            state.define(table, number)
+        return state
+
+    def define(self, given: Mapping[str, Any], number: int | None = None) -> None:
+        """Add or replace a table's definition."""
+        before = self.tables.get(given["name"])
+        table = Table.read(given, len(self.tables) if number is None else number)
+        if before is not None:
+            table.object_id = given.get("object", before.object_id)
+            table.rows = table.rows or before.rows
+        self.tables[given["name"]] = table
+
+    def apply(self, block: Iterable[Mapping[str, Any]]) -> None:
+        """The lines of a block happen, in their order. Raises ValueError for an unknown line."""
+        for line in block:
+            match line:
+                case {"redo": _}:
+                    self._redo(line)
+                case {"switch": thread}:
+                    self.switch(thread)
+                case {"delete_logs": sequences}:
+                    self._delete(line.get("thread", 1), sequences)
+                case {"open_thread": thread}:
+                    self.closed_threads = [n for n in self.closed_threads if n != thread]
+                    if all(log.thread != thread for log in self.logs):
+                        self.logs.append(LogFile(thread, 1, self.scn))
+                case {"close_thread": thread}:
+                    self.closed_threads.append(thread)
+                case {"scn": scn}:
+                    self.scn = scn
+                case {"table": table}:
+                    self.define(table)
+                case {"drop_table": name}:
+                    del self.tables[name]
+                case {"row": name}:
+                    self.tables[name].add_row(line, self.scn)
+                case {"error": code}:
+                    self.faults.append(Fault(code, line["when"], line.get("times", 1)))
+                case _:
+                    raise ValueError(f"no line of a script: {line}")
+
+    def current_log(self, thread: int) -> LogFile:
+        """The log into which a redo thread writes. Raises ValueError where there is none."""
+        for log in reversed(self.logs):
+            if log.thread == thread and log.is_current:
+                return log
+        raise ValueError(f"redo thread {thread} has no log")
+
+    def switch(self, thread: int) -> None:
+        """A thread's current log becomes an archived one."""
+        old = self.current_log(thread)
+        self.scn += 1
+        old.next = self.scn
+        self.logs.append(LogFile(thread, old.sequence + 1, self.scn))
+
+    def _delete(self, thread: int, sequences: list[int]) -> None:
+        for log in self.logs:
+            if log.thread == thread and log.sequence in sequences:
+                log.is_deleted = True
+
+    def _redo(self, line: Mapping[str, Any]) -> None:
+        unknown = set(line) - _ROW_MEMBERS
+        if unknown:
+            raise ValueError(f"no members of a row of redo: {sorted(unknown)}")
+        given = {name: value for name, value in line.items() if name not in ("redo", "table")}
+        last = self.redo[-1] if self.redo else None
+        scn = given.setdefault("scn", max(self.scn, last.scn + 1 if last else 0))
+        operation = _SPELLINGS.get(line["redo"], line["redo"])
+        given.setdefault("xid", last.xid if last else "02000a0037030000")
+        given.setdefault("code", OPERATION_CODES.get(operation, 0))
+        given.setdefault("rs_id", f" 0x000001.{scn:08x}.0010 ")
+        given.setdefault("container", self.pdb)
+        given.setdefault("sequence", self._log_at(given.get("thread", 1), scn).sequence)
+        for name in ("time", "start_time", "commit_time"):
+            if isinstance(given.get(name), str):
+                given[name] = dt.datetime.fromisoformat(given[name])
+        given.setdefault("time", time_of(scn))
+        schema, _, table = (line.get("table") or "").rpartition(".")
+        defined = self.tables.get(line.get("table") or "")
+        given.setdefault("object", defined.object_id if defined else None)
+        self.redo.append(
+            RedoRow(operation=operation, schema=schema or None, table=table or None, **given)
+        )
+        self.scn = max(self.scn, scn + 1)
+
+    def _log_at(self, thread: int, scn: int) -> LogFile:
+        for log in reversed(self.logs):
+            if log.thread == thread and log.first <= scn < log.next:
+                return log
+        return self.current_log(thread)
+
+    def fault(self, called: str) -> int | None:
+        """The number of the ORA error with which a call fails now; `called` is the name of the call
+        or the statement. None: it does not."""
+        for fault in self.faults:
+            if fault.times and fault.when in called:
+                fault.times -= 1
+                return fault.code
+        return None
