@@ -18,6 +18,7 @@ import headrace
 from headrace.testing.oracle.service import KEY
 from headrace.testing.server import Server
 
+STATEMENTS = "headrace.connectors.oracle.sql"
 DRIVER = "headrace.testing.oracle.driver"
 
 
@@ -121,7 +122,7 @@ class OracleServer(Server):
         """Nothing is kept between two lives."""
 
     def _command(self) -> list[str]:
-        return [sys.executable, "-m", "headrace.testing.oracle.service", str(self.port)]
+        return [sys.executable, "-m", "headrace.testing.oracle.service", str(self.port), STATEMENTS]
 
     def _surroundings(self) -> dict[str, Any]:
         given = super()._surroundings()

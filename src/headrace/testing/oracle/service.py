@@ -1,8 +1,10 @@
 """The process of the stand-in: sessions of drivers and calls of tests, each on a connection of its
-own. `python -m headrace.testing.oracle.service PORT`."""
+own. `python -m headrace.testing.oracle.service PORT STATEMENTS`, where the module STATEMENTS says
+by `recognized` what the connector sends."""
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import socket
@@ -16,7 +18,7 @@ from typing import Any
 
 from headrace.testing.oracle.database import Database, OracleError
 from headrace.testing.oracle.ddl import execute_ddl
-from headrace.testing.oracle.session import Cursor, Session
+from headrace.testing.oracle.session import Cursor, Recognize, Session
 from headrace.testing.oracle.transactions import Transactions
 
 log = logging.getLogger(__name__)
@@ -29,8 +31,9 @@ VERSION = "19.3.0.0.0"
 class Service:
     """What connections ask of the database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, recognize: Recognize) -> None:
         self._database, self._transactions = database, Transactions(database)
+        self._recognize = recognize
         self._sessions: dict[Connection, Session] = {}
         self._is_shut = False
         self.version = VERSION
@@ -45,7 +48,7 @@ class Service:
                 connection.send((False, 12528, "ORA-12528: all instances block new connections"))
             else:
                 session = self._sessions[connection] = Session(
-                    self._database, self._transactions, user.upper()
+                    self._database, self._transactions, user.upper(), self._recognize
                 )
                 connection.send((True, self.version))
                 self._answer(connection, _SessionCalls(session).call)
@@ -162,9 +165,9 @@ def _shut_down(connection: Connection) -> None:
         other.shutdown(socket.SHUT_RDWR)
 
 
-def main(port: int) -> None:
+def main(port: int, statements: str) -> None:
     """Serves on a loopback port until the process ends."""
-    service = Service(Database())
+    service = Service(Database(), importlib.import_module(statements).recognized)
     with Listener(("127.0.0.1", port), backlog=64, authkey=os.environ[KEY].encode()) as listener:
         while True:
             try:
@@ -177,4 +180,4 @@ def main(port: int) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(stream=sys.stderr)
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2])

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from headrace.connectors.oracle import sql
-from headrace.connectors.oracle.statement import Statement
 from headrace.testing.oracle.database import Database, OracleError
 from headrace.testing.oracle.ddl import execute_ddl
 from headrace.testing.oracle.definitions import Column
@@ -16,6 +14,7 @@ from headrace.testing.oracle.script import LogFile
 from headrace.testing.oracle.store import CONTENTS, VIEWS, name
 from headrace.testing.oracle.transactions import Transactions
 
+ROOT = "CDB$ROOT"
 Row = tuple[Any, ...]
 Binds = Mapping[str, Any]
 MARKERS = {"start_logmnr": "START_LOGMNR", "add_logfile": "ADD_LOGFILE", "rows": "SNAPSHOT"}
@@ -23,6 +22,17 @@ MARKERS = {"start_logmnr": "START_LOGMNR", "add_logfile": "ADD_LOGFILE", "rows":
 _VIEW = re.compile(r"\b(?:G?V\$\w+|ALL_\w+|DBA_\w+|NLS_\w+|SESSION_\w+)")
 _AS_OF = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)" AS OF SCN (\d+)')
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
+
+
+class Statement(Protocol):
+    """A statement that the connector sends."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Recognize = Callable[[str], tuple[Statement, Mapping[str, str]] | None]
+"""Which statement a text is, and what is in its slots; None: the connector sends no such one."""
 
 
 class Cursor:
@@ -46,12 +56,12 @@ class Session:
         self,
         database: Database,
         transactions: Transactions,
-        user: str = "C##DBZUSER",
-        allowed: Callable[[str], tuple[Statement, dict[str, str]] | None] = sql.recognized,
+        user: str,
+        allowed: Recognize,
     ) -> None:
         self.database, self._transactions = database, transactions
         self._user, self._allowed = user, allowed
-        self.container = sql.ROOT
+        self.container = ROOT
         self.has_formats = False
         self._files: dict[str, LogFile] = {}
         self._mined: tuple[int, int] | None = None
@@ -227,14 +237,14 @@ class Session:
         return _committed(rows)
 
     def _check_root(self) -> None:
-        if self.container != sql.ROOT:
+        if self.container != ROOT:
             raise OracleError(65040, "operation not allowed from within a pluggable database")
 
     # -- the session ----------------------------------------------------------------------------
 
     def _set_container(self, slots: Binds, _binds: Binds) -> None:
         container = slots["container"].strip('"')
-        if container not in (sql.ROOT, self.database.state.pdb):
+        if container not in (ROOT, self.database.state.pdb):
             raise OracleError(65011, f"Pluggable database {container} does not exist.")
         self.container = container
 
