@@ -89,8 +89,8 @@ class Names:
 class TransactionBuffer:
     """Holds changes until their transaction is committed. One thread uses it.
 
-    `hold` takes rows of redo (see `hold_kernel`), `commits` says what was committed,
-    `release` makes some of that ready in the order that it is given, and `write` writes what is
+    `hold` takes rows of redo (see `hold_kernel`), `commits` says what was committed, `take` and
+    `release` make some of that ready in the order that it is given, and `write` writes what is
     ready. Methods raise HeadraceError("spool.full").
     """
 
@@ -180,13 +180,18 @@ class TransactionBuffer:
             numbers[order], scns[order], xids[order], chosen[order, hold_kernel.REDO_THREAD]
         )
 
-    def release(self, commits: Commits, count: int) -> None:
-        """The first so many of `commits`, which are all that there are, are ready to be written."""
-        rest = commits.numbers[count:].copy()
-        self._ready = np.concatenate([self._ready[self._written :], commits.numbers[:count]])
-        self._cursor[write_kernel.TRANSACTION] = 0
+    def take(self, commits: Commits, count: int) -> Commits:
+        """The first so many of `commits`, which are all that there are: they are `release`d by who
+        takes them."""
+        rest = commits.numbers[count:]
         self._pending[: len(rest)] = rest
         self._state[hold_kernel.PENDING_COUNT] = len(rest)
+        return Commits(*(column[:count] for column in commits))
+
+    def release(self, numbers: np.ndarray) -> None:
+        """Transactions that were taken are ready to be written, in this order, behind others."""
+        self._ready = np.concatenate([self._ready[self._written :], numbers])
+        self._cursor[write_kernel.TRANSACTION] = 0
 
     @property
     def _written(self) -> int:
@@ -220,15 +225,18 @@ class TransactionBuffer:
 
     # -- transactions by themselves -------------------------------------------------------------
 
-    def oldest(self, *, with_empty: bool = True) -> int | None:
-        """The SCN of the first row of the oldest transaction that is open or not written yet; None:
-        there is none. Without `with_empty`, those of which nothing is held do not count, and those
-        that are given up never do."""
+    def oldest(self, *, with_empty: bool = True, since_us: int | None = None) -> int | None:
+        """The SCN of the first row of the oldest transaction that is open, or committed and not
+        taken; None: there is none. Without `with_empty`, those of which nothing is held do not
+        count, with `since_us` those that began before this time, and those that are given up never
+        do."""
         transactions = self._transactions
-        states = transactions[:, hold_kernel.STATE]
-        kept = (states == OPEN) | (states == hold_kernel.COMMITTED)
+        kept = transactions[:, hold_kernel.STATE] == OPEN
         if not with_empty:
-            kept &= (transactions[:, hold_kernel.ENTRIES] > 0) | (states == hold_kernel.COMMITTED)
+            kept &= transactions[:, hold_kernel.ENTRIES] > 0
+        kept[self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]] = True
+        if since_us is not None:
+            kept &= transactions[:, hold_kernel.START_US] >= since_us
         starts = transactions[kept, hold_kernel.START]
         return int(starts.min()) if len(starts) else None
 

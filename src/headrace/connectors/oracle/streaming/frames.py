@@ -9,7 +9,8 @@ Numbers are in network byte order. A frame has the head of `frame_kernel`, and i
     u   an update: the same, the image before and the image after
     d   a delete: the same, the image before
     t   a truncate: the same without image
-    s   a schema change: the same as a create, its image is what is told
+    s   a schema change, outside of transactions: place (16), relation version (4), microseconds
+        since 1970 (8), the image of what is told
     E   the transaction ends: microseconds since 1970 of its beginning (8)
     S   everything up to a place (16) was read
 """
@@ -113,10 +114,10 @@ def index_frames(
             if size < PLACE_FRAME_BYTES:
                 return row_kernel.BROKEN
             advance(state, load64_be(body), load64_be(body + 8))
-        elif size < CHANGE_HEAD_BYTES:
-            return row_kernel.BROKEN
         elif kind in (TRUNCATE, SCHEMA_CHANGE):
             return RARE
+        elif size < CHANGE_HEAD_BYTES:
+            return row_kernel.BROKEN
         else:
             status = _add_change(
                 data, start, at, size, kind,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.kernels.memory import address_of
-from headrace.connectors.oracle.streaming import hold_kernel, redo_rows
+from headrace.connectors.oracle.streaming import frames, hold_kernel, redo_rows
 from headrace.connectors.oracle.streaming.buffer import Names
 from headrace.errors import HeadraceError
 
@@ -41,10 +41,17 @@ class Images(Protocol):
     `offsets[i + 1]` of `images`, and is the change `operations[i]` (c, u or d); the rows in
     `errors` are none."""
 
-    images: np.ndarray
-    offsets: np.ndarray
-    operations: np.ndarray
-    errors: Mapping[int, HeadraceError]
+    @property
+    def images(self) -> np.ndarray: ...
+
+    @property
+    def offsets(self) -> np.ndarray: ...
+
+    @property
+    def operations(self) -> np.ndarray: ...
+
+    @property
+    def errors(self) -> Mapping[int, HeadraceError]: ...
 
 
 Parse = Callable[[pa.Array, np.ndarray], Images]
@@ -53,12 +60,11 @@ Parse = Callable[[pa.Array, np.ndarray], Images]
 
 @dataclass(frozen=True)
 class RowOptions:
-    """`shows_redo` and `shows_ssn`: source.redo_sql and source.ssn are filled. `offset_us`: how far
-    the database's local time is ahead of UTC. `failure`: event.processing.failure.handling.mode."""
+    """`shows_redo` and `shows_ssn`: source.redo_sql and source.ssn are filled. `failure`:
+    event.processing.failure.handling.mode."""
 
     shows_redo: bool = False
     shows_ssn: bool = False
-    offset_us: int = 0
     failure: str = "fail"
 
 
@@ -75,6 +81,8 @@ class RowWords:
     ) -> None:
         self._find, self._parse, self._options = find, parse, options
         self._users, self._clients = users, clients
+        self.offset_us = 0
+        """How far the database's local time is ahead of UTC."""
         self.kept: list[object] = []
         """What the words of the last batch point into."""
 
@@ -82,17 +90,8 @@ class RowWords:
         """The words of a batch without DDL (int64, ROW_WORDS per row). `delivered`: mask of the
         commits that were delivered before. Raises HeadraceError for a statement that is not
         understood."""
-        count = len(batch)
-        words = np.zeros((count, hold_kernel.ROW_WORDS), np.int64)
-        self.kept = [batch]
+        words = self._heads(batch)
         codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
-        words[:, hold_kernel.SCN] = redo_rows.numbers(batch, redo_rows.SCN)
-        words[:, hold_kernel.XID] = redo_rows.transaction_ids(batch)
-        words[:, hold_kernel.US] = redo_rows.microseconds(batch, self._options.offset_us)
-        words[:, hold_kernel.THREAD] = redo_rows.numbers(batch, redo_rows.THREAD)
-        words[:, hold_kernel.USER] = _numbered(batch, redo_rows.USERNAME, self._users)
-        words[:, hold_kernel.CLIENT] = _numbered(batch, redo_rows.CLIENT_ID, self._clients)
-        words[:, hold_kernel.SSN] = -1
         words[:, hold_kernel.ROW_HASH] = _hashes(batch.column(redo_rows.ROW_ID))
         actions = words[:, hold_kernel.ACTION]
         actions[codes == redo_rows.START] = hold_kernel.STARTS
@@ -107,6 +106,28 @@ class RowWords:
         actions[changes & undone] = hold_kernel.CANCELS
         self._add_changes(batch, np.flatnonzero(changes & ~undone), words)
         _warn_of_gaps(codes, words[:, hold_kernel.SCN])
+        return words
+
+    def truncate(self, row: pa.RecordBatch, relation: int) -> np.ndarray:
+        """The words of the only row of a batch, a truncation of a table."""
+        words = self._heads(row)
+        words[:, hold_kernel.ACTION] = hold_kernel.CHANGES
+        words[:, hold_kernel.KIND] = frames.TRUNCATE
+        words[:, hold_kernel.RELATION] = relation
+        self._add_texts(row, np.zeros(1, np.int64), words)
+        return words
+
+    def _heads(self, batch: pa.RecordBatch) -> np.ndarray:
+        """What all rows have."""
+        words = np.zeros((len(batch), hold_kernel.ROW_WORDS), np.int64)
+        self.kept = [batch]
+        words[:, hold_kernel.SCN] = redo_rows.numbers(batch, redo_rows.SCN)
+        words[:, hold_kernel.XID] = redo_rows.transaction_ids(batch)
+        words[:, hold_kernel.US] = redo_rows.microseconds(batch, self.offset_us)
+        words[:, hold_kernel.THREAD] = redo_rows.numbers(batch, redo_rows.THREAD)
+        words[:, hold_kernel.USER] = _numbered(batch, redo_rows.USERNAME, self._users)
+        words[:, hold_kernel.CLIENT] = _numbered(batch, redo_rows.CLIENT_ID, self._clients)
+        words[:, hold_kernel.SSN] = -1
         return words
 
     # -- changes --------------------------------------------------------------------------------

@@ -1,0 +1,198 @@
+"""Redo logs: which are there, whether they fit together, and how many of them are mined at once.
+Pure: no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from headrace.connectors.oracle.scn import LARGEST_SCN
+
+_ONLINE, _CURRENT = "ONLINE", "CURRENT"
+_OPEN, _PRIVATE, _DISABLED = "OPEN", "PRIVATE", "DISABLED"
+
+
+@dataclass(frozen=True)
+class RedoLog:
+    """A log: it has the redo of its thread from the SCN `first` on, and up to `following`, which is
+    in the next one. `size` is in bytes."""
+
+    name: str
+    first: int
+    following: int
+    thread: int
+    sequence: int
+    is_archived: bool
+    is_current: bool
+    size: int = 0
+    begins_dictionary: bool = False
+    ends_dictionary: bool = False
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> RedoLog:
+        """A row of sql.LOGS. The SCN behind a current log is beyond all."""
+        is_current = row["STATUS"] == _CURRENT
+        following = LARGEST_SCN if is_current else min(int(row["NEXT_CHANGE"]), LARGEST_SCN)
+        return RedoLog(
+            str(row["NAME"]),
+            int(row["FIRST_CHANGE"]),
+            following,
+            int(row["THREAD"]),
+            int(row["SEQUENCE"]),
+            row["KIND"] != _ONLINE,
+            is_current,
+            int(row["BYTES"] or 0),
+            row["DICTIONARY_BEGIN"] == "YES",
+            row["DICTIONARY_END"] == "YES",
+        )
+
+    def holds(self, scn: int) -> bool:
+        """Whether the redo behind an SCN begins in it."""
+        return self.first <= scn < self.following
+
+
+@dataclass(frozen=True)
+class RedoThread:
+    """A row of V$THREAD. `checkpoint` and `last_change` are SCNs, `enabled_at` is the SCN at which
+    the thread was enabled."""
+
+    number: int
+    is_open: bool
+    is_private: bool = False
+    is_disabled: bool = False
+    checkpoint: int = 0
+    enabled_at: int = 0
+    last_change: int = 0
+
+    @staticmethod
+    def of(row: Sequence[Any]) -> RedoThread:
+        """Of a row as sql.THREADS gives it."""
+        number, status, enabled, _, checkpoint, enabled_at, _, _, last_change, _ = row
+        return RedoThread(
+            int(number),
+            status == _OPEN,
+            enabled == _PRIVATE,
+            enabled == _DISABLED,
+            int(checkpoint or 0),
+            int(enabled_at or 0),
+            int(last_change or 0),
+        )
+
+
+def one_of_each(logs: Iterable[RedoLog]) -> list[RedoLog]:
+    """Each log once, by thread and sequence: an archived one rather than the online log that it was
+    copied from, which may be written anew."""
+    chosen: dict[tuple[int, int], RedoLog] = {}
+    for log in logs:
+        place = (log.thread, log.sequence)
+        if place not in chosen or (log.is_archived and not chosen[place].is_archived):
+            chosen[place] = log
+    return [chosen[place] for place in sorted(chosen)]
+
+
+def of_threads(logs: Iterable[RedoLog], threads: Iterable[RedoThread]) -> list[RedoLog]:
+    """The logs of threads that are mined: those of private ones are not."""
+    private = {thread.number for thread in threads if thread.is_private}
+    return [log for log in logs if log.thread not in private]
+
+
+def inconsistency(
+    logs: Sequence[RedoLog], threads: Iterable[RedoThread], scn: int, *, only_archived: bool = False
+) -> str | None:
+    """Why redo cannot be read from an SCN on with these logs (each once); None: it can. An open
+    thread needs all logs from that SCN, or from where it was enabled; a closed one, those up to
+    its checkpoint. `only_archived`: its current log may be missing."""
+    for thread in threads:
+        if thread.is_private or (thread.is_disabled and not thread.is_open):
+            continue
+        own = [log for log in logs if log.thread == thread.number]
+        if not thread.is_open and thread.checkpoint <= scn:
+            continue
+        why = _first_missing(thread, own, scn) or _gap(own)
+        if why is None and thread.is_open and not only_archived and not own[-1].is_current:
+            why = f"the current log behind sequence {own[-1].sequence} is not there yet"
+        if why is None and not thread.is_open and own[-1].following < thread.checkpoint:
+            why = f"the log with its checkpoint {thread.checkpoint} is not there"
+        if why is not None:
+            return f"redo thread {thread.number}: {why}"
+    return None
+
+
+def _first_missing(thread: RedoThread, logs: Sequence[RedoLog], scn: int) -> str | None:
+    start = max(scn, thread.enabled_at)
+    if any(log.holds(start) for log in logs):
+        return None
+    if thread.enabled_at > scn and any(log.first >= thread.enabled_at for log in logs[:1]):
+        return None
+    return f"no log has SCN {start}"
+
+
+def _gap(logs: Sequence[RedoLog]) -> str | None:
+    for before, log in pairwise(logs):
+        if log.sequence != before.sequence + 1:
+            return f"there is no log between the sequences {before.sequence} and {log.sequence}"
+    return None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The logs of a mining session; `last` is the SCN up to which they hold the redo of all threads
+    (None: up to the end)."""
+
+    logs: tuple[RedoLog, ...]
+    last: int | None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The logs' names."""
+        return frozenset(log.name for log in self.logs)
+
+    def same_logs(self, other: Selection | None) -> bool:
+        """Whether a session of one serves for the other."""
+        return other is not None and [
+            (log.name, log.sequence, log.is_current) for log in self.logs
+        ] == [(log.name, log.sequence, log.is_current) for log in other.logs]
+
+
+def selection(logs: Sequence[RedoLog], largest: int, count: int) -> Selection:
+    """The first logs of each thread, as many as have `count` times the bytes of the `largest`
+    online log; 0: all."""
+    if not count:
+        return Selection(tuple(logs), None)
+    chosen: list[RedoLog] = []
+    last: int | None = None
+    for thread in sorted({log.thread for log in logs}):
+        own = [log for log in logs if log.thread == thread]
+        size = 0
+        for taken, log in enumerate(own, 1):
+            chosen.append(log)
+            size += log.size
+            if size >= count * largest and taken < len(own):
+                last = log.following - 1 if last is None else min(last, log.following - 1)
+                break
+    return Selection(tuple(chosen), last)
+
+
+class LogCount:
+    """How many logs a session has: as many as are set, and one more each time that they are the
+    same as before, because a long transaction holds its start (log.mining.log.count.min)."""
+
+    def __init__(self, least: int) -> None:
+        self._least = self.count = least
+        self._before: frozenset[str] = frozenset()
+
+    def chosen(self, logs: Sequence[RedoLog], largest: int) -> Selection:
+        """The logs of the next session."""
+        chosen = selection(logs, largest, self.count)
+        if chosen.last is None:
+            self.count = self._least
+        elif chosen.names == self._before:
+            self.count += 1
+            chosen = selection(logs, largest, self.count)
+        elif self._before and self.count != self._least:
+            self.count = self._least
+            chosen = selection(logs, largest, self.count)
+        self._before = chosen.names
+        return chosen

@@ -1,0 +1,306 @@
+"""LogMiner's sessions: which logs they have, how far they reach, and what they are asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from headrace.connect.deadline import Deadline
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
+from headrace.connectors.oracle.checks.redo_logs import destinations
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.properties.modes import QueryFilterMode
+from headrace.connectors.oracle.streaming.logs import (
+    LogCount,
+    RedoLog,
+    RedoThread,
+    Selection,
+    inconsistency,
+    of_threads,
+    one_of_each,
+)
+from headrace.connectors.oracle.streaming.redo_rows import REDO
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+LOG_GONE = "oracle.redo_gone"
+_CLOSED = 1307
+"""ORA-01307: no session of LogMiner is there to be ended."""
+_FETCH_ROWS = 10_000
+_TRACKED = {
+    "RS_ID": "log_mining_buffer_track_rs_id",
+    "USERNAME": "log_mining_buffer_track_username",
+    "CLIENT_ID": "log_mining_buffer_track_client_id",
+}
+"""Columns that are read unless a property says otherwise."""
+
+
+class Window(NamedTuple):
+    """Rows with `first` < SCN <= `last` are read of a session that begins at `start`."""
+
+    start: int
+    first: int
+    last: int
+    logs: Selection
+
+
+class InconsistentLogsError(Exception):
+    """The logs do not fit together, for now: one is being archived."""
+
+
+class Redo:
+    """The redo as the views tell of it, over a connection in the root. Methods raise DriverError
+    and HeadraceError."""
+
+    def __init__(self, config: OracleConfig) -> None:
+        self._config = config
+        self._count = LogCount(config.log_mining_log_count_min)
+        self._destination: str | None = None
+
+    def newest(self, connection: Connection) -> int:
+        """The SCN up to which the redo of all threads can be read."""
+        if self._config.log_mining_archive_log_only_mode:
+            ((until,),) = connection.rows(
+                sql.ARCHIVED_UNTIL(), {"destination": self._archive(connection)}
+            )
+            return 0 if until is None else int(until) - 1
+        ((current,),) = connection.rows(sql.CURRENT_SCN())
+        adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
+        written = [
+            thread.last_change - adjustment
+            for thread in self.threads(connection)
+            if thread.is_open and thread.last_change
+        ]
+        return max(min([int(current), *written]), 0)
+
+    @staticmethod
+    def threads(connection: Connection) -> list[RedoThread]:
+        """The redo threads."""
+        return [RedoThread.of(row) for row in connection.rows(sql.THREADS())]
+
+    def oldest(self, connection: Connection) -> int | None:
+        """The first SCN of which there still is redo."""
+        binds = {
+            "destination": self._archive(connection),
+            "hours": self._config.archive_log_hours,
+        }
+        ((oldest,),) = connection.rows(sql.OLDEST_SCN(), binds)
+        return None if oldest is None else int(oldest)
+
+    def logs(self, connection: Connection, scn: int) -> list[RedoLog]:
+        """The logs with the redo behind an SCN, each once. Raises InconsistentLogsError, and
+        HeadraceError(LOG_GONE) where they were removed."""
+        config = self._config
+        binds = {
+            "destination": self._archive(connection),
+            "scn": scn,
+            "hours": config.archive_log_hours,
+        }
+        found = connection.rows(sql.ARCHIVED_LOGS(), binds)
+        if not config.log_mining_archive_log_only_mode:
+            found += connection.rows(sql.ONLINE_LOGS())
+        threads = self.threads(connection)
+        every = (RedoLog.of(dict(zip(sql.LOGS, row, strict=True))) for row in found)
+        logs = one_of_each(of_threads((one for one in every if one.following > scn), threads))
+        why = inconsistency(
+            logs, threads, scn, only_archived=config.log_mining_archive_log_only_mode
+        )
+        if why is None:
+            return logs
+        oldest = self.oldest(connection)
+        if oldest is not None and scn < oldest - 1:
+            raise self._gone(connection, scn, oldest)
+        raise InconsistentLogsError(why)
+
+    def window(self, connection: Connection, start: int, first: int, newest: int) -> Window | None:
+        """The next window, of a session that begins at `start`; None: there is nothing yet. As
+        `logs`."""
+        if newest <= first:
+            return None
+        logs = self.logs(connection, start)
+        ((largest,),) = connection.rows(sql.LARGEST_LOG())
+        chosen = self._count.chosen(logs, int(largest or 0))
+        last = newest if chosen.last is None else min(newest, chosen.last)
+        return Window(start, first, last, chosen) if last > first else None
+
+    def check(self, connection: Connection, scn: int) -> None:
+        """Raises HeadraceError(LOG_GONE) where redo behind an SCN is gone."""
+        oldest = self.oldest(connection)
+        if oldest is not None and scn < oldest - 1:
+            raise self._gone(connection, scn, oldest)
+
+    def _gone(self, connection: Connection, scn: int, oldest: int) -> HeadraceError:
+        binds = {"destination": self._archive(connection), "scn": scn}
+        deleted = ", ".join(
+            f"sequence {sequence} of thread {thread}"
+            for thread, sequence in connection.rows(sql.DELETED_LOGS(), binds)
+        )
+        removed = f" ({deleted} was removed)" if deleted else ""
+        return HeadraceError(
+            LOG_GONE,
+            f"None of the redo logs has SCN {scn}, from which on the redo was to be read{removed}; "
+            f"the oldest that is there is {oldest}",
+            "Bring the archived logs back (RMAN: RESTORE ARCHIVELOG FROM SCN …); or set "
+            "snapshot.mode=when_needed, which reads the tables anew, or start with a new "
+            "checkpoint. Keep archived logs longer than the longest transaction and any pause.",
+        )
+
+    def _archive(self, connection: Connection) -> str:
+        """The destination of archived logs, asked once."""
+        if self._destination is None:
+            self._destination = destinations(connection, self._config)[0]
+        return self._destination
+
+
+class MiningSession:
+    """One session of LogMiner on a connection in the root. Methods raise DriverError."""
+
+    def __init__(self, connection: Connection, config: OracleConfig, container: str | None) -> None:
+        """`container`: the pluggable database whose rows are read; None: there is none."""
+        self._connection, self._config = connection, config
+        self._selection: Selection | None = None
+        self._added: tuple[str, ...] = ()
+        self._age = Deadline(config.log_mining_session_max_ms / 1000)
+        self._columns = contents_schema(config)
+        self._statement = sql.contents(self._columns.names, _condition(config, container))
+        self._start = sql.start_logmnr(
+            str(config.log_mining_strategy),
+            config.log_mining_path_dictionary,
+            committed=config.is_unbuffered,
+        )
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is older than log.mining.session.max.ms allows."""
+        return bool(self._config.log_mining_session_max_ms) and self._age.is_over
+
+    def needs_new(self, window: Window) -> bool:
+        """Whether another session has to begin for a window."""
+        return self._selection is not None and (
+            self.is_old or not window.logs.same_logs(self._selection)
+        )
+
+    def begin(self, window: Window) -> None:
+        """Has the window's logs mined; the session goes on where it has them already."""
+        if self.needs_new(window):
+            self.end()
+        if self._selection is None:
+            for one in window.logs.logs:
+                self._connection.execute(sql.ADD_LOGFILE(), {"name": one.name})
+                self._added = (*self._added, one.name)
+            self._selection = window.logs
+            self._age.restart()
+        self._connection.execute(self._start, {"first": window.start, "last": window.last})
+
+    def rows(self, window: Window) -> Iterator[pa.RecordBatch]:
+        """The rows of a window, as the driver fetches them; columns as in `REDO`."""
+        binds = {"low": window.first, "high": window.last}
+        size = self._config.query_fetch_size or _FETCH_ROWS
+        for batch in self._connection.batches(self._statement, self._columns, binds, rows=size):
+            yield completed(batch)
+
+    def end(self) -> None:
+        """End the session and let its logs go."""
+        try:
+            self._connection.execute(sql.END_LOGMNR())
+        except DriverError as error:
+            if error.code != _CLOSED:
+                raise
+        for name in self._added:
+            self._connection.execute(sql.REMOVE_LOGFILE(), {"name": name})
+        self._added, self._selection = (), None
+
+
+def contents_schema(config: OracleConfig) -> pa.Schema:
+    """The columns that are asked of V$LOGMNR_CONTENTS, and their types."""
+    return pa.schema(
+        [
+            field
+            for field in REDO
+            if field.name not in _TRACKED or config.value_of(_TRACKED[field.name])
+        ]
+    )
+
+
+def completed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch with all columns of `REDO`, null where they were not read."""
+    arrays = [
+        batch.column(field.name).cast(field.type)
+        if field.name in batch.schema.names
+        else pa.nulls(len(batch), field.type)
+        for field in REDO
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=REDO)
+
+
+def _condition(config: OracleConfig, container: str | None) -> str:
+    """What the database leaves out (log.mining.query.filter.mode)."""
+    mode = config.log_mining_query_filter_mode
+    if mode is QueryFilterMode.NONE:
+        filters = sql.default_filter(SYSTEM_SCHEMAS)
+    else:
+        regex = mode is QueryFilterMode.REGEX
+        tables = list(config.table_include_list)
+        signals = config.signal_table()
+        if tables and signals is not None:
+            tables.append(signals)
+        filters = [
+            *sql.schema_filter(config.schema_include_list, config.schema_exclude_list, regex=regex),
+            *sql.table_filter(
+                tables,
+                config.table_exclude_list,
+                regex=regex,
+                hybrid=config.log_mining_strategy == "hybrid",
+            ),
+        ]
+    if config.log_mining_buffer_track_username:
+        filters += sql.user_filter(
+            "USERNAME",
+            config.log_mining_username_include_list,
+            config.log_mining_username_exclude_list,
+        )
+    if config.log_mining_buffer_track_client_id:
+        filters += sql.user_filter(
+            "CLIENT_ID",
+            config.log_mining_clientid_include_list,
+            config.log_mining_clientid_exclude_list,
+        )
+    return sql.contents_condition(
+        container,
+        filters,
+        lobs=config.lob_enabled,
+        ddl_is_filtered=config.schema_history_internal_store_only_captured_tables_ddl,
+    )
+
+
+def flush(connection: Connection, config: OracleConfig, scn: int) -> None:
+    """Has the redo written to its log: updates the flush table, unless log.mining.read.only. Raises
+    DriverError."""
+    if config.log_mining_read_only or config.log_mining_archive_log_only_mode:
+        return
+    named = sql.quoted(config.log_mining_flush_table_name.upper())
+    connection.execute(sql.FLUSH_TABLE_UPDATE(flush_table=named), {"scn": scn})
+    connection.commit()
+
+
+def prepare_flush_table(connection: Connection, config: OracleConfig) -> None:
+    """Makes the flush table where it is missing, and its only row. Raises DriverError."""
+    if config.log_mining_read_only or config.log_mining_archive_log_only_mode:
+        return
+    name = config.log_mining_flush_table_name.upper()
+    named = sql.quoted(name)
+    ((count,),) = connection.rows(sql.FLUSH_TABLE_COUNT(), {"name": name})
+    if not count:
+        connection.execute(sql.FLUSH_TABLE_CREATE(flush_table=named))
+    ((rows,),) = connection.rows(sql.FLUSH_TABLE_ROWS(flush_table=named))
+    if rows != 1:
+        connection.execute(sql.FLUSH_TABLE_DELETE(flush_table=named))
+        connection.execute(sql.FLUSH_TABLE_INSERT(flush_table=named), {"scn": 0})
+    connection.commit()

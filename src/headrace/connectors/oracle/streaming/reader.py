@@ -1,0 +1,530 @@
+"""Reads the redo, window by window, into segments."""
+
+from __future__ import annotations
+
+import logging
+import re
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.deadline import Deadline
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.capture import SYSTEM_USERS
+from headrace.connectors.oracle.catalog.catalog import Catalog
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.position import OraclePosition
+from headrace.connectors.oracle.scn import behind_scn, format_xid, scn_of, xid_of
+from headrace.connectors.oracle.streaming import frames, redo_rows, write_kernel
+from headrace.connectors.oracle.streaming.buffer import BufferOptions, Names, TransactionBuffer
+from headrace.connectors.oracle.streaming.frames import index_frames
+from headrace.connectors.oracle.streaming.mining import (
+    InconsistentLogsError,
+    MiningSession,
+    Redo,
+    Window,
+    flush,
+    prepare_flush_table,
+)
+from headrace.connectors.oracle.streaming.progress import MinedPlaces, MiningProgress
+from headrace.connectors.oracle.streaming.rare_frames import (
+    add_rare,
+    reached_frame,
+    schema_change_frame,
+)
+from headrace.connectors.oracle.streaming.redo_rows import StatementParts
+from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
+from headrace.connectors.oracle.streaming.tables import (
+    At,
+    CapturedTable,
+    Describe,
+    StreamTables,
+    TextOptions,
+)
+from headrace.errors import HeadraceError
+from headrace.spool.spool import Piece
+from headrace.streaming.relations import RelationVersions
+from headrace.streaming.segment_reader import SegmentReader
+
+log = logging.getLogger(__name__)
+
+_SWITCHED = ("oracle.log_switched", "oracle.missing_log")
+"""Errors that a log switch makes while logs are collected and mined."""
+_ATTEMPTS = 5
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_HALF = (1 << 64) - 1
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)$")
+_TRUNCATE = re.compile(r"\s*truncate\s+table\b", re.IGNORECASE)
+_CHARSETS = {"AL32UTF8": "utf-8", "UTF8": "cesu-8", "AL16UTF16": "utf-16-be"}
+
+
+@dataclass(frozen=True)
+class ReaderOptions:
+    """What a reader is told beside the redo: the options word of `row_kernel`, the topic of
+    transactions (empty: their borders make no records), the pluggable database (None: there is
+    none), and whether users SYS and SYSTEM are captured like others."""
+
+    row_options: int
+    border_topic: str
+    container: str | None
+    takes_system_users: bool = False
+
+
+OpenTables = Callable[[Describe, TextOptions], StreamTables]
+
+
+class RedoReader(SegmentReader):
+    """See headrace.streaming.reader.LogReader."""
+
+    head = struct.Struct("!I")
+    kernel = staticmethod(index_frames)
+
+    def __init__(
+        self,
+        config: OracleConfig,
+        connect: Callable[[], Connection],
+        open_tables: OpenTables,
+        versions: RelationVersions,
+        start: OraclePosition,
+        options: ReaderOptions,
+        translate: Callable[[Exception], HeadraceError | None],
+    ) -> None:
+        super().__init__(versions, start, frames.STATE_WORDS, options.row_options)
+        self._config, self._connect, self._open_tables = config, connect, open_tables
+        self._start, self._options, self._translate = start, options, translate
+        if options.border_topic:
+            self.has_borders(*versions.borders(options.border_topic))
+        self.places = MinedPlaces(start)
+        self.progress = MiningProgress(offset_scn=start.mined_from)
+        excluded = list(config.log_mining_username_exclude_list)
+        if not options.takes_system_users:
+            excluded += SYSTEM_USERS
+        included = list(config.log_mining_username_include_list)
+        self._users = Names([*included, "UNKNOWN"] if included else (), excluded)
+        self._clients = Names(
+            config.log_mining_clientid_include_list, config.log_mining_clientid_exclude_list
+        )
+        self._buffer = TransactionBuffer(_buffer_options(config), self._users, self._clients)
+        self._redo = Redo(config)
+        self._parts = StatementParts()
+        self._root: Connection | None = None
+        self._database: Connection | None = None
+        self._session: MiningSession | None = None
+        self._tables: StreamTables | None = None
+        self._words: RowWords | None = None
+        self._window: Window | None = None
+        self._batches: Iterator[pa.RecordBatch] | None = None
+        self._carried: pa.RecordBatch | None = None
+        self._next = self._mined = start.mined_from
+        self._reached = scn_of(start.committed)
+        self._outgoing: deque[np.ndarray | bytes] = deque()
+        self._bytes = b""
+        self._pause, self._attempts, self._began = Deadline(0), 0, 0.0
+        self._window_rows = 0
+        self._asked = threading.Event()
+        self._last_ddl: tuple[int, int] | None = None
+        self._offset_us = 0
+
+    # -- see LogReader --------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Connect: to the root, where the redo is mined, and to the database."""
+        config, container = self._config, self._options.container
+        self._open_root()
+        self._database = self._connect()
+        if container is not None:
+            self._database.switch_to(container)
+        prepare_flush_table(self._database, config)
+        sets = dict(self._database.rows(sql.CHARACTER_SETS()))
+        texts = TextOptions(
+            _CHARSETS.get(str(sets.get("NLS_CHARACTERSET")), "utf-8"),
+            _CHARSETS.get(str(sets.get("NLS_NCHAR_CHARACTERSET")), "utf-16-be"),
+            config.internal_log_mining_sql_relaxed_quote_detection,
+        )
+        self._tables = self._open_tables(Catalog(self._database).table, texts)
+        self._words = RowWords(
+            self._find,
+            self._tables.statements.parse,
+            self._users,
+            self._clients,
+            RowOptions(
+                shows_redo=config.log_mining_include_redo_sql,
+                shows_ssn=config.headrace_source_ssn,
+                failure=str(config.event_processing_failure_handling_mode),
+            ),
+        )
+
+    def _open_root(self) -> None:
+        if self._root is not None:
+            self._root.close()
+        self._root = self._connect()
+        if self._options.container is not None:
+            self._root.switch_to(sql.ROOT)
+        self._session = MiningSession(self._root, self._config, self._options.container)
+
+    def ask_position(self) -> None:
+        """The views are asked without a pause. Any thread."""
+        self._asked.set()
+
+    def read_into(self, target: memoryview, seconds: float) -> int:
+        """See LogReader."""
+        out = np.frombuffer(target, np.uint8)
+        deadline = Deadline(seconds)
+        while True:
+            size = self._written(out)
+            if size or not self._read_on(deadline.remaining()) or deadline.is_over:
+                return size
+
+    def stopped(self, status: int, piece: Piece, seconds: float) -> bool:
+        """See SegmentReader."""
+        if status != frames.RARE:
+            return super().stopped(status, piece, seconds)
+        add_rare(piece, self.state, self.indexed, self.versions)
+        return True
+
+    def translate(self, error: Exception) -> HeadraceError | None:
+        """See LogReader."""
+        return self._translate(error)
+
+    def close(self) -> None:
+        """Disconnect; never raises."""
+        if self._tables is not None:
+            self._tables.close()
+        for connection in (self._root, self._database):
+            if connection is not None:
+                connection.close()
+        self._buffer.close()
+
+    # -- what goes out --------------------------------------------------------------------------
+
+    def _written(self, out: np.ndarray) -> int:
+        """Bytes of frames that were put into `out`; 0: none is ready."""
+        while True:
+            if self._bytes:
+                size = min(len(out), len(self._bytes))
+                out[:size] = np.frombuffer(self._bytes, np.uint8, size)
+                self._bytes = self._bytes[size:]
+                return size
+            if self._buffer.has_ready:
+                return self._buffer.write(out)
+            if not self._outgoing:
+                return 0
+            item = self._outgoing.popleft()
+            if isinstance(item, bytes):
+                self._bytes = item
+            else:
+                self._buffer.release(item)
+
+    def _release(self, scn: int) -> None:
+        """Everything of a smaller SCN was read: what was committed there goes out."""
+        assert self._tables is not None
+        if scn <= self._reached:
+            return
+        changes, self._tables.changes = self._tables.changes, []
+        mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
+        commits = self._buffer.commits()
+        if len(commits) and int(commits.scns[0]) < self._reached:
+            raise HeadraceError(
+                "oracle.redo_out_of_order",
+                f"LogMiner gave the commit of transaction {format_xid(int(commits.xids[0]))} at "
+                f"SCN {int(commits.scns[0])} behind redo of SCN {self._reached}",
+                "The redo is read again from the checkpoint; if it happens again, set "
+                "internal.log.mining.redo.thread.scn.adjustment to a larger number.",
+                retriable=True,
+            )
+        count = int(np.searchsorted(commits.scns, scn))
+        taken = self._buffer.take(commits, count)
+        first = 0
+        for change, us in changes:
+            at, xid = scn_of(change.place), np.uint64(xid_of(change.place))
+            before = (taken.scns < at) | ((taken.scns == at) & (taken.xids < xid))
+            upto = int(np.count_nonzero(before))
+            self._outgoing.append(taken.numbers[first:upto])
+            self._outgoing.append(schema_change_frame(change, us))
+            first = upto
+        self._outgoing.append(taken.numbers[first:])
+        self._outgoing.append(reached_frame(scn << 64))
+        self._mined = self._oldest_mined(scn)
+        self._reached = scn
+        self.places.released(scn << 64, mined, taken, self._mined)
+        self.progress.committed += count
+
+    def _oldest_mined(self, scn: int) -> int:
+        """Redo of a larger SCN has all of what is held, and what is at an SCN or behind it."""
+        deferred = self._config.log_mining_buffer_deferred_transaction_start
+        oldest = self._buffer.oldest(with_empty=not deferred)
+        return (scn if oldest is None else min(oldest, scn)) - 1
+
+    # -- windows --------------------------------------------------------------------------------
+
+    def _read_on(self, seconds: float) -> bool:
+        """Reads the next rows; False: there are none for now, after so many seconds."""
+        if self._batches is not None:
+            self._read_batch()
+            return True
+        if not self._pause.is_over and not (self._asked.is_set() and not self._attempts):
+            self._asked.wait(min(seconds, self._pause.remaining()))
+            return False
+        self._asked.clear()
+        assert self._root is not None
+        assert self._database is not None
+        config = self._config
+        self._look_around()
+        flush(self._database, config, self._next)
+        newest = self._redo.newest(self._root)
+        self.progress.current_scn = newest
+        self.ends_at(behind_scn(newest))
+        try:
+            window = self._next_window(newest)
+        except InconsistentLogsError as error:
+            self._wait_for_logs(error)
+            return False
+        if window is None:
+            wait = config.poll_interval_ms
+            if config.log_mining_archive_log_only_mode:
+                wait = config.log_mining_archive_log_only_scn_poll_interval_ms
+            self._pause = Deadline(wait / 1000)
+            return False
+        self._begin(window)
+        return True
+
+    def _next_window(self, newest: int) -> Window | None:
+        assert self._root is not None
+        config, first, start = self._config, self._next, self._mined
+        if config.log_mining_window_max_ms:
+            since = time.time_ns() // 1000 - config.log_mining_window_max_ms * 1000
+            oldest = self._buffer.oldest(since_us=since)
+            start = first if oldest is None else min(oldest - 1, first)
+        start = min(start, first)
+        if config.lob_enabled and self._buffer.open_count and newest > first:
+            # The whole of a transaction with large objects is mined again.
+            self._buffer.drop_open()
+            first = start
+        return self._redo.window(self._root, start, first, newest)
+
+    def _begin(self, window: Window) -> None:
+        """Has a window mined; where a log was switched meanwhile, it is tried again later."""
+        session = self._session
+        assert session is not None
+        try:
+            if session.needs_new(window):
+                self.progress.log_switches += 1
+                if self._config.log_mining_restart_connection:
+                    self._open_root()
+                    session = self._session
+            session.begin(window)
+        except DriverError as error:
+            self._switched(error)
+            return
+        self._window, self._window_rows, self._began = window, 0, time.monotonic()
+        self._batches = session.rows(window)
+
+    def _read_batch(self) -> None:
+        assert self._batches is not None
+        assert self._window is not None
+        try:
+            batch = next(self._batches, None)
+        except DriverError as error:
+            self._switched(error)
+            return
+        if batch is not None:
+            self._window_rows += len(batch)
+            self._take(self._parts.whole(batch))
+            return
+        window, self._batches = self._window, None
+        rest = self._parts.rest()
+        if rest is not None:
+            self._take(rest)
+        if self._carried is not None:
+            self._hold(self._carried)
+            self._carried = None
+        self._next, self._attempts = window.last, 0
+        self._release(window.last + 1)
+        self.progress.queried(time.monotonic() - self._began, self._window_rows)
+
+    def _switched(self, error: DriverError) -> None:
+        """What a log switch makes is tried again, from what was read on; other errors are raised,
+        and so is one that does not end."""
+        known = self.translate(error)
+        self._attempts += 1
+        if known is None or known.code not in _SWITCHED or self._attempts > _ATTEMPTS:
+            raise error
+        log.info("%s; it is tried again", known.message)
+        self._batches, self._carried, self._parts = None, None, StatementParts()
+        self._next = max(self._next, self._reached - 1)
+        self._pause = Deadline(_SHORTEST_PAUSE)
+        if self._session is not None:
+            self._session.end()
+
+    def _wait_for_logs(self, error: InconsistentLogsError) -> None:
+        self.progress.inconsistent_logs += 1
+        self._attempts += 1
+        if self._attempts > self._config.internal_log_mining_log_query_max_retries:
+            raise HeadraceError(
+                "oracle.logs_inconsistent",
+                f"The redo logs behind SCN {self._mined} do not fit together: {error}",
+                "Look whether the archiver runs (ARCHIVE LOG LIST) and archived logs were removed "
+                "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
+                retriable=True,
+            )
+        wait = min(_SHORTEST_PAUSE * 2 ** (self._attempts - 1), _LONGEST_PAUSE)
+        log.info("Waiting %d s for redo logs: %s", wait, error)
+        self._pause = Deadline(wait)
+
+    def _look_around(self) -> None:
+        """What changes while reading goes on: the database's clock, and old transactions."""
+        assert self._database is not None
+        assert self._words is not None
+        ((clock,),) = self._database.rows(sql.CLOCK())
+        self._offset_us = offset_us(str(clock))
+        self._words.offset_us = self._offset_us
+        retention = self._config.log_mining_transaction_retention_ms
+        if retention:
+            keep = self._start.transaction
+            before = time.time_ns() // 1000 - retention * 1000
+            given_up = self._buffer.abandon_before(before, None if keep is None else xid_of(keep))
+            for xid in given_up:
+                log.warning(
+                    "Transaction %s is open for longer than log.mining.transaction.retention.ms "
+                    "allows and is given up: its changes are lost",
+                    format_xid(xid),
+                )
+        progress, buffer = self.progress, self._buffer
+        progress.offset_scn = self._mined
+        progress.oldest_scn = buffer.oldest() or 0
+        progress.active_transactions = buffer.open_count
+        progress.rolled_back, progress.abandoned = buffer.rolled_back, buffer.abandoned
+        progress.held_bytes, progress.disk_bytes = buffer.held_bytes, buffer.disk_bytes
+        progress.unmatched = buffer.unmatched
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def _take(self, batch: pa.RecordBatch) -> None:
+        """Holds the rows up to those of the last SCN, which may go on, and releases what was
+        committed there."""
+        if self._carried is not None:
+            batch = pa.concat_batches([self._carried, batch])
+            self._carried = None
+        if len(batch) == 0:
+            return
+        scns = redo_rows.numbers(batch, redo_rows.SCN)
+        others = np.flatnonzero(scns != scns[-1])
+        first = int(others[-1]) + 1 if len(others) else 0
+        self._carried = batch.slice(first)
+        if first:
+            self._hold(batch.slice(0, first))
+            self._release(int(scns[-1]))
+
+    def _hold(self, batch: pa.RecordBatch) -> None:
+        codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
+        breaks = np.flatnonzero(codes == redo_rows.DDL)
+        for number, (first, last) in enumerate(redo_rows.runs(breaks, len(batch))):
+            if last > first:
+                self._hold_rows(batch.slice(first, last - first))
+            if number < len(breaks):
+                self._change_table(batch.slice(last, 1))
+
+    def _hold_rows(self, batch: pa.RecordBatch) -> None:
+        assert self._words is not None
+        self._at = batch
+        self._buffer.hold(self._words.of(batch, self._delivered(batch)))
+
+    def _delivered(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Mask of the commits that were delivered before the stream was opened."""
+        start = self._start
+        codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
+        scns = redo_rows.numbers(batch, redo_rows.SCN)
+        commits = codes == redo_rows.COMMIT
+        if not len(scns) or scns[0] > max(
+            [scn_of(start.committed), *(one.scn for one in start.threads)]
+        ):
+            return np.zeros(len(batch), bool)
+        xids = redo_rows.transaction_ids(batch)
+        threads = redo_rows.numbers(batch, redo_rows.THREAD)
+        for row in np.flatnonzero(commits):
+            commits[row] = start.is_delivered(
+                int(threads[row]), int(scns[row]), int(xids[row]) & _HALF
+            )
+        return commits
+
+    def _find(self, schema: str, name: str) -> CapturedTable | None:
+        assert self._tables is not None
+        first = self._at.slice(0, 1)
+        return self._tables.find(schema, name, _at(first), self._us(first))
+
+    def _us(self, row: pa.RecordBatch) -> int:
+        return int(redo_rows.microseconds(row, self._offset_us)[0])
+
+    # -- statements that change tables ----------------------------------------------------------
+
+    def _change_table(self, row: pa.RecordBatch) -> None:
+        """A row of redo that is DDL."""
+        assert self._tables is not None
+        at = _at(row)
+        one = {
+            name: row.column(name)[0].as_py()
+            for name in (
+                redo_rows.SEG_OWNER,
+                redo_rows.TABLE_NAME,
+                redo_rows.SQL_REDO,
+                redo_rows.USERNAME,
+            )
+        }
+        if tuple(at) == self._last_ddl or not one[redo_rows.TABLE_NAME]:
+            return
+        self._last_ddl = tuple(at)
+        user = (one[redo_rows.USERNAME] or "").upper()
+        excluded = self._config.log_mining_schema_changes_username_exclude_list
+        schema, name = one[redo_rows.SEG_OWNER] or "", one[redo_rows.TABLE_NAME]
+        ddl = one[redo_rows.SQL_REDO] or ""
+        if _TRUNCATE.match(ddl):
+            if "t" not in self._config.skipped_operations:
+                self._truncate(row, schema, name)
+        elif user not in {named.upper() for named in excluded}:
+            self._tables.changed(schema, name, at, self._us(row), ddl)
+
+    def _truncate(self, row: pa.RecordBatch, schema: str, name: str) -> None:
+        """A truncation is a change of its transaction."""
+        assert self._words is not None
+        self._at = row
+        table = self._find(schema, name)
+        if table is not None:
+            self._buffer.hold(self._words.truncate(row, table.truncates))
+
+
+def _at(row: pa.RecordBatch) -> At:
+    """Where the first row of a batch is."""
+    first = row.slice(0, 1)
+    xid = int(redo_rows.transaction_ids(first)[0]) & _HALF
+    return At(int(redo_rows.numbers(first, redo_rows.SCN)[0]), xid)
+
+
+def _buffer_options(config: OracleConfig) -> BufferOptions:
+    shown = (
+        (write_kernel.SHOWS_USER if config.log_mining_buffer_track_username else 0)
+        | (write_kernel.SHOWS_COMMIT_TIME if config.log_mining_buffer_track_commit_timestamp else 0)
+        | (write_kernel.SHOWS_START_TIME if config.log_mining_buffer_track_start_timestamp else 0)
+    )
+    return BufferOptions(
+        config.headrace_log_mining_buffer_max_bytes,
+        config.log_mining_buffer_transaction_events_threshold,
+        shown,
+    )
+
+
+def offset_us(clock: str) -> int:
+    """How many microseconds a clock is ahead of UTC, by the time with zone that it shows
+    (`2026-01-02 03:04:05.678 +01:00`)."""
+    match = _OFFSET.search(clock.strip())
+    if match is None:
+        return 0
+    minutes = int(match[2]) * 60 + int(match[3])
+    return minutes * 60_000_000 * (-1 if match[1] == "-" else 1)
