@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 
 from headrace.connect.images import cells, make_image
 from headrace.connect.kernels.memory import PADDING
-from headrace.connectors.oracle.streaming.buffer import BufferOptions, Names, TransactionBuffer
 from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
+from headrace.connectors.oracle.streaming.transactions.buffer import (
+    BufferOptions,
+    Names,
+    TransactionBuffer,
+)
 from tests.connectors.oracle.streaming import redo
 
 

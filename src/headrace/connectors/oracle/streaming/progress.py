@@ -12,7 +12,7 @@ import numpy as np
 
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition, ThreadCommit
 from headrace.connectors.oracle.scn import place_of, scn_of
-from headrace.connectors.oracle.streaming.buffer import Commits
+from headrace.connectors.oracle.streaming.transactions.buffer import Commits
 
 
 class _Released(NamedTuple):

@@ -16,15 +16,13 @@ import pyarrow as pa
 
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
-from headrace.connectors.oracle.capture import SYSTEM_USERS
 from headrace.connectors.oracle.catalog.catalog import Catalog
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.scn import behind_scn, format_xid, scn_of, xid_of
-from headrace.connectors.oracle.streaming import frames, redo_rows, write_kernel
-from headrace.connectors.oracle.streaming.buffer import BufferOptions, Names, TransactionBuffer
+from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.frames import index_frames
 from headrace.connectors.oracle.streaming.mining import (
     InconsistentLogsError,
@@ -40,15 +38,9 @@ from headrace.connectors.oracle.streaming.rare_frames import (
     reached_frame,
     schema_change_frame,
 )
+from headrace.connectors.oracle.streaming.redo_holder import RedoHolder
 from headrace.connectors.oracle.streaming.redo_rows import StatementParts
-from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
-from headrace.connectors.oracle.streaming.tables import (
-    At,
-    CapturedTable,
-    Describe,
-    StreamTables,
-    TextOptions,
-)
+from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.relations import RelationVersions
@@ -60,9 +52,7 @@ _SWITCHED = ("oracle.log_switched", "oracle.missing_log")
 """Errors that a log switch makes while logs are collected and mined."""
 _ATTEMPTS = 5
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-_HALF = (1 << 64) - 1
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)$")
-_TRUNCATE = re.compile(r"\s*truncate\s+table\b", re.IGNORECASE)
 _CHARSETS = {"AL32UTF8": "utf-8", "UTF8": "cesu-8", "AL16UTF16": "utf-16-be"}
 
 
@@ -104,22 +94,13 @@ class RedoReader(SegmentReader):
             self.has_borders(*versions.borders(options.border_topic))
         self.places = MinedPlaces(start)
         self.progress = MiningProgress(offset_scn=start.mined_from)
-        excluded = list(config.log_mining_username_exclude_list)
-        if not options.takes_system_users:
-            excluded += SYSTEM_USERS
-        included = list(config.log_mining_username_include_list)
-        self._users = Names([*included, "UNKNOWN"] if included else (), excluded)
-        self._clients = Names(
-            config.log_mining_clientid_include_list, config.log_mining_clientid_exclude_list
-        )
-        self._buffer = TransactionBuffer(_buffer_options(config), self._users, self._clients)
+        self._holder = RedoHolder(config, start, takes_system_users=options.takes_system_users)
+        self._buffer = self._holder.buffer
         self._redo = Redo(config)
         self._parts = StatementParts()
         self._root: Connection | None = None
         self._database: Connection | None = None
         self._session: MiningSession | None = None
-        self._tables: StreamTables | None = None
-        self._words: RowWords | None = None
         self._window: Window | None = None
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._carried: pa.RecordBatch | None = None
@@ -130,8 +111,6 @@ class RedoReader(SegmentReader):
         self._pause, self._attempts, self._began = Deadline(0), 0, 0.0
         self._window_rows = 0
         self._asked = threading.Event()
-        self._last_ddl: tuple[int, int] | None = None
-        self._offset_us = 0
 
     # -- see LogReader --------------------------------------------------------------------------
 
@@ -143,32 +122,22 @@ class RedoReader(SegmentReader):
         if container is not None:
             self._database.switch_to(container)
         prepare_flush_table(self._database, config)
-        sets = dict(self._database.rows(sql.CHARACTER_SETS()))
+        sets: dict[str, str] = dict(self._database.rows(sql.CHARACTER_SETS()))
         texts = TextOptions(
-            _CHARSETS.get(str(sets.get("NLS_CHARACTERSET")), "utf-8"),
-            _CHARSETS.get(str(sets.get("NLS_NCHAR_CHARACTERSET")), "utf-16-be"),
+            _CHARSETS.get(sets.get("NLS_CHARACTERSET", ""), "utf-8"),
+            _CHARSETS.get(sets.get("NLS_NCHAR_CHARACTERSET", ""), "utf-16-be"),
             config.internal_log_mining_sql_relaxed_quote_detection,
         )
-        self._tables = self._open_tables(Catalog(self._database).table, texts)
-        self._words = RowWords(
-            self._find,
-            self._tables.statements.parse,
-            self._users,
-            self._clients,
-            RowOptions(
-                shows_redo=config.log_mining_include_redo_sql,
-                shows_ssn=config.headrace_source_ssn,
-                failure=str(config.event_processing_failure_handling_mode),
-            ),
-        )
+        self._holder.open(self._open_tables(Catalog(self._database).table, texts))
 
-    def _open_root(self) -> None:
+    def _open_root(self) -> MiningSession:
         if self._root is not None:
             self._root.close()
         self._root = self._connect()
         if self._options.container is not None:
             self._root.switch_to(sql.ROOT)
         self._session = MiningSession(self._root, self._config, self._options.container)
+        return self._session
 
     def ask_position(self) -> None:
         """The views are asked without a pause. Any thread."""
@@ -196,12 +165,10 @@ class RedoReader(SegmentReader):
 
     def close(self) -> None:
         """Disconnect; never raises."""
-        if self._tables is not None:
-            self._tables.close()
         for connection in (self._root, self._database):
             if connection is not None:
                 connection.close()
-        self._buffer.close()
+        self._holder.close()
 
     # -- what goes out --------------------------------------------------------------------------
 
@@ -225,10 +192,11 @@ class RedoReader(SegmentReader):
 
     def _release(self, scn: int) -> None:
         """Everything of a smaller SCN was read: what was committed there goes out."""
-        assert self._tables is not None
+        tables = self._holder.tables
+        assert tables is not None
         if scn <= self._reached:
             return
-        changes, self._tables.changes = self._tables.changes, []
+        changes, tables.changes = tables.changes, []
         mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
         commits = self._buffer.commits()
         if len(commits) and int(commits.scns[0]) < self._reached:
@@ -318,8 +286,7 @@ class RedoReader(SegmentReader):
             if session.needs_new(window):
                 self.progress.log_switches += 1
                 if self._config.log_mining_restart_connection:
-                    self._open_root()
-                    session = self._session
+                    session = self._open_root()
             session.begin(window)
         except DriverError as error:
             self._switched(error)
@@ -344,11 +311,27 @@ class RedoReader(SegmentReader):
         if rest is not None:
             self._take(rest)
         if self._carried is not None:
-            self._hold(self._carried)
+            self._holder.hold(self._carried)
             self._carried = None
         self._next, self._attempts = window.last, 0
         self._release(window.last + 1)
         self.progress.queried(time.monotonic() - self._began, self._window_rows)
+
+    def _take(self, batch: pa.RecordBatch) -> None:
+        """Holds the rows up to those of the last SCN, which may go on, and releases what was
+        committed there."""
+        if self._carried is not None:
+            batch = pa.concat_batches([self._carried, batch])
+            self._carried = None
+        if len(batch) == 0:
+            return
+        scns = redo_rows.numbers(batch, redo_rows.SCN)
+        others = np.flatnonzero(scns != scns[-1])
+        first = int(others[-1]) + 1 if len(others) else 0
+        self._carried = batch.slice(first)
+        if first:
+            self._holder.hold(batch.slice(0, first))
+            self._release(int(scns[-1]))
 
     def _switched(self, error: DriverError) -> None:
         """What a log switch makes is tried again, from what was read on; other errors are raised,
@@ -382,10 +365,8 @@ class RedoReader(SegmentReader):
     def _look_around(self) -> None:
         """What changes while reading goes on: the database's clock, and old transactions."""
         assert self._database is not None
-        assert self._words is not None
         ((clock,),) = self._database.rows(sql.CLOCK())
-        self._offset_us = offset_us(str(clock))
-        self._words.offset_us = self._offset_us
+        self._holder.clock_is_ahead(offset_us(str(clock)))
         retention = self._config.log_mining_transaction_retention_ms
         if retention:
             keep = self._start.transaction
@@ -404,120 +385,6 @@ class RedoReader(SegmentReader):
         progress.rolled_back, progress.abandoned = buffer.rolled_back, buffer.abandoned
         progress.held_bytes, progress.disk_bytes = buffer.held_bytes, buffer.disk_bytes
         progress.unmatched = buffer.unmatched
-
-    # -- rows -----------------------------------------------------------------------------------
-
-    def _take(self, batch: pa.RecordBatch) -> None:
-        """Holds the rows up to those of the last SCN, which may go on, and releases what was
-        committed there."""
-        if self._carried is not None:
-            batch = pa.concat_batches([self._carried, batch])
-            self._carried = None
-        if len(batch) == 0:
-            return
-        scns = redo_rows.numbers(batch, redo_rows.SCN)
-        others = np.flatnonzero(scns != scns[-1])
-        first = int(others[-1]) + 1 if len(others) else 0
-        self._carried = batch.slice(first)
-        if first:
-            self._hold(batch.slice(0, first))
-            self._release(int(scns[-1]))
-
-    def _hold(self, batch: pa.RecordBatch) -> None:
-        codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
-        breaks = np.flatnonzero(codes == redo_rows.DDL)
-        for number, (first, last) in enumerate(redo_rows.runs(breaks, len(batch))):
-            if last > first:
-                self._hold_rows(batch.slice(first, last - first))
-            if number < len(breaks):
-                self._change_table(batch.slice(last, 1))
-
-    def _hold_rows(self, batch: pa.RecordBatch) -> None:
-        assert self._words is not None
-        self._at = batch
-        self._buffer.hold(self._words.of(batch, self._delivered(batch)))
-
-    def _delivered(self, batch: pa.RecordBatch) -> np.ndarray:
-        """Mask of the commits that were delivered before the stream was opened."""
-        start = self._start
-        codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
-        scns = redo_rows.numbers(batch, redo_rows.SCN)
-        commits = codes == redo_rows.COMMIT
-        if not len(scns) or scns[0] > max(
-            [scn_of(start.committed), *(one.scn for one in start.threads)]
-        ):
-            return np.zeros(len(batch), bool)
-        xids = redo_rows.transaction_ids(batch)
-        threads = redo_rows.numbers(batch, redo_rows.THREAD)
-        for row in np.flatnonzero(commits):
-            commits[row] = start.is_delivered(
-                int(threads[row]), int(scns[row]), int(xids[row]) & _HALF
-            )
-        return commits
-
-    def _find(self, schema: str, name: str) -> CapturedTable | None:
-        assert self._tables is not None
-        first = self._at.slice(0, 1)
-        return self._tables.find(schema, name, _at(first), self._us(first))
-
-    def _us(self, row: pa.RecordBatch) -> int:
-        return int(redo_rows.microseconds(row, self._offset_us)[0])
-
-    # -- statements that change tables ----------------------------------------------------------
-
-    def _change_table(self, row: pa.RecordBatch) -> None:
-        """A row of redo that is DDL."""
-        assert self._tables is not None
-        at = _at(row)
-        one = {
-            name: row.column(name)[0].as_py()
-            for name in (
-                redo_rows.SEG_OWNER,
-                redo_rows.TABLE_NAME,
-                redo_rows.SQL_REDO,
-                redo_rows.USERNAME,
-            )
-        }
-        if tuple(at) == self._last_ddl or not one[redo_rows.TABLE_NAME]:
-            return
-        self._last_ddl = tuple(at)
-        user = (one[redo_rows.USERNAME] or "").upper()
-        excluded = self._config.log_mining_schema_changes_username_exclude_list
-        schema, name = one[redo_rows.SEG_OWNER] or "", one[redo_rows.TABLE_NAME]
-        ddl = one[redo_rows.SQL_REDO] or ""
-        if _TRUNCATE.match(ddl):
-            if "t" not in self._config.skipped_operations:
-                self._truncate(row, schema, name)
-        elif user not in {named.upper() for named in excluded}:
-            self._tables.changed(schema, name, at, self._us(row), ddl)
-
-    def _truncate(self, row: pa.RecordBatch, schema: str, name: str) -> None:
-        """A truncation is a change of its transaction."""
-        assert self._words is not None
-        self._at = row
-        table = self._find(schema, name)
-        if table is not None:
-            self._buffer.hold(self._words.truncate(row, table.truncates))
-
-
-def _at(row: pa.RecordBatch) -> At:
-    """Where the first row of a batch is."""
-    first = row.slice(0, 1)
-    xid = int(redo_rows.transaction_ids(first)[0]) & _HALF
-    return At(int(redo_rows.numbers(first, redo_rows.SCN)[0]), xid)
-
-
-def _buffer_options(config: OracleConfig) -> BufferOptions:
-    shown = (
-        (write_kernel.SHOWS_USER if config.log_mining_buffer_track_username else 0)
-        | (write_kernel.SHOWS_COMMIT_TIME if config.log_mining_buffer_track_commit_timestamp else 0)
-        | (write_kernel.SHOWS_START_TIME if config.log_mining_buffer_track_start_timestamp else 0)
-    )
-    return BufferOptions(
-        config.headrace_log_mining_buffer_max_bytes,
-        config.log_mining_buffer_transaction_events_threshold,
-        shown,
-    )
 
 
 def offset_us(clock: str) -> int:

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.kernels.memory import address_of
-from headrace.connectors.oracle.streaming import frames, hold_kernel, redo_rows
-from headrace.connectors.oracle.streaming.buffer import Names
+from headrace.connectors.oracle.streaming import frames, redo_rows
+from headrace.connectors.oracle.streaming.transactions import hold_kernel
+from headrace.connectors.oracle.streaming.transactions.buffer import Names
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)

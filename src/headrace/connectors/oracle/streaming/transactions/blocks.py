@@ -8,7 +8,7 @@ import mmap
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.oracle.streaming.chunk_kernel import (
+from headrace.connectors.oracle.streaming.transactions.chunk_kernel import (
     BLOCK_BYTES,
     FREE_BLOCKS,
     FREED_HUGE,

@@ -10,9 +10,9 @@ import numpy as np
 
 from headrace.connect.kernels.loading import load
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.oracle.streaming import hold_kernel, write_kernel
-from headrace.connectors.oracle.streaming.blocks import Blocks
-from headrace.connectors.oracle.streaming.hold_kernel import (
+from headrace.connectors.oracle.streaming.transactions import hold_kernel, write_kernel
+from headrace.connectors.oracle.streaming.transactions.blocks import Blocks
+from headrace.connectors.oracle.streaming.transactions.hold_kernel import (
     ALL_HELD,
     OPEN,
     ROW_WORDS,
@@ -21,7 +21,7 @@ from headrace.connectors.oracle.streaming.hold_kernel import (
     drop_transaction,
     hold_rows,
 )
-from headrace.connectors.oracle.streaming.write_kernel import write_ready
+from headrace.connectors.oracle.streaming.transactions.write_kernel import write_ready
 
 _FIRST_TRANSACTIONS = 1024
 _WORD = 8

@@ -16,7 +16,8 @@ from headrace.connect.images import put_head, put_null, put_text_head, store32_b
 from headrace.connect.kernels.memory import copy, kernel, load8, load64, store64
 from headrace.connect.kernels.text import hash_bytes, mix, put_int
 from headrace.connectors.oracle.events import EXTRA_CELLS
-from headrace.connectors.oracle.streaming.chunk_kernel import (
+from headrace.connectors.oracle.streaming.frames import CHANGE_HEAD_BYTES
+from headrace.connectors.oracle.streaming.transactions.chunk_kernel import (
     CHUNK_HEAD_BYTES,
     CLASSES,
     GAP,
@@ -28,7 +29,6 @@ from headrace.connectors.oracle.streaming.chunk_kernel import (
     take_chunk,
     take_huge,
 )
-from headrace.connectors.oracle.streaming.frames import CHANGE_HEAD_BYTES
 from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, put_frame_head, put_number
 
 # A row of redo: int64 words. Texts are addresses and bytes (address 0: null).

@@ -15,19 +15,19 @@ from headrace.connect.kernels.memory import (
 )
 from headrace.connect.kernels.text import put_int
 from headrace.connectors.oracle.events import TRANSACTION_CELLS
-from headrace.connectors.oracle.streaming.chunk_kernel import (
-    CHUNK_HEAD_BYTES,
-    NEXT,
-    WRITTEN,
-    free_chunk,
-)
 from headrace.connectors.oracle.streaming.frames import (
     BEGIN_HEAD_BYTES,
     BEGINS,
     END_FRAME_BYTES,
     ENDS,
 )
-from headrace.connectors.oracle.streaming.hold_kernel import (
+from headrace.connectors.oracle.streaming.transactions.chunk_kernel import (
+    CHUNK_HEAD_BYTES,
+    NEXT,
+    WRITTEN,
+    free_chunk,
+)
+from headrace.connectors.oracle.streaming.transactions.hold_kernel import (
     BY_USER,
     CANCELLED,
     COMMIT,

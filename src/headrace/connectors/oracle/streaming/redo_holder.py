@@ -1,0 +1,169 @@
+"""Rows of redo, in their order, into the buffer of open transactions."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connectors.oracle.capture import SYSTEM_USERS
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.position import OraclePosition
+from headrace.connectors.oracle.scn import scn_of
+from headrace.connectors.oracle.streaming import redo_rows
+from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
+from headrace.connectors.oracle.streaming.tables import At, CapturedTable, StreamTables
+from headrace.connectors.oracle.streaming.transactions import write_kernel
+from headrace.connectors.oracle.streaming.transactions.buffer import (
+    BufferOptions,
+    Names,
+    TransactionBuffer,
+)
+
+_HALF = (1 << 64) - 1
+_TRUNCATE = re.compile(r"\s*truncate\s+table\b", re.IGNORECASE)
+
+
+class RedoHolder:
+    """Holds the changes of rows, and tells tables of statements that change them. `start` is where
+    the stream was opened: what is committed below it was delivered. One thread uses it. Methods
+    raise DriverError and HeadraceError."""
+
+    def __init__(
+        self, config: OracleConfig, start: OraclePosition, *, takes_system_users: bool = False
+    ) -> None:
+        """`takes_system_users`: changes of SYS and SYSTEM are captured like those of others."""
+        self._start = start
+        excluded = list(config.log_mining_username_exclude_list)
+        if not takes_system_users:
+            excluded += SYSTEM_USERS
+        included = list(config.log_mining_username_include_list)
+        self._users = Names([*included, "UNKNOWN"] if included else (), excluded)
+        self._clients = Names(
+            config.log_mining_clientid_include_list, config.log_mining_clientid_exclude_list
+        )
+        self.buffer = TransactionBuffer(_buffer_options(config), self._users, self._clients)
+        self._skips_truncates = "t" in config.skipped_operations
+        self._unheard = {
+            user.upper() for user in config.log_mining_schema_changes_username_exclude_list
+        }
+        self._row_options = RowOptions(
+            shows_redo=config.log_mining_include_redo_sql,
+            shows_ssn=config.headrace_source_ssn,
+            failure=str(config.event_processing_failure_handling_mode),
+        )
+        self._last_statement: At | None = None
+        self._at: pa.RecordBatch | None = None
+        self.tables: StreamTables | None = None
+        self._words: RowWords | None = None
+
+    def open(self, tables: StreamTables) -> None:
+        """What comes is of these tables."""
+        self.tables = tables
+        self._words = RowWords(
+            self._find, tables.statements.parse, self._users, self._clients, self._row_options
+        )
+
+    def clock_is_ahead(self, microseconds: int) -> None:
+        """How far the database's local time is ahead of UTC."""
+        assert self._words is not None
+        self._words.offset_us = microseconds
+
+    def hold(self, batch: pa.RecordBatch) -> None:
+        """Holds rows; columns as in redo_rows.REDO."""
+        codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
+        breaks = np.flatnonzero(codes == redo_rows.DDL)
+        for number, (first, last) in enumerate(redo_rows.runs(breaks, len(batch))):
+            if last > first:
+                self._hold_rows(batch.slice(first, last - first))
+            if number < len(breaks):
+                self._change_table(batch.slice(last, 1))
+
+    def _hold_rows(self, batch: pa.RecordBatch) -> None:
+        assert self._words is not None
+        self._at = batch
+        self.buffer.hold(self._words.of(batch, self._delivered(batch)))
+
+    def _delivered(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Mask of the commits that were delivered before the stream was opened."""
+        start = self._start
+        scns = redo_rows.numbers(batch, redo_rows.SCN)
+        last = max([scn_of(start.committed), *(one.scn for one in start.threads)])
+        if len(scns) == 0 or scns[0] > last:
+            return np.zeros(len(batch), bool)
+        commits = redo_rows.numbers(batch, redo_rows.OPERATION_CODE) == redo_rows.COMMIT
+        xids = redo_rows.transaction_ids(batch)
+        threads = redo_rows.numbers(batch, redo_rows.THREAD)
+        for row in np.flatnonzero(commits):
+            xid = int(xids[row]) & _HALF
+            commits[row] = start.is_delivered(int(threads[row]), int(scns[row]), xid)
+        return np.asarray(commits)
+
+    def _find(self, schema: str, name: str) -> CapturedTable | None:
+        assert self.tables is not None
+        assert self._at is not None
+        return self.tables.find(schema, name, _at(self._at), self._us(self._at))
+
+    def _us(self, batch: pa.RecordBatch) -> int:
+        """The time of a batch's first row."""
+        assert self._words is not None
+        return int(redo_rows.microseconds(batch.slice(0, 1), self._words.offset_us)[0])
+
+    # -- statements that change tables ----------------------------------------------------------
+
+    def _change_table(self, row: pa.RecordBatch) -> None:
+        """A row of redo that is DDL; LogMiner may give it twice."""
+        assert self.tables is not None
+        schema, name, statement, user = (
+            row.column(column)[0].as_py() or ""
+            for column in (
+                redo_rows.SEG_OWNER,
+                redo_rows.TABLE_NAME,
+                redo_rows.SQL_REDO,
+                redo_rows.USERNAME,
+            )
+        )
+        at = _at(row)
+        if at == self._last_statement or not name:
+            return
+        self._last_statement = at
+        if _TRUNCATE.match(statement):
+            if not self._skips_truncates:
+                self._truncate(row, schema, name)
+        elif user.upper() not in self._unheard:
+            self.tables.changed(schema, name, at, self._us(row), statement)
+
+    def _truncate(self, row: pa.RecordBatch, schema: str, name: str) -> None:
+        """A truncation is a change of its transaction."""
+        assert self._words is not None
+        self._at = row
+        table = self._find(schema, name)
+        if table is not None:
+            self.buffer.hold(self._words.truncate(row, table.truncates))
+
+    def close(self) -> None:
+        """Give everything back; never raises."""
+        if self.tables is not None:
+            self.tables.close()
+        self.buffer.close()
+
+
+def _at(batch: pa.RecordBatch) -> At:
+    """Where the first row of a batch is."""
+    first = batch.slice(0, 1)
+    xid = int(redo_rows.transaction_ids(first)[0]) & _HALF
+    return At(int(redo_rows.numbers(first, redo_rows.SCN)[0]), xid)
+
+
+def _buffer_options(config: OracleConfig) -> BufferOptions:
+    shown = (
+        (write_kernel.SHOWS_USER if config.log_mining_buffer_track_username else 0)
+        | (write_kernel.SHOWS_COMMIT_TIME if config.log_mining_buffer_track_commit_timestamp else 0)
+        | (write_kernel.SHOWS_START_TIME if config.log_mining_buffer_track_start_timestamp else 0)
+    )
+    return BufferOptions(
+        config.headrace_log_mining_buffer_max_bytes,
+        config.log_mining_buffer_transaction_events_threshold,
+        shown,
+    )
