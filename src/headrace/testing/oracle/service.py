@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
@@ -70,6 +70,16 @@ class Service:
                 log.exception("%s failed", method)
                 answer = (False, 600, f"ORA-00600: {type(error).__name__}: {error}")
             connection.send(answer)
+
+    def load(self, script: Mapping[str, Any]) -> None:
+        """A new database, as a script begins it; sessions of the former one break."""
+        self.end_sessions()
+        self._is_shut = False
+        former = self._database
+        self._database = Database(script)
+        self._transactions = Transactions(self._database)
+        with former.lock:
+            former.close()
 
     # -- calls of tests -------------------------------------------------------------------------
 
