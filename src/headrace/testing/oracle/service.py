@@ -116,6 +116,10 @@ class Service:
                 setattr(self._database.table(full_name), called, value)
             self._database.show()
 
+    def sequences(self) -> list[tuple[int, int]]:
+        """Threads and sequence numbers of all logs, the oldest first."""
+        return [(log.thread, log.sequence) for log in self._database.state.logs]
+
     def counted(self) -> dict[str, int]:
         """How often each statement of `sql.py` ran, by its name."""
         return dict(self._database.statements)
