@@ -23,6 +23,7 @@ def _signed(
 
 
 BOOLEAN = Declaration(Schema(Type.BOOLEAN), Encoding.BOOLEAN, texts.boolean, False)
+INT8 = _signed(Type.INT8, 1)
 INT16 = _signed(Type.INT16, 2)
 INT32 = _signed(Type.INT32, 4, signed_bytes)
 INT64 = _signed(Type.INT64, 8, signed_bytes)

@@ -29,27 +29,33 @@ from headrace.connect.kernels.memory import (
     store8,
     store64,
 )
-from headrace.connect.rows import NULL
 from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.frame_kernel import (
+    FRAME_HEAD_BYTES,
+    PLACE_BYTES,
+    put_frame_head,
+    put_number,
+    put_place,
+    put_place_frame,
+)
 from headrace.streaming.changes.image_kernel import add_images
 from headrace.streaming.changes.key_kernel import CELLS
-from headrace.streaming.changes.transaction_kernel import (
-    add_begin,
-    advance,
-    begin_transaction,
-    end_transaction,
-    is_full,
+from headrace.streaming.changes.late_kernel import (
+    OWN_WORDS,
+    begin_late,
+    end_late,
+    take_back_beginning,
+    tell_beginning,
 )
+from headrace.streaming.changes.transaction_kernel import advance, is_full
 
-# Words of `state` behind those of row_kernel: the bytes of the open transaction's beginning, while
-# it has no records yet (0: it has some, or none is open).
-BEGINNING = row_kernel.OWN_WORDS
-STATE_WORDS = BEGINNING + 1
+STATE_WORDS = OWN_WORDS
+"""Words of `state`."""
 
-HEAD_BYTES = 5
+HEAD_BYTES = FRAME_HEAD_BYTES
 CHANGE_HEAD_BYTES = HEAD_BYTES + 4 + 8
-BEGIN_HEAD_BYTES = HEAD_BYTES + 16 + 8
-PLACE_FRAME_BYTES = HEAD_BYTES + 16
+BEGIN_HEAD_BYTES = HEAD_BYTES + PLACE_BYTES + 8
+PLACE_FRAME_BYTES = HEAD_BYTES + PLACE_BYTES
 _BEGINS, _ENDS, _SYNCHPOINT = ord("B"), ord("E"), ord("S")
 _UPDATE = row_kernel.UPDATE
 WITHOUT_OLD = ord("w")
@@ -59,7 +65,6 @@ SCHEMA_CHANGE = ord("s")
 """The kind of a schema change's frame, and the operation of its row: `schema_changes.OPERATION`."""
 _VALUE_PART = 2
 _COLON, _ZERO, _LETTER = ord(":"), ord("0"), ord("a") - 10
-_NULL = int(NULL)
 _FIRST_COLON, _SECOND_COLON = 8, 16
 """Hexadecimal digits before each colon of a number's text."""
 
@@ -92,16 +97,6 @@ the end of the one before."""
 
 
 @kernel
-def put_place(out, high, low):
-    """Two halves in network byte order; returns their end."""
-    store32_be(out, high >> 32)
-    store32_be(out + 4, high)
-    store32_be(out + 8, low >> 32)
-    store32_be(out + 12, low)
-    return out + 16
-
-
-@kernel
 def put_lsn_image(out, high, low, size):
     """An image with the text of a number of `size` bytes; returns its end."""
     out = put_text_head(put_head(out, 1), 2 * size + 2)
@@ -118,28 +113,19 @@ def put_lsn_image(out, high, low, size):
 
 
 @kernel
-def _put_head(out, end, kind):
-    """The head of the frame between these addresses."""
-    store32_be(out, end - out)
-    store8(out + 4, kind)
-
-
-@kernel
 def write_end(out, transaction):
     """The end of the transaction that is open, if one is; returns its end."""
     if load64(transaction + IS_OPEN) == 0:
         return out
     store64(transaction + IS_OPEN, 0)
-    _put_head(out, out + HEAD_BYTES, _ENDS)
+    put_frame_head(out, out + HEAD_BYTES, _ENDS)
     return out + HEAD_BYTES
 
 
 @kernel
 def write_synchpoint(out, high, low):
     """Everything up to a place was read; returns the frame's end."""
-    end = put_place(out + HEAD_BYTES, high, low)
-    _put_head(out, end, _SYNCHPOINT)
-    return end
+    return put_place_frame(out, _SYNCHPOINT, high, low)
 
 
 @kernel
@@ -157,10 +143,8 @@ def _write_begin(out, high, low, us, lsn_bytes, transaction):
     store64(transaction + OPEN_HIGH, high)
     store64(transaction + OPEN_LOW, low)
     end = put_place(out + HEAD_BYTES, high, low)
-    store32_be(end, us >> 32)
-    store32_be(end + 4, us)
-    end = put_lsn_image(end + 8, high, low, lsn_bytes)
-    _put_head(out, end, _BEGINS)
+    end = put_lsn_image(put_number(end, us), high, low, lsn_bytes)
+    put_frame_head(out, end, _BEGINS)
     return end
 
 
@@ -174,13 +158,12 @@ def write_changes(changes, count, lsn_bytes, transaction, out):
         out = _write_begin(out, high, low, load64(change + 8 * COMMIT_US), lsn_bytes, transaction)
         place = load64(change + 8 * LSN_LOW)
         store32_be(out + HEAD_BYTES, load64(change + 8 * RELATION))
-        store32_be(out + HEAD_BYTES + 4, place >> 32)
-        store32_be(out + HEAD_BYTES + 8, place)
+        put_number(out + HEAD_BYTES + 4, place)
         lsn_high = load64(change + 8 * LSN_HIGH)
         end = put_lsn_image(out + CHANGE_HEAD_BYTES, lsn_high, place, lsn_bytes)
         end = copy(load64(change + 8 * OLD), load64(change + 8 * OLD_SIZE), end)
         end = copy(load64(change + 8 * NEW), load64(change + 8 * NEW_SIZE), end)
-        _put_head(out, end, load64(change + 8 * KIND))
+        put_frame_head(out, end, load64(change + 8 * KIND))
         out = end
     return out
 
@@ -219,32 +202,6 @@ def _add_schema_change(image, index, place, size, rows, transactions, state):
 
 
 @kernel
-def _begin(rows, transactions, state):
-    """The record of the open transaction's beginning, where it has no record yet."""
-    size = load64(state + 8 * BEGINNING)
-    if size and load64(state + 8 * row_kernel.BEGINS):
-        ordinal = load64(state + 8 * row_kernel.ORDINAL)
-        store64(state + 8 * row_kernel.ORDINAL, 0)
-        place = load64(state + 8 * row_kernel.POSITION_LOW)
-        add_begin(rows, transactions, state, place, size)
-        store64(state + 8 * row_kernel.ORDINAL, ordinal)
-
-
-@kernel
-def _take_back(state, first):
-    """Takes the record of the beginning back, where nothing came behind it: the segment had `first`
-    rows before."""
-    if load64(state + 8 * BEGINNING) == 0:
-        return
-    borders = 1 if load64(state + 8 * row_kernel.BEGINS) else 0
-    if load64(state + 8 * row_kernel.ROWS) > first + borders:
-        store64(state + 8 * BEGINNING, 0)
-    else:
-        store64(state + 8 * row_kernel.ROWS, first)
-        store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 0)
-
-
-@kernel
 def _end_of_image(image):
     """Where an image of one text ends."""
     return image + 2 + 5 + load32_be(image + 3)
@@ -272,25 +229,9 @@ def index_frames(
             store64(state + 8 * row_kernel.POSITION_LOW, load64_be(body + 8))
             store64(state + 8 * row_kernel.COMMIT_US, load64_be(body + 16))
             image = start + at + BEGIN_HEAD_BYTES
-            begins = load64(state + 8 * row_kernel.BEGINS)
-            store64(state + 8 * row_kernel.BEGINS, 0)
-            begin_transaction(
-                rows, transactions, state, _NULL, image, size - BEGIN_HEAD_BYTES, 0, 0
-            )
-            store64(state + 8 * row_kernel.BEGINS, begins)
-            store64(state + 8 * BEGINNING, size)
+            begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
         elif kind == _ENDS:
-            high = load64(state + 8 * row_kernel.POSITION_HIGH)
-            low = load64(state + 8 * row_kernel.POSITION_LOW)
-            behind = low + 1
-            endings = load64(state + 8 * row_kernel.ENDINGS)
-            if load64(state + 8 * BEGINNING):
-                store64(state + 8 * row_kernel.ENDINGS, 0)
-            end_transaction(
-                rows, transactions, ends, state, high if behind else high + 1, behind, low, size
-            )
-            store64(state + 8 * row_kernel.ENDINGS, endings)
-            store64(state + 8 * BEGINNING, 0)
+            end_late(rows, transactions, ends, state, size)
         elif kind == _SYNCHPOINT:
             advance(state, load64_be(body), load64_be(body + 8))
         else:
@@ -302,7 +243,7 @@ def index_frames(
                 return row_kernel.BROKEN
             index, place = load32_be(body), load64_be(body + 4)
             first = load64(state + 8 * row_kernel.ROWS)
-            _begin(rows, transactions, state)
+            tell_beginning(rows, transactions, state)
             store64(state + 8 * row_kernel.EXTRA, extra + start - data)
             if kind == SCHEMA_CHANGE:
                 status = _add_schema_change(
@@ -319,7 +260,7 @@ def index_frames(
                     rows, transactions, relations, options, scratch, state,
                 )  # fmt: skip
             store64(state + 8 * row_kernel.EXTRA, 0)
-            _take_back(state, first)
+            take_back_beginning(state, first)
             if status != row_kernel.MORE:
                 return status
         store64(state + 8 * row_kernel.INDEXED, at + size)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headrace.connectors.db2.types.fine_timestamps import MICROSECOND_DIGITS, fine_timestamp
 from headrace.relational.types import binary, numeric, scalars, temporal
 from headrace.relational.types.declaration import Declaration, text_declaration
 from headrace.relational.types.options import TypeOptions
@@ -45,10 +44,7 @@ def _time(_length: int, _scale: int, options: TypeOptions) -> Declaration:
 
 
 def _timestamp(_length: int, scale: int, options: TypeOptions) -> Declaration:
-    mode = options.time_precision_mode
-    if scale > MICROSECOND_DIGITS:
-        return fine_timestamp(mode, scale)
-    return temporal.timestamp(mode, scale)
+    return temporal.timestamp(options.time_precision_mode, scale)
 
 
 def _timestamp_with_zone(_length: int, _scale: int, options: TypeOptions) -> Declaration:

@@ -1,0 +1,63 @@
+"""What is captured of an Oracle database, as the configuration says."""
+
+from __future__ import annotations
+
+import re
+
+from headrace.connectors.naming import name_adjustment, topic_names
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.events import OracleFacts, OracleSettings, OracleSource
+from headrace.connectors.record_options import event_settings
+from headrace.relational.capture import TableCapture
+from headrace.relational.table import Table
+from headrace.relational.types.options import TypeOptions
+from headrace.streaming.changes.key_columns import KeyRendering
+
+SYSTEM_SCHEMAS = (
+    "APPQOSSYS", "AUDSYS", "CTXSYS", "DVSYS", "DBSFWUSER", "DBSNMP", "GGSHAREDCAP",
+    "GSMADMIN_INTERNAL", "LBACSYS", "MDSYS", "OJVMSYS", "OLAPSYS", "ORDDATA", "ORDSYS", "OUTLN",
+    "SYS", "SYSTEM", "VECSYS", "WMSYS", "XDB",
+)  # fmt: skip
+"""Schemas that are never captured, as Debezium has them."""
+SYSTEM_USERS = frozenset({"SYS", "SYSTEM"})
+"""Users whose changes are not captured, unless log.mining.username.include.list names them."""
+
+_COMPRESSION = re.compile(r"CMP[34]\$\d+")
+"""Tables of the compression advisor."""
+
+
+class Capture(TableCapture):
+    """The filters, key rules and names of a configuration, and how its values are rendered."""
+
+    def __init__(self, config: OracleConfig) -> None:
+        super().__init__(config, topic_names(config), name_adjustment(config))
+        self.database = config.catalog_name
+        self._flush_table = config.log_mining_flush_table_name.upper()
+        self.types = TypeOptions.shared(config)
+        keys = OracleSettings("", OracleSource(""), types=self.types, converting="skip")
+        self.key_rendering = KeyRendering.of(keys, config)
+
+    def is_system(self, schema: str, table: str) -> bool:
+        """The tables of Oracle itself, and the one that the connector flushes redo with."""
+        return (
+            schema in SYSTEM_SCHEMAS
+            or table.upper() == self._flush_table
+            or _COMPRESSION.fullmatch(table) is not None
+        )
+
+    def relation(self, table: Table, present: Table | None) -> OracleFacts:
+        """See TableCapture: collections are named with their database."""
+        facts = super().relation(table, present)
+        return OracleFacts(
+            **{name: getattr(facts, name) for name in facts.__dataclass_fields__},
+            database=self.database,
+        )
+
+
+def settings_of(config: OracleConfig, capture: Capture) -> OracleSettings:
+    """What all events of a run have in common."""
+    converting = str(config.event_converting_failure_handling_mode)
+    source = OracleSource(capture.database, config.headrace_source_ssn)
+    return event_settings(
+        OracleSettings, config, source, types=capture.types, converting=converting
+    )

@@ -1,0 +1,106 @@
+"""The Oracle connector's properties. Names and defaults are Debezium's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from headrace.config.finding import PropertyFinding
+from headrace.config.properties.history import SchemaHistoryConfig
+from headrace.config.properties.relational import RelationalConfig
+from headrace.config.property import not_needed
+from headrace.connectors.oracle.properties.buffer import BufferConfig
+from headrace.connectors.oracle.properties.connection import OracleConnectionConfig
+from headrace.connectors.oracle.properties.mining import MiningConfig
+from headrace.connectors.oracle.properties.modes import MiningStrategy
+from headrace.connectors.oracle.properties.values import OracleValuesConfig
+
+
+class OracleConfig(
+    OracleConnectionConfig,
+    MiningConfig,
+    BufferConfig,
+    OracleValuesConfig,
+    SchemaHistoryConfig,
+    RelationalConfig,
+):
+    """Debezium's Oracle connector, version 3.x."""
+
+    cloud_event_identity: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("name", "name"),
+        ("scn", "scn"),
+        ("commit_scn", "commit_scn"),
+    )
+    exclusive: ClassVar[tuple[tuple[str, str], ...]] = (
+        *RelationalConfig.exclusive,
+        ("log.mining.username.include.list", "log.mining.username.exclude.list"),
+        ("log.mining.clientid.include.list", "log.mining.clientid.exclude.list"),
+    )
+
+    database_port = RelationalConfig.database_port.with_default("1528").with_meaning(
+        "TCP port of the listener. The default is Debezium's; servers mostly have 1521."
+    )
+    database_user = RelationalConfig.database_user.with_meaning(
+        "A common user (`c##…`) that may mine the redo and read the captured tables; "
+        "`headrace check` says what it lacks."
+    )
+    database_dbname = RelationalConfig.database_dbname.with_meaning(
+        "The database's service; the container database's where database.pdb.name is set."
+    )
+    driver = RelationalConfig.driver.with_meaning(
+        "Parameters of python-oracledb's connect, by their names."
+    )
+    signal_data_collection = RelationalConfig.signal_data_collection.with_meaning(
+        "The signal table, `DATABASE.SCHEMA.TABLE` with the pluggable database's name first, or "
+        "`SCHEMA.TABLE`."
+    )
+    snapshot_lock_timeout_ms = RelationalConfig.snapshot_lock_timeout_ms.with_status(
+        not_needed("ROW SHARE waits for statements that change the table only")
+    )
+
+    def signal_table(self) -> str | None:
+        """`SCHEMA.TABLE` of the signal table."""
+        named = super().signal_table()
+        return None if named is None else ".".join(named.split(".")[-2:])
+
+    def check(self) -> Iterator[PropertyFinding]:
+        yield from super().check()
+        if self.log_mining_strategy is MiningStrategy.DICTIONARY_FROM_FILE and not (
+            self.log_mining_path_dictionary
+        ):
+            yield PropertyFinding(
+                "config.missing",
+                "log.mining.path.dictionary",
+                "log.mining.strategy = dictionary_from_file, but log.mining.path.dictionary is "
+                "missing",
+                "Set log.mining.path.dictionary, or another log.mining.strategy.",
+            )
+        if self.lob_enabled:
+            yield from self._check_lobs()
+        yield from self._check_unbuffered()
+
+    def _check_lobs(self) -> Iterator[PropertyFinding]:
+        """What lob.enabled excludes, as Debezium says."""
+        if self.log_mining_strategy is MiningStrategy.HYBRID:
+            yield PropertyFinding(
+                "config.impossible_value",
+                "log.mining.strategy",
+                "log.mining.strategy = hybrid does not go with lob.enabled",
+                "Set log.mining.strategy=online_catalog, or lob.enabled=false.",
+            )
+        if self.log_mining_buffer_deferred_transaction_start:
+            yield PropertyFinding(
+                "config.impossible_value",
+                "log.mining.buffer.deferred.transaction.start",
+                "log.mining.buffer.deferred.transaction.start does not go with lob.enabled",
+                "Leave one of the two out.",
+            )
+
+    def _check_unbuffered(self) -> Iterator[PropertyFinding]:
+        if self.is_unbuffered and self.log_mining_strategy is MiningStrategy.HYBRID:
+            yield PropertyFinding(
+                "config.impossible_value",
+                "log.mining.strategy",
+                "log.mining.strategy = hybrid does not go with LogMiner_Unbuffered",
+                "Set log.mining.strategy=online_catalog, or database.connection.adapter=LogMiner.",
+            )

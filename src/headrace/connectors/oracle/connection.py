@@ -1,0 +1,307 @@
+"""Connections to Oracle by python-oracledb in thin mode: statements, rows in bulk, containers.
+
+Nothing else speaks to the driver. `driver.module` names another one that has the same calls.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Self, TypeVar
+
+import pyarrow as pa
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.errors import QUERY_LIMIT, DriverError, translate
+from headrace.errors import HeadraceError
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+Binds = Mapping[str, object]
+
+CHECK_LIMIT = "connection.validation.timeout.ms"
+DRIVER = "oracledb"
+_LOGIN_SECONDS = 30.0
+_NO_BINDS: Binds = {}
+_METADATA_ROWS = 1000
+_URL = re.compile(r"jdbc:oracle:(?:thin|oci8?):(?:[^@/]*(?:/[^@]*)?)?@(.+)", re.IGNORECASE)
+_SID = re.compile(r"(?://)?(?P<host>\[[^]]+\]|[^:/()]+):(?P<port>\d+):(?P<sid>[\w$#.]+)")
+_NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<service>.+))?")
+_OWN_KEYWORDS = frozenset({"module", "user", "password", "dsn"})
+
+
+class Cursor:
+    """Rows of a query that runs. `columns` are their names."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+        self.columns = tuple(column[0] for column in cursor.description or ())
+
+    def fetch(self, rows: int, /) -> list[Row]:
+        """The next rows, at most so many; none at the end. Values are the driver's: integers,
+        floats (texts where the cursor was opened with `exact`), texts, bytes, datetimes, None.
+        Raises DriverError."""
+        fetched: list[Row] = _native(self._cursor.fetchmany, rows)
+        return fetched
+
+    def close(self) -> None:
+        """Let the query go; never raises."""
+        with suppress(DriverError):
+            _native(self._cursor.close)
+
+
+class Connection:
+    """One connection, in transactions that end by `commit` or `rollback`. One thread uses it.
+    Inside of its context it is open. Methods raise DriverError."""
+
+    def __init__(self, native: Any, fetch_size: int) -> None:
+        self._native, self._fetch_size = native, fetch_size
+        self.container = ""
+        """The container of the session: empty before `switch_to`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The server's: `(19, 3, 0, 0, 0)`."""
+        return tuple(int(part) for part in str(self._native.version).split("."))
+
+    def cursor(
+        self,
+        statement: str,
+        binds: Binds = _NO_BINDS,
+        *,
+        rows: int | None = None,
+        exact: bool = False,
+    ) -> Cursor:
+        """Runs a query, of which each round trip fetches `rows` rows (query.fetch.size). `exact`:
+        numbers are texts with all of their digits."""
+        cursor = _native(self._native.cursor)
+        cursor.arraysize = rows or self._fetch_size
+        cursor.prefetchrows = cursor.arraysize
+        if exact:
+            cursor.outputtypehandler = _number_as_text
+        try:
+            _native(cursor.execute, statement, dict(binds))
+        except DriverError:
+            cursor.close()
+            raise
+        return Cursor(cursor)
+
+    def rows(self, statement: str, binds: Binds = _NO_BINDS) -> list[Row]:
+        """Runs a statement; its rows, none where it has no result."""
+        cursor = _native(self._native.cursor)
+        cursor.arraysize = cursor.prefetchrows = _METADATA_ROWS
+        try:
+            _native(cursor.execute, statement, dict(binds))
+            if not cursor.description:
+                return []
+            fetched: list[Row] = _native(cursor.fetchall)
+            return fetched
+        finally:
+            with suppress(DriverError):
+                _native(cursor.close)
+
+    def execute(self, statement: str, binds: Binds = _NO_BINDS) -> None:
+        """Runs a statement that has no rows: a PL/SQL block, ALTER SESSION, or one that writes."""
+        self.rows(statement, binds)
+
+    def batches(
+        self,
+        statement: str,
+        schema: pa.Schema,
+        binds: Binds = _NO_BINDS,
+        *,
+        rows: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Runs a query whose columns have these names and types, and yields its rows as the driver
+        fetches them: without an object of Python's for each value."""
+        arguments: dict[str, Any] = {
+            "parameters": dict(binds),
+            "size": rows or self._fetch_size,
+            "requested_schema": schema,
+        }
+        fetched = _native(lambda: iter(self._native.fetch_df_batches(statement, **arguments)))
+        while (frame := _native(lambda: next(fetched, None))) is not None:
+            batch = pa.record_batch(frame)
+            if batch.num_rows:
+                yield batch.rename_columns(schema.names)
+
+    def switch_to(self, container: str) -> None:
+        """The container whose objects statements name from now on: `CDB$ROOT`, or a pluggable
+        database."""
+        if container != self.container:
+            self.execute(sql.set_container(container))
+            self.container = container
+
+    def commit(self) -> None:
+        """End the transaction."""
+        _native(self._native.commit)
+
+    def rollback(self) -> None:
+        """End the transaction and undo what it did."""
+        _native(self._native.rollback)
+
+    def close(self) -> None:
+        """Undo what is not committed, and disconnect; never raises."""
+        with suppress(DriverError):
+            _native(self._native.rollback)
+        with suppress(DriverError):
+            _native(self._native.close)
+
+
+def connect(
+    config: OracleConfig, *, limit: str = QUERY_LIMIT, node: str | None = None
+) -> Connection:
+    """An open connection with headrace's formats, in the root of a container database where
+    database.pdb.name is set. `limit` is the property that says how long a statement may take: of
+    queries, or of checks, which holds for logging in, too. `node` is one of rac.nodes.
+
+    Raises HeadraceError with a code of `translate`, and `oracle.unknown_driver`.
+    """
+    limit_ms = config.database_query_timeout_ms
+    login_seconds = _LOGIN_SECONDS
+    if limit == CHECK_LIMIT:
+        limit_ms = config.connection_validation_timeout_ms
+        login_seconds = limit_ms / 1000
+    driver = _driver(config)
+    password = config.database_password
+    given = {
+        "user": config.database_user,
+        "password": None if password is None else password.reveal(),
+        "dsn": data_source(config, node),
+        "tcp_connect_timeout": login_seconds,
+        "program": "headrace",
+        **_parameters(config),
+    }
+    try:
+        native = _native(lambda: driver.connect(**given))
+        native.call_timeout = limit_ms
+        connection = Connection(native, config.query_fetch_size)
+        connection.execute(sql.SESSION_FORMATS())
+        connection.execute(sql.SESSION_TIME_ZONE())
+    except DriverError as error:
+        raise translated_error(error, config, limit=limit) from None
+    return connection
+
+
+def data_source(config: OracleConfig, node: str | None = None) -> str:
+    """The data source name of python-oracledb: out of database.url as Java's driver has it, with a
+    service, a SID, a descriptor or an alias, else of host, port and database.dbname. `node`: one of
+    rac.nodes, `host[:port][/service]`.
+
+    Raises HeadraceError("oracle.url") for a URL that is none of Oracle's.
+    """
+    if node is not None:
+        parts = _NODE.fullmatch(node.strip())
+        if parts is None:
+            raise HeadraceError(
+                "oracle.url",
+                f"rac.nodes: {node} is no host",
+                "Write host, host:port or host:port/sid.",
+            )
+        port = parts["port"] or config.database_port
+        return f"{parts['host']}:{port}/{parts['service'] or config.database_dbname}"
+    if not config.database_url:
+        return f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
+    url = _URL.fullmatch(config.database_url.strip())
+    if url is None:
+        raise HeadraceError(
+            "oracle.url",
+            "database.url is no URL of Oracle's",
+            "Write jdbc:oracle:thin:@//host:port/service, @host:port:sid or @(DESCRIPTION=…).",
+        )
+    address = url[1]
+    if sid := _SID.fullmatch(address):
+        return (
+            f"(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST={sid['host']})(PORT={sid['port']}))"
+            f"(CONNECT_DATA=(SID={sid['sid']})))"
+        )
+    return address.removeprefix("//")
+
+
+@contextmanager
+def opened(
+    config: OracleConfig, doing: str, *, limit: str = CHECK_LIMIT, container: str | None = None
+) -> Iterator[Connection]:
+    """A connection for `doing` one thing, in the pluggable database where there is one, or in
+    `container`; its errors are translated."""
+    with connect(config, limit=limit) as connection:
+        try:
+            target = container or config.database_pdb_name
+            if target:
+                connection.switch_to(target)
+            yield connection
+        except DriverError as error:
+            raise translated_error(error, config, doing, limit) from None
+
+
+def translated_error(
+    error: DriverError, config: OracleConfig, doing: str = "", limit: str = QUERY_LIMIT
+) -> HeadraceError:
+    """As `translate`, for what is an error of the driver."""
+    known = translate(error, config, doing, limit)
+    assert known is not None
+    return known
+
+
+def _driver(config: OracleConfig) -> Any:
+    name = config.driver.get("module", DRIVER)
+    try:
+        driver = importlib.import_module(name)
+    except ImportError as error:
+        raise HeadraceError(
+            "oracle.unknown_driver",
+            f"driver.module: {name} cannot be imported ({error})",
+            "Leave driver.module away, and install headrace[oracle].",
+        ) from None
+    if not hasattr(driver, "apilevel"):
+        raise HeadraceError(
+            "oracle.unknown_driver",
+            f"driver.module: {name} is no driver (PEP 249)",
+            "Leave driver.module away: python-oracledb is used.",
+        )
+    if name == DRIVER:
+        driver.defaults.fetch_lobs = False
+    return driver
+
+
+def _parameters(config: OracleConfig) -> dict[str, object]:
+    """Parameters of `driver.*`, numbers and truths as such."""
+    values: dict[str, object] = {}
+    for name, text in config.driver.items():
+        if name not in _OWN_KEYWORDS:
+            truth = {"true": True, "false": False}.get(text.strip().lower())
+            values[name] = int(text) if text.strip().isdigit() else text if truth is None else truth
+    return values
+
+
+def _number_as_text(cursor: Any, column: Any) -> Any:
+    """An output type handler of python-oracledb."""
+    if getattr(column.type_code, "name", column.type_code) == "DB_TYPE_NUMBER":
+        return cursor.var(str, arraysize=cursor.arraysize)
+    return None
+
+
+def _native(function: Callable[..., T], *arguments: Any) -> T:
+    """Calls the driver, whose errors have details."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        if "Error" not in {kind.__name__ for kind in type(error).__mro__}:
+            raise
+        detail = error.args[0] if error.args else error
+        text = str(getattr(detail, "message", error))
+        raise DriverError(text, getattr(detail, "full_code", None)) from None
+
+
+def first_row(rows: Sequence[Row]) -> Row | None:
+    """The only row of a result, None where there is none."""
+    return rows[0] if rows else None

@@ -1,0 +1,205 @@
+"""What Oracle and its driver refuse, in plain words. Needs no driver."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.errors import HeadraceError
+
+QUERY_LIMIT = "database.query.timeout.ms"
+
+_FULL_CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
+_HELP = re.compile(r"\s*(?:Help: )?https?://\S+")
+
+
+class DriverError(Exception):
+    """An error that the driver raised: its text, and the number of its ORA code (0: it is the
+    driver's own). `full_code` is as Oracle writes it: `ORA-01555`, `DPY-6005`."""
+
+    def __init__(self, text: str, full_code: str | None = None) -> None:
+        super().__init__(text)
+        self.text = " ".join(_HELP.sub("", text).split())
+        codes = _FULL_CODE.findall(text)
+        self.full_code = full_code or ("-".join(codes[0]) if codes else "")
+        kind, _, digits = self.full_code.partition("-")
+        self.code = int(digits) if kind == "ORA" and digits.isdigit() else 0
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether the connection is not there, or no more."""
+        return self.code in _UNREACHABLE or self.full_code in _UNREACHABLE_BY_DRIVER
+
+
+class Refusal(NamedTuple):
+    """What an error means. `remedy` may name `{limit}` and `{user}`."""
+
+    code: str
+    remedy: str
+    retriable: bool = False
+
+
+_UNREACHABLE = frozenset(
+    {28, 1012, 1033, 1034, 1041, 1089, 1090, 1092, 2396, 3113, 3114, 3135, 3136, 12153, 12170,
+     12514, 12518, 12519, 12520, 12526, 12527, 12528, 12535, 12537, 12541, 12543, 12545, 12547,
+     12560, 12570, 12571, 12757, 17002, 17008, 17410, 25401, 25402, 25408}
+)  # fmt: skip
+"""The session was ended or lost, or the instance and its listener are not up."""
+_UNREACHABLE_BY_DRIVER = frozenset(
+    {"DPY-1001", "DPY-4011", "DPY-6000", "DPY-6003", "DPY-6005", "DPY-6006", "DPY-6009"}
+)
+_LOGIN = Refusal("authentication", "Check database.user and database.password.")
+_ACCOUNT = Refusal(
+    "account", "Unlock the user, or change its password: ALTER USER … ACCOUNT UNLOCK;"
+)
+_SERVICE = Refusal(
+    "unknown_database",
+    "Check database.dbname (the service of the container database), database.pdb.name and "
+    "database.url.",
+)
+_PRIVILEGE = Refusal(
+    "no_privilege",
+    "Grant it to {user} (headrace check FILE says what is missing, --fix-sql the statements).",
+)
+_TABLE_GONE = Refusal(
+    "table_gone",
+    "The table or view was dropped or renamed, or {user} may not read it: headrace check FILE "
+    "says what is missing.",
+)
+_COLUMN_GONE = Refusal(
+    "column_gone",
+    "The table was altered while it was read; it is described anew and read again.",
+    retriable=True,
+)
+_LOCKED = Refusal(
+    "lock_timeout", "Another session holds locks on the table; it is tried again.", retriable=True
+)
+_TIMEOUT = Refusal(
+    "query_timeout", "Raise {limit}, or end what the statement waits for.", retriable=True
+)
+_MEMORY = Refusal(
+    "memory",
+    "Oracle's process is out of memory, and the mining session is begun anew: lower "
+    "log.mining.session.max.ms, set log.mining.restart.connection=true, or raise "
+    "PGA_AGGREGATE_LIMIT.",
+    retriable=True,
+)
+_LOG_SWITCHED = Refusal(
+    "log_switched",
+    "A log was switched while it was mined; the logs are collected again.",
+    retriable=True,
+)
+_LOG_MISSING = Refusal(
+    "missing_log",
+    "LogMiner lacks a redo log between the SCNs that are mined; the logs are collected again. If "
+    "it goes on, a log was removed before it was read: keep archived logs longer.",
+    retriable=True,
+)
+_UNDO = Refusal(
+    "snapshot_too_old",
+    "The rows as of the SCN are gone from undo: raise UNDO_RETENTION (ALTER SYSTEM SET "
+    "UNDO_RETENTION = 21600;) and the undo table space, or read with more slices.",
+)
+_BY_CODE = {
+    54: _LOCKED, 60: _LOCKED, 4021: _LOCKED, 30006: _LOCKED,
+    1013: _TIMEOUT, 3156: _TIMEOUT,
+    310: _LOG_SWITCHED, 334: _LOG_SWITCHED, 1368: _LOG_SWITCHED, 26804: _LOG_SWITCHED,
+    1291: _LOG_MISSING, 308: _LOG_MISSING, 1284: _LOG_MISSING, 1289: _LOG_SWITCHED,
+    1292: _LOG_MISSING, 1327: _LOG_SWITCHED,
+    604: Refusal("recursive_error", "Look at the server's alert log.", retriable=True),
+    904: _COLUMN_GONE, 1007: _COLUMN_GONE,
+    942: _TABLE_GONE, 4043: _TABLE_GONE,
+    1031: _PRIVILEGE, 1950: _PRIVILEGE, 6550: _PRIVILEGE, 65066: _PRIVILEGE, 1720: _PRIVILEGE,
+    1005: _LOGIN, 1017: _LOGIN, 1045: Refusal(
+        "no_privilege", "GRANT CREATE SESSION TO {user} CONTAINER=ALL;"
+    ),
+    28000: _ACCOUNT, 28001: _ACCOUNT,
+    12154: _SERVICE, 12504: _SERVICE, 12505: _SERVICE, 65011: _SERVICE, 65040: _SERVICE,
+    1306: Refusal("no_session", "The mining session is begun anew.", retriable=True),
+    1555: _UNDO, 22924: _UNDO,
+    1466: Refusal(
+        "table_altered",
+        "The table was altered behind the SCN of the snapshot; it is read again as it is now.",
+        retriable=True,
+    ),
+    8181: Refusal("unknown_scn", "The SCN is not one of this database, or too old for it."),
+    4030: _MEMORY, 4031: _MEMORY, 4036: _MEMORY, 27102: _MEMORY, 600: Refusal(
+        "internal_error", "Look at the server's alert log, and ask Oracle's support.",
+        retriable=True,
+    ),
+    1281: Refusal("scn_range", "The SCNs that are mined are in no order.", retriable=True),
+    18: Refusal("too_many_connections", "Raise SESSIONS.", retriable=True),
+    20: Refusal("too_many_connections", "Raise PROCESSES.", retriable=True),
+    1325: Refusal(
+        "no_archive_log_mode",
+        "Set the database to ARCHIVELOG mode: SHUTDOWN IMMEDIATE, STARTUP MOUNT, "
+        "ALTER DATABASE ARCHIVELOG; ALTER DATABASE OPEN;",
+    ),
+    1371: Refusal(
+        "no_dictionary",
+        "No log between the SCNs has a whole dictionary: log.mining.strategy=redo_log_catalog "
+        "writes one at each log switch, online_catalog needs none.",
+        retriable=True,
+    ),
+}  # fmt: skip
+_BY_DRIVER = {
+    "DPY-4024": _TIMEOUT,
+    "DPY-4000": _SERVICE,
+    "DPY-4026": _SERVICE,
+    "DPY-4027": _SERVICE,
+    "DPY-6001": _SERVICE,
+    "DPY-6002": Refusal("tls", "Check the server's certificate and driver.ssl_server_cert_dn."),
+    "DPY-3010": Refusal("old_server", "The thin driver speaks to Oracle 12.1 and later."),
+    "DPY-3015": Refusal(
+        "authentication_kind",
+        "The user has a password verifier of 10g only: ALTER USER … IDENTIFIED BY … anew.",
+    ),
+}
+
+
+def place(config: OracleConfig) -> str:
+    """The database, for messages: never with a password."""
+    if config.database_url:
+        address = config.database_url.rpartition("@")[2].removeprefix("//")
+        return f"{config.database_user}@{address}"
+    where = f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
+    pdb = config.database_pdb_name
+    return f"{config.database_user}@{where}" + (f" ({pdb})" if pdb else "")
+
+
+def translate(
+    error: Exception, config: OracleConfig, doing: str = "", limit: str = QUERY_LIMIT
+) -> HeadraceError | None:
+    """An error of the driver in our words, which never hold the password; None: it is none of the
+    driver's. `doing` says what failed, `limit` is the property that limits statements."""
+    if not isinstance(error, DriverError):
+        return None
+    text = _hidden(error.text, config)
+    refusal = _BY_CODE.get(error.code) or _BY_DRIVER.get(error.full_code)
+    if refusal is not None:
+        remedy = refusal.remedy.replace("{limit}", limit).replace(
+            "{user}", str(config.database_user)
+        )
+        what = f"{doing}: {text}" if doing else f"Oracle at {place(config)} refused: {text}"
+        return HeadraceError(f"oracle.{refusal.code}", what, remedy, retriable=refusal.retriable)
+    if error.is_unreachable:
+        return HeadraceError(
+            "oracle.connection_lost",
+            f"Oracle at {place(config)} cannot be reached: {text}",
+            "Check database.hostname, database.port, database.dbname and that the instance and "
+            "its listener run.",
+            retriable=True,
+        )
+    what = f"{doing} failed" if doing else f"A statement on {place(config)} failed"
+    return HeadraceError(
+        "oracle.query_failed", f"{what}: {text}", "Check the server's alert log and trace files."
+    )
+
+
+def _hidden(text: str, config: OracleConfig) -> str:
+    """Without the password."""
+    secret = config.database_password
+    if secret is not None and secret.reveal():
+        text = text.replace(secret.reveal(), "***")
+    return text

@@ -1,0 +1,148 @@
+"""Oracle's source block, the facts of its tables, and the settings of events.
+
+What the redo says of a transaction is an image (`Image.TRANSACTION`), and so is what it says of a
+row beside its values (`Image.EXTRA`); a row of a snapshot has neither. A row's `place` is its SCN,
+and the times of the source block are those of the row's entry in the table of transactions: a
+transaction has an entry for each second in which it changed something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from headrace.connect.encoding import Encoding
+from headrace.connect.records import (
+    Cell,
+    Concat,
+    Constant,
+    Guarded,
+    Image,
+    Node,
+    Part,
+    RowField,
+    Struct,
+)
+from headrace.connect.schema import Field, Schema, Type
+from headrace.debezium.event_format import EventFormat
+from headrace.debezium.source_info import source_block, source_schema
+from headrace.relational.events import RelationalSettings, RelationFacts
+from headrace.streaming.facts import EventSettings
+
+CONNECTOR = "oracle"
+
+TX_ID, COMMIT_SCN, REDO_THREAD, USER_NAME, COMMIT_MS, START_SCN, START_MS = range(7)
+"""The cells of a transaction's image, texts."""
+TRANSACTION_CELLS = 7
+RS_ID, ROW_ID, REDO_SQL, SSN = range(4)
+"""The cells of a row's own image, texts."""
+EXTRA_CELLS = 4
+
+_STRING = Schema(Type.STRING)
+_OPTIONAL_STRING = Schema(Type.STRING, optional=True)
+_OPTIONAL_INT32 = Schema(Type.INT32, optional=True)
+_OPTIONAL_INT64 = Schema(Type.INT64, optional=True)
+
+_EARLY = (
+    Field("schema", _STRING),
+    Field("table", _STRING),
+    Field("txId", _OPTIONAL_STRING),
+    Field("scn", _OPTIONAL_STRING),
+    Field("commit_scn", _OPTIONAL_STRING),
+    Field("lcr_position", _OPTIONAL_STRING),
+    Field("rs_id", _OPTIONAL_STRING),
+    Field("ssn", _OPTIONAL_INT64),
+    Field("redo_thread", _OPTIONAL_INT32),
+    Field("user_name", _OPTIONAL_STRING),
+)
+_LATER = (
+    Field("redo_sql", _OPTIONAL_STRING),
+    Field("row_id", _OPTIONAL_STRING),
+    Field("commit_ts_ms", _OPTIONAL_INT64),
+    Field("start_scn", _OPTIONAL_STRING),
+    Field("start_ts_ms", _OPTIONAL_INT64),
+    Field("txSeq", _OPTIONAL_INT64),
+)
+
+
+@lru_cache
+def oracle_source(event_format: EventFormat) -> Schema:
+    """The schema of the source block. The fields behind `user_name` are younger than the format of
+    Debezium 2.3 to 2.5."""
+    own = _EARLY + _LATER if event_format.precise_times else _EARLY
+    return source_schema("io.debezium.connector.oracle.Source", own, event_format)
+
+
+def _text(image: Image, column: int) -> Cell:
+    return Cell(_OPTIONAL_STRING, image, column, Encoding.STRING, 0, bytes.decode)
+
+
+def _number(image: Image, column: int, schema: Schema, size: int, null: object = None) -> Cell:
+    return Cell(schema, image, column, Encoding.RAW, size, int, null=null)
+
+
+def _transaction_text(column: int) -> Cell:
+    return _text(Image.TRANSACTION, column)
+
+
+@dataclass(frozen=True)
+class OracleSource:
+    """The source block of a database. `shows_ssn`: `ssn` is that of the redo (headrace.source.ssn),
+    else 0 as Debezium writes it."""
+
+    database: str
+    shows_ssn: bool = False
+    connector: str = CONNECTOR
+
+    def transaction_id(self) -> Node:
+        """Debezium's `txId`; null outside of a transaction."""
+        return _transaction_text(TX_ID)
+
+    def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
+        """The source block of a table's events."""
+        ssn = _number(Image.EXTRA, SSN, _OPTIONAL_INT64, 8, null=0)
+        sequence = RowField(_OPTIONAL_INT64, "ordinal")
+        own: dict[str, Node] = {
+            "txId": _transaction_text(TX_ID),
+            "scn": Concat(_OPTIONAL_STRING, (Part(RowField(_OPTIONAL_INT64, "place")),)),
+            "commit_scn": _transaction_text(COMMIT_SCN),
+            "rs_id": _text(Image.EXTRA, RS_ID),
+            "ssn": ssn if self.shows_ssn else Constant(_OPTIONAL_INT64, 0),
+            "redo_thread": _number(Image.TRANSACTION, REDO_THREAD, _OPTIONAL_INT32, 4),
+            "user_name": _transaction_text(USER_NAME),
+            "redo_sql": _text(Image.EXTRA, REDO_SQL),
+            "row_id": _text(Image.EXTRA, ROW_ID),
+            "commit_ts_ms": _number(Image.TRANSACTION, COMMIT_MS, _OPTIONAL_INT64, 8),
+            "start_scn": _transaction_text(START_SCN),
+            "start_ts_ms": _number(Image.TRANSACTION, START_MS, _OPTIONAL_INT64, 8),
+            "txSeq": Guarded(sequence, presence=_transaction_text(TX_ID)),
+        }
+        return source_block(
+            oracle_source(settings.format),
+            own,
+            version=settings.format.release,
+            connector=CONNECTOR,
+            name=settings.server,
+            db=self.database,
+            schema=facts.schema,
+            table=facts.table,
+        )
+
+
+@dataclass(frozen=True)
+class OracleFacts(RelationFacts):
+    """A table as transaction metadata name it: with its database."""
+
+    database: str = ""
+
+    @property
+    def collection(self) -> str:
+        """DATABASE.SCHEMA.TABLE"""
+        return f"{self.database}.{self.name}"
+
+
+@dataclass(frozen=True)
+class OracleSettings(RelationalSettings):
+    """What all events of a run have in common."""
+
+    source: OracleSource

@@ -1,0 +1,180 @@
+"""Where the Oracle connector is in the redo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from headrace.connectors.oracle.scn import (
+    behind_scn,
+    format_xid,
+    parse_scn,
+    parse_xid,
+    place_of,
+    scn_of,
+    xid_of,
+)
+from headrace.offsets.offset import Offset
+from headrace.offsets.position import PlacePosition
+from headrace.signals.stored import number
+
+_NO_THREAD = 0
+_OLD_PARTS, _PARTS = 4, 3
+
+
+class ThreadCommit(NamedTuple):
+    """The last commit of a redo thread that is delivered: its SCN, and the ids of the transactions
+    that were committed there."""
+
+    thread: int
+    scn: int
+    xids: tuple[int, ...]
+
+    def holds(self, thread: int, scn: int, xid: int) -> bool:
+        """Whether a commit is this one, or before it in its thread."""
+        return thread == self.thread and (scn < self.scn or (scn == self.scn and xid in self.xids))
+
+    def __str__(self) -> str:
+        return f"{self.scn}:{self.thread}:{'-'.join(map(format_xid, self.xids))}"
+
+
+@dataclass(frozen=True)
+class OraclePosition(PlacePosition):
+    """A position (architecture, Positions); see headrace.offsets.position.Position.
+
+    A place is that of a commit, its SCN and its transaction's id (see scn.py); `committed` is one
+    more than the last one that is delivered, or the place behind an SCN up to which nothing else
+    was committed. `mined` is where mining begins again: the first change of each transaction that
+    was open at this position has a larger SCN; 0: at the SCN of `committed`. `threads` are the last
+    commits of each redo thread, as far as they are known.
+    """
+
+    mined: int = 0
+    threads: tuple[ThreadCommit, ...] = ()
+
+    @classmethod
+    def behind_scn(cls, scn: int, mined: int | None = None) -> Self:
+        """The position behind everything that was committed up to an SCN."""
+        return cls(behind_scn(scn), mined=scn if mined is None else mined)
+
+    @property
+    def scn(self) -> int:
+        """The SCN up to which, with what `committed` says of it, commits are delivered."""
+        scn, xid = scn_of(self.committed), xid_of(self.committed)
+        return scn if xid or not scn else scn - 1
+
+    @property
+    def mined_from(self) -> int:
+        """Redo of a larger SCN is read when reading begins here."""
+        return self.mined or max(self.scn - 1, 0)
+
+    @property
+    def shown(self) -> int:
+        """See Position: an SCN."""
+        return self.scn
+
+    def behind(self, end: np.void) -> Self:
+        """See Position; `mined` and `threads` are as they were, see streaming.progress."""
+        return replace(super().behind(end), mined=self.mined, threads=self.threads)
+
+    def is_at(self, other: Self) -> bool:
+        """See Position."""
+        return (self.committed, self.transaction, self.messages) == (
+            other.committed,
+            other.transaction,
+            other.messages,
+        )
+
+    def is_delivered(self, thread: int, scn: int, xid: int) -> bool:
+        """Whether a commit is delivered at this position."""
+        return place_of(scn, xid) < self.committed or any(
+            one.holds(thread, scn, xid) for one in self.threads
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The members of an offset, by Debezium's names where it has them."""
+        scn, xid = scn_of(self.committed), xid_of(self.committed)
+        last = f"{scn}:{format_xid(xid - 1)}" if xid else str(max(scn - 1, 0))
+        members: dict[str, Any] = {
+            "scn": str(self.mined_from),
+            "commit_scn": ",".join(map(str, self.threads)) or None,
+            "committed": last,
+        }
+        if self.transaction is not None:
+            members |= {
+                "txId": format_xid(xid_of(self.transaction)),
+                "txScn": str(scn_of(self.transaction)),
+                "txSeq": self.messages,
+            }
+        return members
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Takes its members out of an offset, one of Debezium's too. Raises ValueError."""
+        mined = parse_scn(_text(data, "scn") or "0")
+        threads, upto = _threads(_text(data, "commit_scn") or "")
+        last = _text(data, "committed")
+        if last is None:
+            bounds = [one.scn for one in threads]
+            committed = (min(bounds) if upto is None and bounds else upto or mined) << 64
+        else:
+            scn, _, xid = last.partition(":")
+            at = parse_scn(scn)
+            committed = place_of(at, parse_xid(xid)) + 1 if xid else (behind_scn(at) if at else 0)
+        position = cls(committed, mined=mined, threads=threads)
+        inside, at_scn = _text(data, "txId"), _text(data, "txScn")
+        if inside is None or at_scn is None:
+            return position
+        return replace(
+            position,
+            transaction=place_of(parse_scn(at_scn), parse_xid(inside)),
+            messages=number(data, "txSeq", 0),
+        )
+
+    def __str__(self) -> str:
+        if self.transaction is not None:
+            return (
+                f"SCN {scn_of(self.transaction)} transaction "
+                f"{format_xid(xid_of(self.transaction))} change {self.messages}"
+            )
+        return f"SCN {self.scn}"
+
+
+def _text(data: Mapping[str, Any], name: str) -> str | None:
+    value = data.get(name)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{name} is no text")
+    return value
+
+
+def _threads(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
+    """What Debezium's `commit_scn` says: commits by thread, and the SCN below which the commits of
+    all threads are delivered (None: it says none). It is a list of `scn:thread:txid-txid…`; older
+    ones are `scn`, and `scn:rs_id:ssn:thread`."""
+    threads: list[ThreadCommit] = []
+    upto = None
+    for one in filter(None, text.split(",")):
+        parts = one.split(":")
+        scn = parse_scn(parts[0])
+        if len(parts) == 1:
+            upto = scn
+        elif len(parts) == _PARTS:
+            xids = tuple(parse_xid(xid) for xid in parts[2].split("-") if xid)
+            threads.append(ThreadCommit(_number(parts[1]), scn, xids))
+        elif len(parts) == _OLD_PARTS:
+            threads.append(ThreadCommit(_number(parts[3]), scn, ()))
+        else:
+            raise ValueError("commit_scn is none")
+    return tuple(threads), upto
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise ValueError("no redo thread")
+    return int(text)
+
+
+OracleOffset = Offset[OraclePosition]

@@ -1,0 +1,127 @@
+"""How open transactions are held until their commit, and which are given up."""
+
+from __future__ import annotations
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import BOOLEAN, LONG_MAX, TEXT, choice, integer, milliseconds, size
+from headrace.config.property import Family, Group, Property, not_needed
+from headrace.connectors.oracle.properties.modes import BufferType
+
+_OWN_BUFFER = not_needed("open transactions are in memory, and in files beyond a bound")
+
+
+class BufferConfig(Configuration):
+    """The buffer of open transactions."""
+
+    log_mining_buffer_type = Property(
+        "log.mining.buffer.type",
+        choice(BufferType),
+        "memory",
+        Group.REPLICATION,
+        "What holds open transactions.",
+        status=_OWN_BUFFER,
+    )
+    headrace_log_mining_buffer_max_bytes = Property(
+        "headrace.log.mining.buffer.max.bytes",
+        size(1),
+        "256MB",
+        Group.HEADRACE,
+        "Memory for changes of open transactions; what is more goes to files of this process.",
+    )
+    headrace_source_ssn = Property(
+        "headrace.source.ssn",
+        BOOLEAN,
+        "false",
+        Group.HEADRACE,
+        "`source.ssn` is the SQL sequence number of the redo; Debezium always writes 0.",
+    )
+    log_mining_transaction_retention_ms = Property(
+        "log.mining.transaction.retention.ms",
+        milliseconds(),
+        "0",
+        Group.REPLICATION,
+        "Transactions that are open for longer are given up: their changes are lost, with a "
+        "warning. 0: none is.",
+    )
+    log_mining_buffer_transaction_events_threshold = Property(
+        "log.mining.buffer.transaction.events.threshold",
+        integer(0, LONG_MAX),
+        "0",
+        Group.REPLICATION,
+        "Transactions of so many changes are given up: their changes are lost, with a warning. 0: "
+        "none is.",
+    )
+    log_mining_buffer_deferred_transaction_start = Property(
+        "log.mining.buffer.deferred.transaction.start",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "A transaction that has no captured change yet does not keep old logs in sessions.",
+    )
+    log_mining_buffer_deferred_transaction_retention_ms = Property(
+        "log.mining.buffer.deferred.transaction.retention.ms",
+        milliseconds(),
+        "86400000",
+        Group.REPLICATION,
+        "How long such a transaction's start is remembered.",
+    )
+    log_mining_buffer_drop_on_stop = Property(
+        "log.mining.buffer.drop.on.stop",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Drops the buffer at the end.",
+        status=not_needed("nothing of the buffer outlives the process"),
+    )
+    log_mining_buffer_track_rs_id = Property(
+        "log.mining.buffer.track.rs_id",
+        BOOLEAN,
+        "true",
+        Group.REPLICATION,
+        "Events tell the place of their redo (`source.rs_id`).",
+    )
+    log_mining_buffer_track_client_id = Property(
+        "log.mining.buffer.track.client_id",
+        BOOLEAN,
+        "true",
+        Group.REPLICATION,
+        "The redo's client identifiers are read.",
+    )
+    log_mining_buffer_track_username = Property(
+        "log.mining.buffer.track.username",
+        BOOLEAN,
+        "true",
+        Group.REPLICATION,
+        "Events tell the user of their transaction (`source.user_name`).",
+    )
+    log_mining_buffer_track_commit_timestamp = Property(
+        "log.mining.buffer.track.commit_timestamp",
+        BOOLEAN,
+        "true",
+        Group.REPLICATION,
+        "Events tell when their transaction was committed (`source.commit_ts_ms`).",
+    )
+    log_mining_buffer_track_start_timestamp = Property(
+        "log.mining.buffer.track.start_timestamp",
+        BOOLEAN,
+        "true",
+        Group.REPLICATION,
+        "Events tell when their transaction began (`source.start_ts_ms`).",
+    )
+    log_mining_buffer_options = Family(
+        "log.mining.buffer.*",
+        TEXT,
+        Group.REPLICATION,
+        "Settings of Infinispan and Ehcache.",
+        pattern=r"log\.mining\.buffer\.((?:infinispan|ehcache)\..*)",
+        status=_OWN_BUFFER,
+        case_matters=False,
+    )
+    internal_object_id_cache_size = Property(
+        "internal.object.id.cache.size",
+        integer(0),
+        "256",
+        Group.REPLICATION,
+        "Tables by their object numbers.",
+        status=not_needed("the tables that are captured are remembered"),
+    )

@@ -1,0 +1,108 @@
+"""Which database is read, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.config.configuration import Configuration
+from headrace.config.finding import PropertyFinding
+from headrace.config.kinds import COMMA_LIST, TEXT, choice, integer
+from headrace.config.property import Group, Property, not_needed, refused
+from headrace.connectors.oracle.properties.modes import CaptureMode, ConnectionAdapter
+
+_PRIMARY = not_needed("the redo of the primary database is read")
+
+
+class OracleConnectionConfig(Configuration):
+    """The server, the container and the pluggable database."""
+
+    database_hostname = Property(
+        "database.hostname",
+        TEXT,
+        "",
+        Group.CONNECTION,
+        "Host of the server, or of its listener (SCAN); database.url takes its place.",
+        formerly=("database.host", "hostname"),
+    )
+    database_pdb_name = Property(
+        "database.pdb.name",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "The pluggable database whose tables are captured; database.dbname is then the container "
+        'database. Upper case, unless it stands in double quotes: `"Name"`.',
+    )
+    database_url = Property(
+        "database.url",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "A JDBC URL (`jdbc:oracle:thin:@//host:port/service`, `@host:port:sid`, `@(DESCRIPTION=…)`)"
+        " in place of database.hostname, database.port and the service of database.dbname.",
+    )
+    database_connection_adapter = Property(
+        "database.connection.adapter",
+        choice(ConnectionAdapter, aliases={"logminer_buffered": "LogMiner"}),
+        "LogMiner",
+        Group.REPLICATION,
+        "What reads the redo: `LogMiner`, or `LogMiner_Unbuffered`, where the database holds "
+        "transactions until their commit.",
+        refused_values=("XStream", "OLR"),
+    )
+    rac_nodes = Property(
+        "rac.nodes",
+        COMMA_LIST,
+        "",
+        Group.CONNECTION,
+        "Nodes of a cluster, `host`, `host:port` or `host:port/sid`: the flush table is written on "
+        "each of them.",
+    )
+    capture_mode = Property(
+        "capture.mode",
+        choice(CaptureMode),
+        "primary",
+        Group.REPLICATION,
+        "Which database's redo is read.",
+        status=refused("only the redo of the primary database is read"),
+    )
+    secondary_hostname = Property(
+        "secondary.hostname", TEXT, None, Group.CONNECTION, "Host of a standby.", status=_PRIMARY
+    )
+    secondary_port = Property(
+        "secondary.port",
+        integer(1, 65535),
+        None,
+        Group.CONNECTION,
+        "TCP port of a standby.",
+        status=_PRIMARY,
+    )
+    secondary_dbname = Property(
+        "secondary.dbname", TEXT, None, Group.CONNECTION, "Name of a standby.", status=_PRIMARY
+    )
+    secondary_url = Property(
+        "secondary.url", TEXT, None, Group.CONNECTION, "URL of a standby.", status=_PRIMARY
+    )
+
+    def check(self) -> Iterator[PropertyFinding]:
+        yield from super().check()
+        if not self.database_hostname and not self.database_url:
+            yield PropertyFinding(
+                "config.missing",
+                "database.hostname",
+                "neither database.hostname nor database.url is set",
+                "Set database.hostname and database.port, or database.url.",
+            )
+
+    @property
+    def catalog_name(self) -> str:
+        """The database as events name it (`source.db`): the pluggable one where there is one.
+        Names are upper case but in double quotes, which are none of them."""
+        named: str = self.database_pdb_name or self.value_of("database_dbname")
+        if len(named) > 1 and named.startswith('"') and named.endswith('"'):
+            return named[1:-1]
+        return named.upper()
+
+    @property
+    def is_unbuffered(self) -> bool:
+        """Whether LogMiner gives committed transactions only."""
+        return self.database_connection_adapter is ConnectionAdapter.UNBUFFERED

@@ -1,0 +1,250 @@
+"""How the redo is mined: logs, sessions, windows, and what the query of LogMiner leaves out."""
+
+from __future__ import annotations
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import (
+    BOOLEAN,
+    COMMA_LIST,
+    LONG_MAX,
+    TEXT,
+    choice,
+    integer,
+    matching,
+    milliseconds,
+)
+from headrace.config.property import Group, Property, not_needed
+from headrace.connectors.oracle.properties.modes import MiningStrategy, QueryFilterMode
+
+_BY_LOGS = not_needed("a window reaches as far as log.mining.log.count.min logs do")
+_ONE_PAUSE = not_needed("poll.interval.ms is the pause where the redo has nothing new")
+
+
+class MiningConfig(Configuration):
+    """LogMiner's sessions and the windows that are read of them."""
+
+    log_mining_strategy = Property(
+        "log.mining.strategy",
+        choice(MiningStrategy),
+        "online_catalog",
+        Group.REPLICATION,
+        "Where LogMiner takes names from: the database's own dictionary (`online_catalog`; `hybrid`"
+        " also reads rows that were written before a table's columns changed), the redo "
+        "(`redo_log_catalog`, which Debezium deprecates) or a file (`dictionary_from_file`).",
+    )
+    log_mining_path_dictionary = Property(
+        "log.mining.path.dictionary",
+        TEXT,
+        None,
+        Group.REPLICATION,
+        "The dictionary's file on the server (dictionary_from_file).",
+    )
+    log_mining_query_filter_mode = Property(
+        "log.mining.query.filter.mode",
+        choice(QueryFilterMode),
+        "none",
+        Group.REPLICATION,
+        "How the database applies schema.*.list and table.*.list: not at all, as names (`in`: the "
+        "lists have no expressions), or as regular expressions (`regex`).",
+    )
+    log_mining_log_count_min = Property(
+        "log.mining.log.count.min",
+        integer(0),
+        "2",
+        Group.REPLICATION,
+        "Logs of each redo thread that a session has at least, of the largest log's size; 0: all. "
+        "A transaction that is open longer gets more.",
+    )
+    log_mining_session_max_ms = Property(
+        "log.mining.session.max.ms",
+        milliseconds(),
+        "0",
+        Group.REPLICATION,
+        "A session is begun anew after so long; 0: with the logs that it has only.",
+    )
+    log_mining_window_max_ms = Property(
+        "log.mining.window.max.ms",
+        milliseconds(),
+        "0",
+        Group.REPLICATION,
+        "Sessions no longer begin at transactions that are open for longer; what was read of them "
+        "stays. 0: they always do.",
+    )
+    log_mining_restart_connection = Property(
+        "log.mining.restart.connection",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Connects anew with each session, so that the server frees its memory (PGA).",
+    )
+    log_mining_archive_log_only_mode = Property(
+        "log.mining.archive.log.only.mode",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Reads archived logs only: changes come when their log is archived.",
+    )
+    log_mining_archive_log_only_scn_poll_interval_ms = Property(
+        "log.mining.archive.log.only.scn.poll.interval.ms",
+        milliseconds(1),
+        "10000",
+        Group.REPLICATION,
+        "Pause before another archived log is looked for.",
+    )
+    archive_log_hours = Property(
+        "archive.log.hours",
+        integer(0),
+        "0",
+        Group.REPLICATION,
+        "Archived logs that began longer ago are not looked at; 0: all are.",
+    )
+    archive_destination_name = Property(
+        "archive.destination.name",
+        COMMA_LIST,
+        "",
+        Group.REPLICATION,
+        "Destinations of archived logs (LOG_ARCHIVE_DEST_n), the first valid one counts; none: the "
+        "first valid local one.",
+    )
+    log_mining_flush_table_name = Property(
+        "log.mining.flush.table.name",
+        matching(r"[A-Za-z][A-Za-z0-9_$#]*", "the name of a table"),
+        "LOG_MINING_FLUSH",
+        Group.REPLICATION,
+        "The connector's own table, of one row, which is updated to have the redo written to its "
+        "log.",
+    )
+    log_mining_read_only = Property(
+        "log.mining.read.only",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Never writes the flush table: changes then come when the server flushes its redo.",
+    )
+    log_mining_include_redo_sql = Property(
+        "log.mining.include.redo.sql",
+        BOOLEAN,
+        "false",
+        Group.VALUES,
+        "Events tell the statement of their change (`source.redo_sql`).",
+    )
+    log_mining_username_include_list = Property(
+        "log.mining.username.include.list",
+        COMMA_LIST,
+        "",
+        Group.CAPTURED,
+        "Users whose changes are captured; none: those of all.",
+    )
+    log_mining_username_exclude_list = Property(
+        "log.mining.username.exclude.list",
+        COMMA_LIST,
+        "",
+        Group.CAPTURED,
+        "Users whose changes are not captured.",
+    )
+    log_mining_clientid_include_list = Property(
+        "log.mining.clientid.include.list",
+        COMMA_LIST,
+        "",
+        Group.CAPTURED,
+        "Client identifiers whose changes are captured; none: all.",
+    )
+    log_mining_clientid_exclude_list = Property(
+        "log.mining.clientid.exclude.list",
+        COMMA_LIST,
+        "",
+        Group.CAPTURED,
+        "Client identifiers whose changes are not captured.",
+    )
+    log_mining_schema_changes_username_exclude_list = Property(
+        "log.mining.schema_changes.username.exclude.list",
+        COMMA_LIST,
+        "SYS,SYSTEM",
+        Group.CAPTURED,
+        "Users whose statements that change tables are passed over.",
+    )
+    poll_interval_ms = Property(
+        "poll.interval.ms",
+        milliseconds(1),
+        "500",
+        Group.RUNTIME,
+        "Pause before the redo is asked again when there is nothing new.",
+    )
+    query_fetch_size = Property(
+        "query.fetch.size",
+        integer(0),
+        "10000",
+        Group.RUNTIME,
+        "Rows of redo that are taken from the driver at once; 0 leaves it to headrace.",
+    )
+    log_mining_max_scn_deviation_ms = Property(
+        "log.mining.max.scn.deviation.ms",
+        milliseconds(),
+        "0",
+        Group.REPLICATION,
+        "A window ends so long before the newest redo.",
+    )
+    log_mining_batch_size_default = Property(
+        "log.mining.batch.size.default",
+        integer(0, LONG_MAX),
+        "20000",
+        Group.REPLICATION,
+        "SCNs of a window.",
+        status=_BY_LOGS,
+    )
+    log_mining_batch_size_min = Property(
+        "log.mining.batch.size.min",
+        integer(0, LONG_MAX),
+        "1000",
+        Group.REPLICATION,
+        "Fewest SCNs of a window.",
+        status=_BY_LOGS,
+    )
+    log_mining_batch_size_max = Property(
+        "log.mining.batch.size.max",
+        integer(0, LONG_MAX),
+        "100000",
+        Group.REPLICATION,
+        "Most SCNs of a window.",
+        status=_BY_LOGS,
+    )
+    log_mining_batch_size_increment = Property(
+        "log.mining.batch.size.increment",
+        integer(0, LONG_MAX),
+        "20000",
+        Group.REPLICATION,
+        "SCNs by which windows grow.",
+        status=_BY_LOGS,
+    )
+    log_mining_sleep_time_default_ms = Property(
+        "log.mining.sleep.time.default.ms",
+        milliseconds(),
+        "1000",
+        Group.REPLICATION,
+        "Pause between windows.",
+        status=_ONE_PAUSE,
+    )
+    log_mining_sleep_time_min_ms = Property(
+        "log.mining.sleep.time.min.ms",
+        milliseconds(),
+        "0",
+        Group.REPLICATION,
+        "Shortest pause between windows.",
+        status=_ONE_PAUSE,
+    )
+    log_mining_sleep_time_max_ms = Property(
+        "log.mining.sleep.time.max.ms",
+        milliseconds(),
+        "3000",
+        Group.REPLICATION,
+        "Longest pause between windows.",
+        status=_ONE_PAUSE,
+    )
+    log_mining_sleep_time_increment_ms = Property(
+        "log.mining.sleep.time.increment.ms",
+        milliseconds(),
+        "200",
+        Group.REPLICATION,
+        "By what pauses grow.",
+        status=_ONE_PAUSE,
+    )

@@ -1,0 +1,500 @@
+"""Every statement that is sent to Oracle; `STATEMENTS` has them all.
+
+Each says where Oracle tells of what it uses: `Reference` is Database Reference, `PL/SQL` PL/SQL
+Packages and Types Reference, `SQL` SQL Language Reference, `Globalization` Globalization Support
+Guide, `Utilities` the chapter on LogMiner of Database Utilities. Values are binds (`:owner`), or
+literals where LogMiner prunes by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from headrace.connectors.oracle.statement import Statement
+
+ROOT = "CDB$ROOT"
+STATEMENTS: list[Statement] = []
+"""Every statement that is sent, in the order of this module."""
+
+
+def _statement(name: str, manual: str, text: str) -> Statement:
+    statement = Statement(name, manual, " ".join(text.split()))
+    STATEMENTS.append(statement)
+    return statement
+
+
+def quoted(*names: str) -> str:
+    """A name, of as many parts as are given."""
+    return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def text(value: str) -> str:
+    """A literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+# -- the session ----------------------------------------------------------------------------------
+
+SET_CONTAINER = _statement(
+    "set_container",
+    "SQL, ALTER SESSION, SET CONTAINER",
+    "ALTER SESSION SET CONTAINER = {container}",
+)
+SESSION_FORMATS = _statement(
+    "session_formats",
+    "Globalization, NLS_DATE_FORMAT, NLS_TIMESTAMP_FORMAT, NLS_TIMESTAMP_TZ_FORMAT, "
+    "NLS_NUMERIC_CHARACTERS",
+    "ALTER SESSION SET NLS_DATE_FORMAT = 'YYYY-MM-DD HH24:MI:SS' "
+    "NLS_TIMESTAMP_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF9' "
+    "NLS_TIMESTAMP_TZ_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM' "
+    "NLS_NUMERIC_CHARACTERS = '.,'",
+)
+"""These formats are those of the literals in SQL_REDO."""
+SESSION_TIME_ZONE = _statement(
+    "session_time_zone", "SQL, ALTER SESSION, TIME_ZONE", "ALTER SESSION SET TIME_ZONE = '00:00'"
+)
+
+
+def set_container(container: str) -> str:
+    """`CDB$ROOT`, or a pluggable database."""
+    return SET_CONTAINER(container=ROOT if container.upper() == ROOT else quoted(container))
+
+
+# -- the database ---------------------------------------------------------------------------------
+
+DATABASE = _statement(
+    "database",
+    "Reference, V$DATABASE",
+    "SELECT NAME, LOG_MODE, SUPPLEMENTAL_LOG_DATA_MIN, SUPPLEMENTAL_LOG_DATA_ALL, CURRENT_SCN, "
+    "RESETLOGS_CHANGE# FROM V$DATABASE",
+)
+CURRENT_SCN = _statement(
+    "current_scn", "Reference, V$DATABASE", "SELECT CURRENT_SCN FROM V$DATABASE"
+)
+CLOCK = _statement("clock", "SQL, SYSTIMESTAMP", "SELECT TO_CHAR(SYSTIMESTAMP) FROM DUAL")
+"""As NLS_TIMESTAMP_TZ_FORMAT has it: the driver's own values know no zone."""
+CHARACTER_SETS = _statement(
+    "character_sets",
+    "Reference, NLS_DATABASE_PARAMETERS",
+    "SELECT PARAMETER, VALUE FROM NLS_DATABASE_PARAMETERS "
+    "WHERE PARAMETER IN ('NLS_CHARACTERSET', 'NLS_NCHAR_CHARACTERSET')",
+)
+PARAMETER = _statement(
+    "parameter", "Reference, V$PARAMETER", "SELECT VALUE FROM V$PARAMETER WHERE NAME = :name"
+)
+CONTAINER = _statement(
+    "container", "SQL, SYS_CONTEXT", "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM DUAL"
+)
+TIME_OF_SCN = _statement(
+    "time_of_scn", "SQL, SCN_TO_TIMESTAMP", "SELECT TO_CHAR(SCN_TO_TIMESTAMP(:scn)) FROM DUAL"
+)
+SCN_OF_TIME = _statement(
+    "scn_of_time",
+    "SQL, TIMESTAMP_TO_SCN",
+    "SELECT TIMESTAMP_TO_SCN(TO_TIMESTAMP(:time)) FROM DUAL",
+)
+MEMORY = _statement(
+    "memory",
+    "Reference, V$STATNAME and V$MYSTAT",
+    "SELECT N.NAME, M.VALUE FROM V$STATNAME N JOIN V$MYSTAT M ON M.STATISTIC# = N.STATISTIC# "
+    "WHERE N.NAME IN ('session pga memory', 'session pga memory max')",
+)
+
+# -- redo logs ------------------------------------------------------------------------------------
+
+THREADS = _statement(
+    "threads",
+    "Reference, V$THREAD",
+    "SELECT THREAD#, STATUS, ENABLED, SEQUENCE#, CHECKPOINT_CHANGE#, ENABLE_CHANGE#, "
+    "DISABLE_CHANGE#, LAST_REDO_SEQUENCE#, LAST_REDO_CHANGE#, LAST_REDO_TIME FROM V$THREAD "
+    "ORDER BY THREAD#",
+)
+LOGS = (
+    "NAME", "FIRST_CHANGE", "NEXT_CHANGE", "THREAD", "SEQUENCE", "KIND", "STATUS",
+    "DICTIONARY_BEGIN", "DICTIONARY_END", "BYTES",
+)  # fmt: skip
+"""Columns of `ONLINE_LOGS` and `ARCHIVED_LOGS`."""
+ONLINE_LOGS = _statement(
+    "online_logs",
+    "Reference, V$LOG and V$LOGFILE",
+    "SELECT MIN(F.MEMBER) AS NAME, L.FIRST_CHANGE# AS FIRST_CHANGE, L.NEXT_CHANGE# AS NEXT_CHANGE, "
+    "L.THREAD# AS THREAD, L.SEQUENCE# AS SEQUENCE, 'ONLINE' AS KIND, L.STATUS AS STATUS, "
+    "'NO' AS DICTIONARY_BEGIN, 'NO' AS DICTIONARY_END, L.BYTES AS BYTES "
+    "FROM V$LOG L JOIN V$LOGFILE F ON F.GROUP# = L.GROUP# WHERE L.STATUS = 'CURRENT' "
+    "GROUP BY L.FIRST_CHANGE#, L.NEXT_CHANGE#, L.THREAD#, L.SEQUENCE#, L.STATUS, L.BYTES "
+    "ORDER BY THREAD, SEQUENCE",
+)
+_ARCHIVED = (
+    "FROM V$ARCHIVED_LOG A JOIN V$DATABASE D ON A.RESETLOGS_CHANGE# = D.RESETLOGS_CHANGE# "
+    "AND A.RESETLOGS_TIME = D.RESETLOGS_TIME JOIN V$ARCHIVE_DEST_STATUS S ON A.DEST_ID = S.DEST_ID "
+    "WHERE S.DEST_NAME = :destination "
+)
+_YOUNG = "AND (:hours = 0 OR A.FIRST_TIME >= SYSDATE - :hours / 24) "
+ARCHIVED_LOGS = _statement(
+    "archived_logs",
+    "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
+    "SELECT A.NAME AS NAME, A.FIRST_CHANGE# AS FIRST_CHANGE, A.NEXT_CHANGE# AS NEXT_CHANGE, "
+    "A.THREAD# AS THREAD, A.SEQUENCE# AS SEQUENCE, 'ARCHIVED' AS KIND, A.STATUS AS STATUS, "
+    "A.DICTIONARY_BEGIN AS DICTIONARY_BEGIN, A.DICTIONARY_END AS DICTIONARY_END, "
+    f"A.BLOCKS * A.BLOCK_SIZE AS BYTES {_ARCHIVED}"
+    "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' AND A.NEXT_CHANGE# > :scn "
+    f"{_YOUNG}ORDER BY THREAD, SEQUENCE",
+)
+DELETED_LOGS = _statement(
+    "deleted_logs",
+    "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
+    f"SELECT A.THREAD# AS THREAD, A.SEQUENCE# AS SEQUENCE {_ARCHIVED}"
+    "AND A.STATUS = 'D' AND A.FIRST_CHANGE# <= :scn AND A.NEXT_CHANGE# > :scn "
+    "ORDER BY THREAD, SEQUENCE",
+)
+OLDEST_SCN = _statement(
+    "oldest_scn",
+    "Reference, V$LOG, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
+    "SELECT MIN(FIRST_CHANGE) FROM (SELECT MIN(FIRST_CHANGE#) AS FIRST_CHANGE FROM V$LOG UNION ALL "
+    f"SELECT MIN(A.FIRST_CHANGE#) AS FIRST_CHANGE {_ARCHIVED}"
+    f"AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' {_YOUNG})",
+)
+ARCHIVED_UNTIL = _statement(
+    "archived_until",
+    "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
+    f"SELECT MAX(A.NEXT_CHANGE#) {_ARCHIVED}"
+    "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A'",
+)
+OLDEST_LOG_TIME = _statement(
+    "oldest_log_time",
+    "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
+    f"SELECT TO_CHAR(MIN(A.FIRST_TIME)), TO_CHAR(SYSDATE) {_ARCHIVED}"
+    "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A'",
+)
+DESTINATIONS = _statement(
+    "destinations",
+    "Reference, V$ARCHIVE_DEST_STATUS",
+    "SELECT DEST_ID, DEST_NAME, STATUS, TYPE FROM V$ARCHIVE_DEST_STATUS ORDER BY DEST_ID",
+)
+CURRENT_SEQUENCES = _statement(
+    "current_sequences",
+    "Reference, V$LOG",
+    "SELECT THREAD#, SEQUENCE# FROM V$LOG WHERE STATUS = 'CURRENT' ORDER BY THREAD#, SEQUENCE#",
+)
+LARGEST_LOG = _statement("largest_log", "Reference, V$LOG", "SELECT MAX(BYTES) FROM V$LOG")
+
+# -- LogMiner -------------------------------------------------------------------------------------
+
+ADD_LOGFILE = _statement(
+    "add_logfile",
+    "PL/SQL, DBMS_LOGMNR.ADD_LOGFILE",
+    "BEGIN SYS.DBMS_LOGMNR.ADD_LOGFILE(LOGFILENAME => :name, "
+    "OPTIONS => SYS.DBMS_LOGMNR.ADDFILE); END;",
+)
+REMOVE_LOGFILE = _statement(
+    "remove_logfile",
+    "PL/SQL, DBMS_LOGMNR.REMOVE_LOGFILE",
+    "BEGIN SYS.DBMS_LOGMNR.REMOVE_LOGFILE(LOGFILENAME => :name); END;",
+)
+SESSION_LOGS = _statement(
+    "session_logs", "Reference, V$LOGMNR_LOGS", "SELECT FILENAME FROM V$LOGMNR_LOGS"
+)
+START_LOGMNR = _statement(
+    "start_logmnr",
+    "PL/SQL, DBMS_LOGMNR.START_LOGMNR",
+    "BEGIN SYS.DBMS_LOGMNR.START_LOGMNR(STARTSCN => :first, ENDSCN => :last, "
+    "OPTIONS => {options}{dictionary}); END;",
+)
+END_LOGMNR = _statement(
+    "end_logmnr", "PL/SQL, DBMS_LOGMNR.END_LOGMNR", "BEGIN SYS.DBMS_LOGMNR.END_LOGMNR(); END;"
+)
+BUILD_DICTIONARY = _statement(
+    "build_dictionary",
+    "PL/SQL, DBMS_LOGMNR_D.BUILD",
+    "BEGIN SYS.DBMS_LOGMNR_D.BUILD(OPTIONS => SYS.DBMS_LOGMNR_D.STORE_IN_REDO_LOGS); END;",
+)
+
+
+def start_logmnr(
+    strategy: str, dictionary_file: str | None = None, *, committed: bool = False
+) -> str:
+    """Binds are `first` and `last`; `strategy` is log.mining.strategy; `committed`: rows of
+    transactions that were committed, in their order (LogMiner_Unbuffered)."""
+    options = ["NO_ROWID_IN_STMT"]
+    if strategy == "redo_log_catalog":
+        options[:0] = ["DICT_FROM_REDO_LOGS", "DDL_DICT_TRACKING"]
+    elif strategy != "dictionary_from_file":
+        options[:0] = ["DICT_FROM_ONLINE_CATALOG"]
+    if committed:
+        options.append("COMMITTED_DATA_ONLY")
+    from_file = strategy == "dictionary_from_file" and dictionary_file
+    return START_LOGMNR(
+        options=" + ".join(f"DBMS_LOGMNR.{option}" for option in options),
+        dictionary=f", DICTFILENAME => {text(str(dictionary_file))}" if from_file else "",
+    )
+
+
+CONTENTS_COLUMNS = (
+    "SCN", "SQL_REDO", "OPERATION_CODE", "TIMESTAMP", "XID", "CSF", "TABLE_NAME", "SEG_OWNER",
+    "OPERATION", "ROW_ID", "ROLLBACK", "STATUS", "INFO", "SSN", "THREAD#", "DATA_OBJ#",
+    "DATA_OBJV#", "DATA_OBJD#", "START_SCN", "COMMIT_SCN", "SEQUENCE#",
+)  # fmt: skip
+"""Columns that are always read."""
+TRACKED_COLUMNS = ("START_TIMESTAMP", "COMMIT_TIMESTAMP", "RS_ID", "USERNAME", "CLIENT_ID")
+"""Columns that log.mining.buffer.track.* can leave out."""
+CONTENTS = _statement(
+    "contents",
+    "Reference, V$LOGMNR_CONTENTS; Utilities, Querying V$LOGMNR_CONTENTS",
+    "SELECT {columns} FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high AND {condition}",
+)
+
+
+def contents(columns: Iterable[str], condition: str) -> str:
+    """Redo rows between two SCNs, the upper one included (binds `low` and `high`); `columns` are of
+    `CONTENTS_COLUMNS` and `TRACKED_COLUMNS`."""
+    return CONTENTS(columns=", ".join(columns), condition=condition)
+
+
+_DML, _LOBS = (1, 2, 3, 6, 7, 27, 34, 36, 255), (9, 10, 11, 29, 68, 70, 71, 91, 92, 93)
+_DDL = "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%')"
+_MOST_ITEMS = 1000
+"""Items of a list that Oracle takes."""
+
+
+def contents_condition(
+    container: str | None,
+    filters: Sequence[str] = (),
+    *,
+    lobs: bool = False,
+    ddl_is_filtered: bool = False,
+) -> str:
+    """Which operations are read, those that all `filters` let through; DDL of every table, unless
+    `ddl_is_filtered`. `container` is the pluggable database."""
+    codes = ",".join(map(str, _DML + _LOBS if lobs else _DML))
+    operations = f"OPERATION_CODE IN ({codes})"
+    if ddl_is_filtered:
+        operations = f"({operations} OR {_DDL})"
+    condition = " AND ".join((operations, *filters))
+    if not ddl_is_filtered:
+        condition = f"(({condition}) OR {_DDL})"
+    return condition if container is None else f"SRC_CON_NAME = {text(container)} AND {condition}"
+
+
+def is_in(expression: str, names: Sequence[str], *, excluded: bool = False) -> str:
+    """An expression's upper-case value is one of `names`, or none of them."""
+    operator, joint = ("NOT IN", " AND ") if excluded else ("IN", " OR ")
+    lists = (names[at : at + _MOST_ITEMS] for at in range(0, len(names), _MOST_ITEMS))
+    parts = [
+        f"UPPER({expression}) {operator} ({','.join(text(name.upper()) for name in part)})"
+        for part in lists
+    ]
+    return parts[0] if len(parts) == 1 else f"({joint.join(parts)})"
+
+
+def matches(expression: str, expressions: Sequence[str], *, excluded: bool = False) -> str:
+    """An expression's whole value matches one of regular expressions, or none of them."""
+    joint, negation = (" AND ", "NOT ") if excluded else (" OR ", "")
+    parts = [f"{negation}REGEXP_LIKE({expression}, {text(f'^{one}$')}, 'i')" for one in expressions]
+    return parts[0] if len(parts) == 1 else f"({joint.join(parts)})"
+
+
+def schema_filter(included: Sequence[str], excluded: Sequence[str], *, regex: bool) -> list[str]:
+    """Schemas in the query (log.mining.query.filter.mode `in` or `regex`); rows without a schema,
+    and of one that LogMiner does not know, are always read."""
+    test: Callable[..., str] = matches if regex else is_in
+    conditions = ["SEG_OWNER IS NULL"]
+    if included:
+        conditions.append(test("SEG_OWNER", [*included, "UNKNOWN"]))
+    elif excluded:
+        conditions.append(test("SEG_OWNER", excluded, excluded=True))
+    return [f"({' OR '.join(conditions)})"] if len(conditions) > 1 else []
+
+
+def table_filter(
+    included: Sequence[str], excluded: Sequence[str], *, regex: bool, hybrid: bool = False
+) -> list[str]:
+    """Tables (`SCHEMA.TABLE`) in the query; `hybrid`: tables that LogMiner only knows by number,
+    too."""
+    test: Callable[..., str] = matches if regex else is_in
+    conditions = ["TABLE_NAME IS NULL"]
+    if included:
+        conditions.append(test("SEG_OWNER || '.' || TABLE_NAME", included))
+    elif excluded:
+        conditions.append(test("SEG_OWNER || '.' || TABLE_NAME", excluded, excluded=True))
+    if len(conditions) == 1:
+        return []
+    if hybrid:
+        conditions.append("TABLE_NAME LIKE 'OBJ#%'")
+    return [f"({' OR '.join(conditions)})"]
+
+
+def user_filter(column: str, included: Sequence[str], excluded: Sequence[str]) -> list[str]:
+    """Users (USERNAME) or clients (CLIENT_ID); markers of transactions are always read."""
+    if included:
+        names = [*included, "UNKNOWN"] if column == "USERNAME" else included
+        condition = is_in(column, names)
+    elif excluded:
+        condition = f"({column} IS NULL OR {is_in(column, excluded, excluded=True)})"
+    else:
+        return []
+    return [f"(OPERATION_CODE IN (6,7,36) OR {condition})"]
+
+
+def default_filter(schemas: Sequence[str]) -> list[str]:
+    """What is never captured (log.mining.query.filter.mode `none`)."""
+    return [
+        f"(SEG_OWNER IS NULL OR SEG_OWNER NOT IN ({','.join(map(text, schemas))}))",
+        "(TABLE_NAME IS NULL OR TABLE_NAME NOT LIKE 'MLOG$%')",
+    ]
+
+
+# -- the table that flushes redo ------------------------------------------------------------------
+
+FLUSH_TABLE_COUNT = _statement(
+    "flush_table_count",
+    "Reference, USER_TABLES",
+    "SELECT COUNT(*) FROM USER_TABLES WHERE TABLE_NAME = :name",
+)
+FLUSH_TABLE_CREATE = _statement(
+    "flush_table_create", "SQL, CREATE TABLE", "CREATE TABLE {flush_table} (LAST_SCN NUMBER(19,0))"
+)
+FLUSH_TABLE_ROWS = _statement(
+    "flush_table_rows", "SQL, SELECT", "SELECT COUNT(*) FROM {flush_table} F"
+)
+FLUSH_TABLE_DELETE = _statement("flush_table_delete", "SQL, DELETE", "DELETE FROM {flush_table} F")
+FLUSH_TABLE_INSERT = _statement(
+    "flush_table_insert", "SQL, INSERT", "INSERT INTO {flush_table} (LAST_SCN) VALUES (:scn)"
+)
+FLUSH_TABLE_UPDATE = _statement(
+    "flush_table_update", "SQL, UPDATE", "UPDATE {flush_table} SET LAST_SCN = :scn"
+)
+
+# -- tables ---------------------------------------------------------------------------------------
+
+_NO_PARTS = "T.NESTED = 'NO' AND T.IOT_NAME IS NULL AND T.SECONDARY = 'N' AND T.TEMPORARY = 'N' "
+TABLES = _statement(
+    "tables",
+    "Reference, ALL_TABLES and ALL_OBJECTS",
+    "SELECT T.OWNER, T.TABLE_NAME, O.OBJECT_ID FROM ALL_TABLES T JOIN ALL_OBJECTS O "
+    "ON O.OWNER = T.OWNER AND O.OBJECT_NAME = T.TABLE_NAME AND O.OBJECT_TYPE = 'TABLE' "
+    f"WHERE {_NO_PARTS}ORDER BY T.OWNER, T.TABLE_NAME",
+)
+TABLE_SIZE = _statement(
+    "table_size",
+    "Reference, ALL_TABLES",
+    "SELECT NUM_ROWS, BLOCKS FROM ALL_TABLES WHERE OWNER = :owner AND TABLE_NAME = :name",
+)
+OBJECT = _statement(
+    "object",
+    "Reference, ALL_OBJECTS",
+    "SELECT OBJECT_ID, DATA_OBJECT_ID FROM ALL_OBJECTS "
+    "WHERE OWNER = :owner AND OBJECT_NAME = :name AND OBJECT_TYPE = 'TABLE'",
+)
+LAST_DDL = _statement(
+    "last_ddl",
+    "Reference, ALL_OBJECTS",
+    "SELECT TO_CHAR(MAX(LAST_DDL_TIME)) FROM ALL_OBJECTS "
+    "WHERE OWNER = :owner AND OBJECT_NAME = :name AND OBJECT_TYPE = 'TABLE'",
+)
+COLUMNS = _statement(
+    "columns",
+    "Reference, ALL_TAB_COLS and ALL_COL_COMMENTS",
+    "SELECT C.COLUMN_NAME, C.DATA_TYPE, C.DATA_LENGTH, C.CHAR_LENGTH, C.DATA_PRECISION, "
+    "C.DATA_SCALE, C.NULLABLE, C.DATA_DEFAULT, C.VIRTUAL_COLUMN, M.COMMENTS "
+    "FROM ALL_TAB_COLS C LEFT JOIN ALL_COL_COMMENTS M ON M.OWNER = C.OWNER "
+    "AND M.TABLE_NAME = C.TABLE_NAME AND M.COLUMN_NAME = C.COLUMN_NAME "
+    "WHERE C.OWNER = :owner AND C.TABLE_NAME = :name AND C.HIDDEN_COLUMN = 'NO' "
+    "ORDER BY C.COLUMN_ID",
+)
+PRIMARY_KEY = _statement(
+    "primary_key",
+    "Reference, ALL_CONSTRAINTS and ALL_CONS_COLUMNS",
+    "SELECT C.COLUMN_NAME FROM ALL_CONSTRAINTS K JOIN ALL_CONS_COLUMNS C ON C.OWNER = K.OWNER "
+    "AND C.CONSTRAINT_NAME = K.CONSTRAINT_NAME AND C.TABLE_NAME = K.TABLE_NAME "
+    "WHERE K.OWNER = :owner AND K.TABLE_NAME = :name AND K.CONSTRAINT_TYPE = 'P' "
+    "ORDER BY C.POSITION",
+)
+UNIQUE_INDEXES = _statement(
+    "unique_indexes",
+    "Reference, ALL_INDEXES and ALL_IND_COLUMNS",
+    "SELECT I.INDEX_NAME, C.COLUMN_NAME FROM ALL_INDEXES I JOIN ALL_IND_COLUMNS C "
+    "ON C.INDEX_OWNER = I.OWNER AND C.INDEX_NAME = I.INDEX_NAME "
+    "WHERE I.TABLE_OWNER = :owner AND I.TABLE_NAME = :name AND I.UNIQUENESS = 'UNIQUE' "
+    "ORDER BY I.INDEX_NAME, C.COLUMN_POSITION",
+)
+LOG_GROUPS = _statement(
+    "log_groups",
+    "Reference, ALL_LOG_GROUPS",
+    "SELECT OWNER, TABLE_NAME, LOG_GROUP_TYPE FROM ALL_LOG_GROUPS",
+)
+DDL_OPTIONS = _statement(
+    "ddl_options",
+    "PL/SQL, DBMS_METADATA.SET_TRANSFORM_PARAM",
+    "BEGIN DBMS_METADATA.SET_TRANSFORM_PARAM(DBMS_METADATA.SESSION_TRANSFORM, 'STORAGE', FALSE); "
+    "DBMS_METADATA.SET_TRANSFORM_PARAM(DBMS_METADATA.SESSION_TRANSFORM, 'SEGMENT_ATTRIBUTES', "
+    "FALSE); DBMS_METADATA.SET_TRANSFORM_PARAM(DBMS_METADATA.SESSION_TRANSFORM, 'SQLTERMINATOR', "
+    "TRUE); END;",
+)
+TABLE_DDL = _statement(
+    "table_ddl",
+    "PL/SQL, DBMS_METADATA.GET_DDL",
+    "SELECT DBMS_METADATA.GET_DDL('TABLE', :name, :owner) FROM DUAL",
+)
+RECYCLED = _statement(
+    "recycled",
+    "Reference, DBA_RECYCLEBIN",
+    "SELECT OWNER, ORIGINAL_NAME FROM DBA_RECYCLEBIN WHERE OBJECT_NAME = :name",
+)
+
+# -- snapshots ------------------------------------------------------------------------------------
+
+SAVEPOINT = _statement("savepoint", "SQL, SAVEPOINT", "SAVEPOINT headrace_schema_snapshot")
+UNLOCK = _statement("unlock", "SQL, ROLLBACK", "ROLLBACK TO SAVEPOINT headrace_schema_snapshot")
+LOCK = _statement("lock", "SQL, LOCK TABLE", "LOCK TABLE {table} IN ROW SHARE MODE")
+PENDING = _statement(
+    "pending",
+    "Reference, V$TRANSACTION and GV$TRANSACTION",
+    "SELECT XID, START_SCN FROM {view} WHERE START_SCN < :scn",
+)
+ROWS = _statement(
+    "rows",
+    "SQL, SELECT, flashback_query_clause",
+    "SELECT {columns} FROM {table}{rest}",
+)
+"""Rows and keys of a table, as of an SCN where one is told; `relational.reading.chunk_sql` and the
+connector's dialect put it together."""
+SEVERAL = _statement("several", "SQL, SELECT, set operators", "(SELECT {rest}")
+NESTED = _statement("nested", "SQL, SELECT", "SELECT {columns} FROM (SELECT {rest}")
+COUNTED = _statement("counted", "SQL, SELECT", "SELECT (SELECT {rest}")
+
+
+def as_of(scn: int) -> str:
+    """What follows a table whose rows are read as they were."""
+    return f" AS OF SCN {scn}"
+
+
+# -- signals --------------------------------------------------------------------------------------
+
+INSERT_SIGNAL = _statement(
+    "insert_signal", "SQL, INSERT", "INSERT INTO {table} VALUES (:id, :kind, :data)"
+)
+DELETE_SIGNAL = _statement("delete_signal", "SQL, DELETE", "DELETE FROM {table} WHERE {name} = :id")
+
+# -- checks ---------------------------------------------------------------------------------------
+
+PRIVILEGES = _statement(
+    "privileges", "Reference, SESSION_PRIVS", "SELECT PRIVILEGE FROM SESSION_PRIVS"
+)
+ROLES = _statement("roles", "Reference, SESSION_ROLES", "SELECT ROLE FROM SESSION_ROLES")
+PROBE = _statement("probe", "SQL, SELECT", "SELECT 1 FROM {view} WHERE 1 = 0")
+"""Whether a view may be read."""
+PACKAGES = _statement(
+    "packages",
+    "Reference, ALL_PROCEDURES",
+    "SELECT DISTINCT OBJECT_NAME FROM ALL_PROCEDURES WHERE OWNER = 'SYS' "
+    "AND OBJECT_NAME IN ('DBMS_LOGMNR', 'DBMS_LOGMNR_D')",
+)
+
+
+def recognized(statement: str) -> tuple[Statement, dict[str, str]] | None:
+    """Which statement a text is, and the values of its slots; None: none of this module."""
+    for one in STATEMENTS:
+        slots = one.match(statement)
+        if slots is not None:
+            return one, slots
+    return None

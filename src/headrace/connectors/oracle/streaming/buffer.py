@@ -1,0 +1,317 @@
+"""The open transactions of a stream, and those that were committed and wait to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from headrace.connect.kernels.loading import load
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connectors.oracle.streaming import hold_kernel, write_kernel
+from headrace.connectors.oracle.streaming.blocks import Blocks
+from headrace.connectors.oracle.streaming.hold_kernel import (
+    ALL_HELD,
+    OPEN,
+    ROW_WORDS,
+    TRANSACTION_WORDS,
+    abandon_transaction,
+    drop_transaction,
+    hold_rows,
+)
+from headrace.connectors.oracle.streaming.write_kernel import write_ready
+
+_FIRST_TRANSACTIONS = 1024
+_WORD = 8
+
+
+@dataclass(frozen=True)
+class BufferOptions:
+    """`max_bytes` of memory, beyond which changes go to files; `threshold`: changes at which a
+    transaction is given up (0: none); `shown`: bits of `write_kernel`."""
+
+    max_bytes: int = 256 << 20
+    threshold: int = 0
+    shown: int = (
+        write_kernel.SHOWS_USER | write_kernel.SHOWS_COMMIT_TIME | write_kernel.SHOWS_START_TIME
+    )
+
+
+class Commits(NamedTuple):
+    """Transactions that were committed, in the order of their places: their numbers in the buffer,
+    SCNs of the commits, ids (uint64) and redo threads."""
+
+    numbers: np.ndarray
+    scns: np.ndarray
+    xids: np.ndarray
+    threads: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class Names:
+    """Names of users or clients by number, and which of them are captured."""
+
+    def __init__(self, included: Sequence[str], excluded: Sequence[str]) -> None:
+        self._included = {name.upper() for name in included}
+        self._excluded = {name.upper() for name in excluded}
+        self._numbers: dict[str, int] = {}
+        self._texts: list[np.ndarray] = []
+        self.captured = np.ones(1, np.uint8)
+        self.table = np.zeros((1, 2), np.int64)
+        """Address and bytes of each name."""
+
+    def number(self, name: str) -> int:
+        """The number of a name, which is given to it once."""
+        number = self._numbers.get(name)
+        if number is not None:
+            return number
+        number = self._numbers[name] = len(self._numbers)
+        raw = name.encode()
+        text = np.frombuffer(raw + bytes(PADDING), np.uint8)
+        self._texts.append(text)
+        if number == len(self.table):
+            self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+            self.captured = np.concatenate([self.captured, np.ones_like(self.captured)])
+        self.table[number] = address_of(text), len(raw)
+        self.captured[number] = self._takes(name.upper())
+        return number
+
+    def _takes(self, name: str) -> bool:
+        if self._included:
+            return name in self._included
+        return name not in self._excluded
+
+
+class TransactionBuffer:
+    """Holds changes until their transaction is committed. One thread uses it.
+
+    `hold` takes rows of redo (see `hold_kernel`), `commits` says what was committed,
+    `release` makes some of that ready in the order that it is given, and `write` writes what is
+    ready. Methods raise HeadraceError("spool.full").
+    """
+
+    def __init__(self, options: BufferOptions, users: Names, clients: Names) -> None:
+        self._options, self._users, self._clients = options, users, clients
+        self._blocks = Blocks(options.max_bytes)
+        self._state = np.zeros(hold_kernel.BUFFER_WORDS, np.int64)
+        self._state[hold_kernel.THRESHOLD] = options.threshold
+        self._state[hold_kernel.FREE_TRANSACTION] = -1
+        self._transactions = np.zeros((0, TRANSACTION_WORDS), np.int64)
+        self._table = np.zeros(1, np.int64)
+        self._pending = np.zeros(0, np.int64)
+        self._ready = np.zeros(0, np.int64)
+        self._cursor = np.zeros(write_kernel.CURSOR_WORDS, np.int64)
+        self._make_room(_FIRST_TRANSACTIONS)
+        for kernel in (hold_rows, write_ready, abandon_transaction, drop_transaction):
+            load(kernel)
+
+    # -- what comes in --------------------------------------------------------------------------
+
+    def hold(self, rows: np.ndarray) -> None:
+        """Holds rows in their order: int64, ROW_WORDS each; what they point to lives meanwhile."""
+        assert rows.shape[1:] == (ROW_WORDS,)
+        self._make_room(len(rows))
+        done, state = 0, self._state
+        while True:
+            status = hold_rows(
+                address_of(rows),
+                done,
+                len(rows),
+                address_of(self._table),
+                len(self._table) - 1,
+                address_of(self._transactions),
+                len(self._transactions),
+                address_of(state),
+                address_of(self._blocks.words),
+                address_of(self._pending),
+                address_of(self._users.captured),
+                address_of(self._clients.captured),
+            )
+            if status == ALL_HELD:
+                return
+            done = int(state[hold_kernel.DONE])
+            self._blocks.give(int(state[hold_kernel.LACKING]))
+
+    def _make_room(self, more: int) -> None:
+        """Room for so many more transactions."""
+        count = len(self._transactions)
+        used = int(np.count_nonzero(self._transactions[:, hold_kernel.STATE]))
+        if count - used < more or count == 0:
+            larger = np.zeros((max(2 * count, used + more), TRANSACTION_WORDS), np.int64)
+            larger[:count] = self._transactions
+            self._transactions = larger
+            free = np.flatnonzero(larger[:, hold_kernel.STATE] == hold_kernel.FREE)
+            larger[free, hold_kernel.FOLLOWING] = np.append(free[1:], -1)
+            self._state[hold_kernel.FREE_TRANSACTION] = free[0]
+            self._hash_anew(len(larger))
+        if len(self._pending) < len(self._transactions):
+            pending = np.zeros(len(self._transactions), np.int64)
+            pending[: len(self._pending)] = self._pending
+            self._pending = pending
+
+    def _hash_anew(self, capacity: int) -> None:
+        size = 1 << (2 * capacity).bit_length()
+        self._table = np.zeros(size, np.int64)
+        transactions = self._transactions
+        states = transactions[:, hold_kernel.STATE]
+        numbers = np.flatnonzero((states == OPEN) | (states == hold_kernel.ABANDONED))
+        hold_kernel.enter(
+            address_of(self._table),
+            size - 1,
+            address_of(transactions),
+            address_of(numbers),
+            len(numbers),
+        )
+
+    # -- what goes out --------------------------------------------------------------------------
+
+    def commits(self) -> Commits:
+        """What was committed and is not released yet, by place: SCN, then id."""
+        numbers = self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]
+        chosen = self._transactions[numbers]
+        scns = chosen[:, hold_kernel.COMMIT]
+        xids = chosen[:, hold_kernel.ID].view(np.uint64)
+        order = np.lexsort((xids, scns))
+        return Commits(
+            numbers[order], scns[order], xids[order], chosen[order, hold_kernel.REDO_THREAD]
+        )
+
+    def release(self, commits: Commits, count: int) -> None:
+        """The first so many of `commits`, which are all that there are, are ready to be written."""
+        rest = commits.numbers[count:].copy()
+        self._ready = np.concatenate([self._ready[self._written :], commits.numbers[:count]])
+        self._cursor[write_kernel.TRANSACTION] = 0
+        self._pending[: len(rest)] = rest
+        self._state[hold_kernel.PENDING_COUNT] = len(rest)
+
+    @property
+    def _written(self) -> int:
+        return int(self._cursor[write_kernel.TRANSACTION])
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether anything is to be written."""
+        return self._written < len(self._ready)
+
+    def write(self, target: np.ndarray) -> int:
+        """Writes frames of what is ready into `target` (uint8, with PADDING writable bytes behind
+        it); returns how many bytes."""
+        size = write_ready(
+            address_of(self._ready),
+            len(self._ready),
+            address_of(self._cursor),
+            address_of(self._transactions),
+            address_of(self._state),
+            address_of(self._blocks.words),
+            address_of(self._users.table),
+            self._options.shown,
+            address_of(target),
+            len(target),
+        )
+        if not self.has_ready:
+            self._ready, self._cursor[:] = np.zeros(0, np.int64), 0
+        self._blocks.trim()
+        self._blocks.let_go_of_files()
+        return int(size)
+
+    # -- transactions by themselves -------------------------------------------------------------
+
+    def oldest(self, *, with_empty: bool = True) -> int | None:
+        """The SCN of the first row of the oldest transaction that is open or not written yet; None:
+        there is none. Without `with_empty`, those of which nothing is held do not count, and those
+        that are given up never do."""
+        transactions = self._transactions
+        states = transactions[:, hold_kernel.STATE]
+        kept = (states == OPEN) | (states == hold_kernel.COMMITTED)
+        if not with_empty:
+            kept &= (transactions[:, hold_kernel.ENTRIES] > 0) | (states == hold_kernel.COMMITTED)
+        starts = transactions[kept, hold_kernel.START]
+        return int(starts.min()) if len(starts) else None
+
+    def abandon_before(self, us: int, keep: int | None = None) -> list[int]:
+        """Gives up the open transactions that began before a time (microseconds since 1970), but
+        for the one whose id is `keep`; returns the ids of those that held changes."""
+        transactions = self._transactions
+        old = (transactions[:, hold_kernel.STATE] == OPEN) & (
+            transactions[:, hold_kernel.START_US] < us
+        )
+        given_up = []
+        for number in np.flatnonzero(old):
+            xid = int(transactions[number, hold_kernel.ID]) & ((1 << 64) - 1)
+            if xid == keep:
+                continue
+            if transactions[number, hold_kernel.ENTRIES]:
+                given_up.append(xid)
+            abandon_transaction(
+                self._address(int(number)), address_of(self._state), address_of(self._blocks.words)
+            )
+        return given_up
+
+    def drop(self, xid: int) -> bool:
+        """Drops an open transaction; whether it was there."""
+        ids = self._transactions[:, hold_kernel.ID].view(np.uint64)
+        states = self._transactions[:, hold_kernel.STATE]
+        present = (ids == np.uint64(xid)) & (states != hold_kernel.FREE)
+        present &= states != hold_kernel.COMMITTED
+        for number in np.flatnonzero(present):
+            self._drop(int(number))
+        return bool(present.any())
+
+    def drop_open(self) -> None:
+        """Drops every open transaction: they are mined again."""
+        states = self._transactions[:, hold_kernel.STATE]
+        for number in np.flatnonzero((states == OPEN) | (states == hold_kernel.ABANDONED)):
+            self._drop(int(number))
+
+    def _drop(self, number: int) -> None:
+        drop_transaction(
+            address_of(self._table),
+            len(self._table) - 1,
+            address_of(self._transactions),
+            address_of(self._state),
+            address_of(self._blocks.words),
+            number,
+        )
+
+    def _address(self, number: int) -> int:
+        return address_of(self._transactions) + _WORD * TRANSACTION_WORDS * number
+
+    # -- figures --------------------------------------------------------------------------------
+
+    @property
+    def open_count(self) -> int:
+        """Transactions that are open."""
+        return int(self._state[hold_kernel.OPEN_COUNT])
+
+    @property
+    def rolled_back(self) -> int:
+        """Transactions that were rolled back or dropped."""
+        return int(self._state[hold_kernel.ROLLED_BACK])
+
+    @property
+    def unmatched(self) -> int:
+        """Rolled-back changes that were not held."""
+        return int(self._state[hold_kernel.UNMATCHED])
+
+    @property
+    def abandoned(self) -> int:
+        """Transactions that were given up."""
+        return int(self._state[hold_kernel.ABANDONED_COUNT])
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of changes that are held."""
+        return int(self._state[hold_kernel.HELD_BYTES])
+
+    @property
+    def disk_bytes(self) -> int:
+        """Disk that they take."""
+        return self._blocks.disk_bytes
+
+    def close(self) -> None:
+        """Give the memory back; never raises."""
+        self._blocks.close()

@@ -1,0 +1,131 @@
+"""Memory of open transactions: chunks of sizes that are powers of two, cut from blocks.
+
+A transaction begins with a small chunk, and each further one is twice as large, up to a whole
+block. Chunks that are freed wait in a list by size; whole blocks go back to who gave them.
+
+A chunk begins with the address of the next one of its transaction (0: none), its class, and where
+what is written in it ends: int64 each. Addresses are absolute.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from headrace.connect.kernels.memory import PADDING, kernel, load64, store64
+
+SMALLEST = 9
+"""The smallest chunk has 2**SMALLEST bytes."""
+LARGEST = 22
+"""A block has 2**LARGEST bytes."""
+CLASSES = LARGEST - SMALLEST + 1
+BLOCK_BYTES = 1 << LARGEST
+
+NEXT, CLASS, WRITTEN = 0, 8, 16
+CHUNK_HEAD_BYTES = 24
+GAP = PADDING
+"""Bytes that stay free at the end of a chunk: copies move 16 bytes at a time."""
+HUGE = CLASSES
+"""The class of a block that was made for one entry that is larger than a block."""
+
+# Words of the memory's state: the first free chunk of each class, the blocks that nobody uses, the
+# rest of the block that is being cut, the address of a huge block that was given (0: none), and its
+# bytes.
+FREE = 0
+FREE_BLOCKS = CLASSES
+REST, REST_END = CLASSES + 1, CLASSES + 2
+GIVEN, GIVEN_BYTES = CLASSES + 3, CLASSES + 4
+FREED_HUGE = CLASSES + 5
+WORDS = CLASSES + 6
+
+_BLOCK = CLASSES - 1
+
+
+@kernel
+def _keep(memory, chunk, number):
+    """A chunk of this class is free."""
+    store64(chunk + NEXT, load64(memory + 8 * (FREE + number)))
+    store64(memory + 8 * (FREE + number), chunk)
+
+
+@kernel
+def _keep_rest(memory):
+    """What is left of the block that is being cut becomes chunks."""
+    rest, end = load64(memory + 8 * REST), load64(memory + 8 * REST_END)
+    for down in range(CLASSES):
+        number = CLASSES - 1 - down
+        size = 1 << (SMALLEST + number)
+        while end - rest >= size:
+            _keep(memory, rest, number)
+            rest += size
+    store64(memory + 8 * REST, 0)
+    store64(memory + 8 * REST_END, 0)
+
+
+@kernel
+def take_chunk(memory, number):
+    """A chunk of this class, with its head; 0: a block must be given first."""
+    chunk = load64(memory + 8 * (FREE + number))
+    if chunk:
+        store64(memory + 8 * (FREE + number), load64(chunk + NEXT))
+    else:
+        size = 1 << (SMALLEST + number)
+        rest, end = load64(memory + 8 * REST), load64(memory + 8 * REST_END)
+        if end - rest < size:
+            block = load64(memory + 8 * FREE_BLOCKS)
+            if block == 0:
+                return 0
+            store64(memory + 8 * FREE_BLOCKS, load64(block + NEXT))
+            _keep_rest(memory)
+            rest, end = block, block + BLOCK_BYTES
+            store64(memory + 8 * REST_END, end)
+        chunk = rest
+        store64(memory + 8 * REST, rest + size)
+    store64(chunk + NEXT, 0)
+    store64(chunk + CLASS, number)
+    store64(chunk + WRITTEN, chunk + CHUNK_HEAD_BYTES)
+    return chunk
+
+
+@kernel
+def take_huge(memory, size):
+    """The block that was given for an entry of `size` bytes; 0: it must be given first."""
+    chunk = load64(memory + 8 * GIVEN)
+    if chunk == 0 or load64(memory + 8 * GIVEN_BYTES) < size:
+        return 0
+    store64(memory + 8 * GIVEN, 0)
+    store64(chunk + NEXT, 0)
+    store64(chunk + CLASS, HUGE)
+    store64(chunk + WRITTEN, chunk + CHUNK_HEAD_BYTES)
+    return chunk
+
+
+@kernel
+def end_of_chunk(memory, chunk):
+    """Where a chunk that was just taken ends."""
+    number = load64(chunk + CLASS)
+    if number == HUGE:
+        return chunk + load64(memory + 8 * GIVEN_BYTES)
+    return chunk + (1 << (SMALLEST + number))
+
+
+@kernel
+def free_chunk(memory, chunk):
+    """Nobody uses a chunk any more."""
+    number = load64(chunk + CLASS)
+    if number == HUGE:
+        store64(chunk + NEXT, load64(memory + 8 * FREED_HUGE))
+        store64(memory + 8 * FREED_HUGE, chunk)
+    elif number == _BLOCK:
+        store64(chunk + NEXT, load64(memory + 8 * FREE_BLOCKS))
+        store64(memory + 8 * FREE_BLOCKS, chunk)
+    else:
+        _keep(memory, chunk, number)
+
+
+@kernel
+def free_chunks(memory, chunk):
+    """Nobody uses a chunk and those behind it any more."""
+    while chunk:
+        following = load64(chunk + NEXT)
+        free_chunk(memory, chunk)
+        chunk = following

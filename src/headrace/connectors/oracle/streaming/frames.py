@@ -1,0 +1,127 @@
+"""Frames: what segments hold of Oracle's transactions, and the kernel that indexes them.
+
+Numbers are in network byte order. A frame has the head of `frame_kernel`, and is one of
+
+    B   a transaction begins, at its commit: place (16), microseconds since 1970 of its first change
+        (8), the image of events.py
+    c   a create: relation version (4), SCN (8), microseconds since 1970 (8), the row's own image,
+        the image
+    u   an update: the same, the image before and the image after
+    d   a delete: the same, the image before
+    t   a truncate: the same without image
+    s   a schema change: the same as a create, its image is what is told
+    E   the transaction ends: microseconds since 1970 of its beginning (8)
+    S   everything up to a place (16) was read
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from headrace.connect.images import split_checked
+from headrace.connect.kernels.memory import kernel, load8, load32_be, load64, load64_be, store64
+from headrace.connectors.oracle.events import EXTRA_CELLS
+from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
+from headrace.streaming.changes.image_kernel import add_images
+from headrace.streaming.changes.late_kernel import (
+    OWN_WORDS,
+    begin_late,
+    end_late,
+    take_back_beginning,
+    tell_beginning,
+)
+from headrace.streaming.changes.transaction_kernel import advance, is_full
+
+STATE_WORDS = OWN_WORDS
+"""Words of `state`."""
+RARE = row_kernel.OWN_STATUSES
+"""The kernel stopped at a truncate or a schema change, which Python adds."""
+
+BEGIN_HEAD_BYTES = FRAME_HEAD_BYTES + PLACE_BYTES + 8
+CHANGE_HEAD_BYTES = FRAME_HEAD_BYTES + 4 + 8 + 8
+END_FRAME_BYTES = FRAME_HEAD_BYTES + 8
+PLACE_FRAME_BYTES = FRAME_HEAD_BYTES + PLACE_BYTES
+TRUNCATE, SCHEMA_CHANGE = ord("t"), ord("s")
+"""Kinds of frames, and operations of their rows."""
+BEGINS, ENDS, REACHED = ord("B"), ord("E"), ord("S")
+_EXTRA_CELLS = EXTRA_CELLS
+
+
+@kernel
+def is_at_time(state, us):
+    """From here on, rows of the open transaction are of this time."""
+    if load64(state + 8 * row_kernel.COMMIT_US) != us:
+        store64(state + 8 * row_kernel.COMMIT_US, us)
+        store64(state + 8 * row_kernel.TRANSACTION_ROW, -1)
+
+
+@kernel
+def _add_change(
+    data, start, at, size, kind,
+    rows, transactions, relations, options, scratch, state,
+):  # fmt: skip
+    """The rows of the change in the frame at `data + at`. Returns MORE, KEY or BROKEN."""
+    body, stop = data + at + FRAME_HEAD_BYTES, data + at + size
+    extra = data + at + CHANGE_HEAD_BYTES
+    images = split_checked(extra, stop, _EXTRA_CELLS, scratch)
+    if images < 0:
+        return row_kernel.BROKEN
+    index, place = load32_be(body), load64_be(body + 4)
+    is_at_time(state, load64_be(body + 12))
+    first = load64(state + 8 * row_kernel.ROWS)
+    tell_beginning(rows, transactions, state)
+    store64(state + 8 * row_kernel.EXTRA, extra + start - data)
+    status = add_images(
+        images, stop, start - data, kind, index, place, size,
+        rows, transactions, relations, options, scratch, state,
+    )  # fmt: skip
+    store64(state + 8 * row_kernel.EXTRA, 0)
+    take_back_beginning(state, first)
+    return status
+
+
+@kernel
+def index_frames(
+    data, written, start, rows, rows_room, transactions, transactions_room, ends, ends_room,
+    relations, options, scratch, state,
+):  # fmt: skip
+    """See SegmentReader.kernel. Returns MORE, FULL, KEY, BROKEN or RARE."""
+    while True:
+        at = load64(state + 8 * row_kernel.INDEXED)
+        if at + FRAME_HEAD_BYTES > written or at + load32_be(data + at) > written:
+            return row_kernel.MORE
+        # A transaction's beginning is told with its first record.
+        if is_full(state, rows_room - 1, transactions_room - 1, ends_room):
+            return row_kernel.FULL
+        size, kind = load32_be(data + at), load8(data + at + 4)
+        body = data + at + FRAME_HEAD_BYTES
+        if kind == BEGINS:
+            if size < BEGIN_HEAD_BYTES:
+                return row_kernel.BROKEN
+            store64(state + 8 * row_kernel.POSITION_HIGH, load64_be(body))
+            store64(state + 8 * row_kernel.POSITION_LOW, load64_be(body + 8))
+            store64(state + 8 * row_kernel.COMMIT_US, load64_be(body + 16))
+            image = start + at + BEGIN_HEAD_BYTES
+            begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
+        elif kind == ENDS:
+            if size < END_FRAME_BYTES:
+                return row_kernel.BROKEN
+            is_at_time(state, load64_be(body))
+            end_late(rows, transactions, ends, state, size)
+        elif kind == REACHED:
+            if size < PLACE_FRAME_BYTES:
+                return row_kernel.BROKEN
+            advance(state, load64_be(body), load64_be(body + 8))
+        elif size < CHANGE_HEAD_BYTES:
+            return row_kernel.BROKEN
+        elif kind in (TRUNCATE, SCHEMA_CHANGE):
+            return RARE
+        else:
+            status = _add_change(
+                data, start, at, size, kind,
+                rows, transactions, relations, options, scratch, state,
+            )  # fmt: skip
+            if status != row_kernel.MORE:
+                return status
+        store64(state + 8 * row_kernel.INDEXED, at + size)

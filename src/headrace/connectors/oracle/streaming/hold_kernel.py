@@ -1,0 +1,454 @@
+"""Holds the changes of open transactions: rows of redo, in their order, into chunks of memory by
+transaction.
+
+What is held of a change is the frame that the segment gets of it (frames.py), behind a head of its
+own. A rollback to a savepoint marks changes as cancelled, from the newest on; a rollback frees
+what is held, a commit hands the transaction on to who writes it (`write_kernel.py`).
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.images import put_head, put_null, put_text_head, store32_be
+from headrace.connect.kernels.memory import copy, kernel, load8, load64, store64
+from headrace.connect.kernels.text import hash_bytes, mix, put_int
+from headrace.connectors.oracle.events import EXTRA_CELLS
+from headrace.connectors.oracle.streaming.chunk_kernel import (
+    CHUNK_HEAD_BYTES,
+    CLASSES,
+    GAP,
+    NEXT,
+    SMALLEST,
+    WRITTEN,
+    end_of_chunk,
+    free_chunks,
+    take_chunk,
+    take_huge,
+)
+from headrace.connectors.oracle.streaming.frames import CHANGE_HEAD_BYTES
+from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, put_frame_head, put_number
+
+# A row of redo: int64 words. Texts are addresses and bytes (address 0: null).
+(
+    ACTION,
+    SCN,
+    XID,
+    US,  # microseconds since 1970
+    THREAD,
+    USER,  # the number of its user's name, and of its client's; -1: it has none
+    CLIENT,
+    RELATION,
+    KIND,  # of the frame
+    IMAGES,
+    IMAGES_BYTES,
+    ROW_HASH,  # of its row id
+    RS_ID,
+    RS_ID_BYTES,
+    ROW_ID,
+    ROW_ID_BYTES,
+    REDO,
+    REDO_BYTES,
+    SSN,  # -1: it is not shown
+    MARK,  # 1: the transaction is looked at in Python before it is written
+) = range(20)
+ROW_WORDS = 20
+_ROW_SIZE = 8 * ROW_WORDS
+
+NOTHING, STARTS, CHANGES, CANCELS, COMMITS, ENDS = range(6)
+"""What a row does. ENDS: a rollback, and whatever else drops a transaction."""
+
+# A transaction: int64 words.
+(
+    STATE,
+    ID,
+    START,  # SCN of its first row
+    START_US,
+    FIRST,  # chunk
+    LAST,
+    NEWEST,  # entry that is not cancelled
+    ENTRIES,
+    LIVE,  # entries that are not cancelled
+    BYTES,
+    BY_USER,
+    BY_CLIENT,
+    COMMIT,  # SCN
+    COMMITTED_US,
+    REDO_THREAD,
+    MARKED,
+    LAST_END,  # where the last chunk ends
+    FOLLOWING,  # the next transaction that is free
+) = range(18)
+TRANSACTION_WORDS = 18
+TRANSACTION_SIZE = 8 * TRANSACTION_WORDS
+
+FREE, OPEN, COMMITTED, ABANDONED = range(4)
+"""States of a transaction."""
+
+# An entry in a chunk: where the one before it in its transaction is that was not cancelled then,
+# the hash of the row's id, whether it is cancelled, and the bytes of its frame; then its frame.
+BEFORE, HASH, CANCELLED, SIZE = 0, 8, 16, 24
+ENTRY_HEAD_BYTES = 32
+
+# Words of the buffer's state.
+(
+    DONE,  # rows of the batch that are held
+    LACKING,  # bytes of the huge block that is needed; 0: an ordinary one is
+    FREE_TRANSACTION,  # number of the first one; -1: none
+    OPEN_COUNT,
+    PENDING_COUNT,  # transactions that were committed and not handed out yet
+    UNMATCHED,  # cancelling rows without a change to cancel
+    ABANDONED_COUNT,
+    THRESHOLD,  # changes at which a transaction is given up; 0: none
+    HELD_BYTES,
+    ROLLED_BACK,
+    CANCELLED_COUNT,
+    FILTERED,  # transactions of users and clients that are not captured
+) = range(12)
+BUFFER_WORDS = 12
+
+ALL_HELD, LACKS_MEMORY = range(2)
+
+_UNKNOWN = 0xFFFFFFFF
+_EXTRA_CELLS = EXTRA_CELLS
+
+
+@kernel
+def _slot(table, mask, transactions, xid):
+    """Where a transaction stands in the hash table, or could."""
+    slot = mix(np.int64(0x9E3779B9), xid) & mask
+    while True:
+        number = load64(table + 8 * slot)
+        if number == 0 or load64(transactions + TRANSACTION_SIZE * (number - 1) + 8 * ID) == xid:
+            return slot
+        slot = (slot + 1) & mask
+
+
+@kernel
+def _forget(table, mask, transactions, slot):
+    """Takes an entry out of the hash table; those behind it move up."""
+    hole = slot
+    store64(table + 8 * hole, 0)
+    at = (hole + 1) & mask
+    while True:
+        number = load64(table + 8 * at)
+        if number == 0:
+            return
+        xid = load64(transactions + TRANSACTION_SIZE * (number - 1) + 8 * ID)
+        home = mix(np.int64(0x9E3779B9), xid) & mask
+        if ((at - home) & mask) >= ((at - hole) & mask):
+            store64(table + 8 * hole, number)
+            store64(table + 8 * at, 0)
+            hole = at
+        at = (at + 1) & mask
+
+
+@kernel
+def _number_of(table, mask, transactions, count, xid):
+    """The number of an open transaction; -1: there is none. Where LogMiner does not know the
+    sequence of an id, the only one with the same segment and slot."""
+    number = load64(table + 8 * _slot(table, mask, transactions, xid))
+    if number:
+        return number - 1
+    if (xid & _UNKNOWN) != _UNKNOWN:
+        return np.int64(-1)
+    same = np.int64(-1)
+    for one in range(count):
+        transaction = transactions + TRANSACTION_SIZE * one
+        state = load64(transaction + 8 * STATE)
+        if state in (OPEN, ABANDONED) and (load64(transaction + 8 * ID) >> 32) == (xid >> 32):
+            if same >= 0:
+                return np.int64(-1)
+            same = np.int64(one)
+    return same
+
+
+@kernel
+def _opened(table, mask, transactions, buffer, xid, scn, us):
+    """The number of a new transaction; there is room for it."""
+    number = load64(buffer + 8 * FREE_TRANSACTION)
+    transaction = transactions + TRANSACTION_SIZE * number
+    store64(buffer + 8 * FREE_TRANSACTION, load64(transaction + 8 * FOLLOWING))
+    for word in range(TRANSACTION_WORDS):
+        store64(transaction + 8 * word, 0)
+    store64(transaction + 8 * STATE, OPEN)
+    store64(transaction + 8 * ID, xid)
+    store64(transaction + 8 * START, scn)
+    store64(transaction + 8 * START_US, us)
+    store64(transaction + 8 * BY_USER, -1)
+    store64(transaction + 8 * BY_CLIENT, -1)
+    store64(table + 8 * _slot(table, mask, transactions, xid), number + 1)
+    store64(buffer + 8 * OPEN_COUNT, load64(buffer + 8 * OPEN_COUNT) + 1)
+    return number
+
+
+@kernel
+def empty_transaction(transaction, buffer, memory):
+    """Frees what is held of a transaction."""
+    free_chunks(memory, load64(transaction + 8 * FIRST))
+    held = load64(buffer + 8 * HELD_BYTES) - load64(transaction + 8 * BYTES)
+    store64(buffer + 8 * HELD_BYTES, held)
+    for word in (FIRST, LAST, NEWEST, ENTRIES, LIVE, BYTES, LAST_END):
+        store64(transaction + 8 * word, 0)
+
+
+@kernel
+def release_transaction(number, transactions, buffer, memory):
+    """Frees a transaction that the hash table does not have any more."""
+    transaction = transactions + TRANSACTION_SIZE * number
+    empty_transaction(transaction, buffer, memory)
+    store64(transaction + 8 * STATE, FREE)
+    store64(transaction + 8 * FOLLOWING, load64(buffer + 8 * FREE_TRANSACTION))
+    store64(buffer + 8 * FREE_TRANSACTION, number)
+
+
+@kernel
+def _close(table, mask, transactions, buffer, number):
+    """An open transaction is open no more."""
+    xid = load64(transactions + TRANSACTION_SIZE * number + 8 * ID)
+    _forget(table, mask, transactions, _slot(table, mask, transactions, xid))
+    store64(buffer + 8 * OPEN_COUNT, load64(buffer + 8 * OPEN_COUNT) - 1)
+
+
+@kernel
+def drop_transaction(table, mask, transactions, buffer, memory, number):
+    """Forgets an open transaction and what is held of it."""
+    _close(table, mask, transactions, buffer, number)
+    release_transaction(number, transactions, buffer, memory)
+    return np.int64(0)
+
+
+@kernel
+def abandon_transaction(transaction, buffer, memory):
+    """Frees what is held of an open transaction, and what comes of it is left out."""
+    empty_transaction(transaction, buffer, memory)
+    store64(transaction + 8 * STATE, ABANDONED)
+    store64(buffer + 8 * ABANDONED_COUNT, load64(buffer + 8 * ABANDONED_COUNT) + 1)
+    return np.int64(0)
+
+
+@kernel
+def _room(transaction, memory, buffer, size):
+    """Where an entry of `size` bytes goes; 0: memory is lacking."""
+    last = load64(transaction + 8 * LAST)
+    if last:
+        at = load64(last + WRITTEN)
+        if at + size + GAP <= load64(transaction + 8 * LAST_END):
+            return at
+    needed = size + CHUNK_HEAD_BYTES + GAP
+    number = np.int64(0)
+    while number < CLASSES and (1 << (SMALLEST + number)) < needed:
+        number += 1
+    if number == CLASSES:
+        chunk = take_huge(memory, needed)
+        if chunk == 0:
+            store64(buffer + 8 * LACKING, needed)
+            return np.int64(0)
+    else:
+        held = load64(transaction + 8 * BYTES)
+        while number + 1 < CLASSES and (1 << (SMALLEST + number)) <= held:
+            number += 1
+        chunk = take_chunk(memory, number)
+        if chunk == 0:
+            store64(buffer + 8 * LACKING, 0)
+            return np.int64(0)
+    if last:
+        store64(last + NEXT, chunk)
+    else:
+        store64(transaction + 8 * FIRST, chunk)
+    store64(transaction + 8 * LAST, chunk)
+    store64(transaction + 8 * LAST_END, end_of_chunk(memory, chunk))
+    return chunk + CHUNK_HEAD_BYTES
+
+
+@kernel
+def _put_text(out, text, length):
+    """A text's cell, or a null one; returns its end."""
+    if text == 0:
+        return put_null(out)
+    return copy(text, length, put_text_head(out, length))
+
+
+@kernel
+def _put_extra(out, row):
+    """The row's own image, see events.py; returns its end."""
+    out = put_head(out, _EXTRA_CELLS)
+    out = _put_text(out, load64(row + 8 * RS_ID), load64(row + 8 * RS_ID_BYTES))
+    out = _put_text(out, load64(row + 8 * ROW_ID), load64(row + 8 * ROW_ID_BYTES))
+    out = _put_text(out, load64(row + 8 * REDO), load64(row + 8 * REDO_BYTES))
+    ssn = load64(row + 8 * SSN)
+    if ssn < 0:
+        return put_null(out)
+    text = put_text_head(out, 0)
+    end = put_int(ssn, text)
+    put_text_head(out, end - text)
+    return end
+
+
+@kernel
+def _hold(transaction, row, memory, buffer):
+    """Holds a change; returns 0 when memory is lacking."""
+    texts = (
+        load64(row + 8 * RS_ID_BYTES)
+        + load64(row + 8 * ROW_ID_BYTES)
+        + load64(row + 8 * REDO_BYTES)
+    )
+    most = ENTRY_HEAD_BYTES + CHANGE_HEAD_BYTES + 60 + texts + load64(row + 8 * IMAGES_BYTES)
+    entry = _room(transaction, memory, buffer, most)
+    if entry == 0:
+        return False
+    frame = entry + ENTRY_HEAD_BYTES
+    body = frame + FRAME_HEAD_BYTES
+    store32_be(body, load64(row + 8 * RELATION))
+    body = put_number(put_number(body + 4, load64(row + 8 * SCN)), load64(row + 8 * US))
+    end = copy(load64(row + 8 * IMAGES), load64(row + 8 * IMAGES_BYTES), _put_extra(body, row))
+    put_frame_head(frame, end, load64(row + 8 * KIND))
+    store64(entry + BEFORE, load64(transaction + 8 * NEWEST))
+    store64(entry + HASH, load64(row + 8 * ROW_HASH))
+    store64(entry + CANCELLED, 0)
+    store64(entry + SIZE, end - frame)
+    store64(load64(transaction + 8 * LAST) + WRITTEN, end)
+    store64(transaction + 8 * NEWEST, entry)
+    store64(transaction + 8 * ENTRIES, load64(transaction + 8 * ENTRIES) + 1)
+    store64(transaction + 8 * LIVE, load64(transaction + 8 * LIVE) + 1)
+    store64(transaction + 8 * BYTES, load64(transaction + 8 * BYTES) + end - entry)
+    store64(buffer + 8 * HELD_BYTES, load64(buffer + 8 * HELD_BYTES) + end - entry)
+    if load64(row + 8 * MARK):
+        store64(transaction + 8 * MARKED, 1)
+    return True
+
+
+@kernel
+def _cancel(transaction, row_hash):
+    """Cancels the newest change of a row that is not cancelled yet; whether there was one."""
+    entry = load64(transaction + 8 * NEWEST)
+    while entry:
+        if load64(entry + CANCELLED) == 0 and load64(entry + HASH) == row_hash:
+            store64(entry + CANCELLED, 1)
+            store64(transaction + 8 * LIVE, load64(transaction + 8 * LIVE) - 1)
+            newest = load64(transaction + 8 * NEWEST)
+            while newest and load64(newest + CANCELLED):
+                newest = load64(newest + BEFORE)
+            store64(transaction + 8 * NEWEST, newest)
+            return True
+        entry = load64(entry + BEFORE)
+    return False
+
+
+@kernel
+def _is_left_out(transaction, users, clients):
+    """Whether a transaction's user or client is not captured. `users` and `clients`: a byte for
+    each name, 0 where it is not."""
+    user, client = load64(transaction + 8 * BY_USER), load64(transaction + 8 * BY_CLIENT)
+    return (user >= 0 and load8(users + user) == 0) or (
+        client >= 0 and load8(clients + client) == 0
+    )
+
+
+@kernel
+def _count(buffer, word):
+    store64(buffer + 8 * word, load64(buffer + 8 * word) + 1)
+
+
+@kernel
+def _commit(
+    row, number, table, mask, transactions, buffer, memory, pending, users, clients,
+):  # fmt: skip
+    """An open transaction was committed: it waits to be written, if anything is held of it."""
+    transaction = transactions + TRANSACTION_SIZE * number
+    _close(table, mask, transactions, buffer, number)
+    is_left_out = _is_left_out(transaction, users, clients)
+    if is_left_out and load64(transaction + 8 * LIVE):
+        _count(buffer, FILTERED)
+    if (
+        is_left_out
+        or load64(transaction + 8 * STATE) == ABANDONED
+        or load64(transaction + 8 * LIVE) == 0
+    ):
+        release_transaction(number, transactions, buffer, memory)
+        return
+    store64(transaction + 8 * STATE, COMMITTED)
+    store64(transaction + 8 * COMMIT, load64(row + 8 * SCN))
+    store64(transaction + 8 * COMMITTED_US, load64(row + 8 * US))
+    store64(transaction + 8 * REDO_THREAD, load64(row + 8 * THREAD))
+    if (load64(row + 8 * XID) & _UNKNOWN) != _UNKNOWN:
+        store64(transaction + 8 * ID, load64(row + 8 * XID))
+    waiting = load64(buffer + 8 * PENDING_COUNT)
+    store64(pending + 8 * waiting, number)
+    store64(buffer + 8 * PENDING_COUNT, waiting + 1)
+
+
+@kernel
+def _know(transaction, row):
+    """What a row says of its transaction, where nothing did before it."""
+    if load64(transaction + 8 * BY_USER) < 0:
+        store64(transaction + 8 * BY_USER, load64(row + 8 * USER))
+    if load64(transaction + 8 * BY_CLIENT) < 0:
+        store64(transaction + 8 * BY_CLIENT, load64(row + 8 * CLIENT))
+
+
+@kernel
+def hold_rows(
+    rows, first, last, table, mask, transactions, count, buffer, memory, pending, users, clients,
+):  # fmt: skip
+    """Holds the rows [first, last). There is room for as many more transactions, in `transactions`
+    (`count` of them), `table` (mask + 1 words) and `pending`. Returns ALL_HELD; or LACKS_MEMORY,
+    and is to be called again from buffer[DONE] on."""
+    for number_of_row in range(first, last):
+        row = rows + _ROW_SIZE * number_of_row
+        action, xid = load64(row + 8 * ACTION), load64(row + 8 * XID)
+        store64(buffer + 8 * DONE, number_of_row)
+        if action == NOTHING:
+            continue
+        number = _number_of(table, mask, transactions, count, xid)
+        if action in (STARTS, CHANGES):
+            if number < 0:
+                scn, us = load64(row + 8 * SCN), load64(row + 8 * US)
+                number = _opened(table, mask, transactions, buffer, xid, scn, us)
+            elif action == STARTS:
+                # It is mined again.
+                empty_transaction(transactions + TRANSACTION_SIZE * number, buffer, memory)
+                store64(transactions + TRANSACTION_SIZE * number + 8 * STATE, OPEN)
+            transaction = transactions + TRANSACTION_SIZE * number
+            _know(transaction, row)
+            if action == CHANGES and load64(transaction + 8 * STATE) == OPEN:
+                threshold = load64(buffer + 8 * THRESHOLD)
+                if threshold and load64(transaction + 8 * ENTRIES) + 1 >= threshold:
+                    abandon_transaction(transaction, buffer, memory)
+                elif not _hold(transaction, row, memory, buffer):
+                    return LACKS_MEMORY
+        elif number < 0:
+            if action == CANCELS:
+                _count(buffer, UNMATCHED)
+        elif action == CANCELS:
+            transaction = transactions + TRANSACTION_SIZE * number
+            if _cancel(transaction, load64(row + 8 * ROW_HASH)):
+                _count(buffer, CANCELLED_COUNT)
+            elif load64(transaction + 8 * STATE) == OPEN:
+                _count(buffer, UNMATCHED)
+        elif action == COMMITS:
+            _commit(row, number, table, mask, transactions, buffer, memory, pending, users, clients)
+        else:
+            drop_transaction(table, mask, transactions, buffer, memory, number)
+            _count(buffer, ROLLED_BACK)
+    store64(buffer + 8 * DONE, last)
+    return ALL_HELD
+
+
+@kernel
+def enter(table, mask, transactions, numbers, count):
+    """Enters transactions, by their numbers, into a hash table that has none of them."""
+    for at in range(count):
+        number = load64(numbers + 8 * at)
+        xid = load64(transactions + TRANSACTION_SIZE * number + 8 * ID)
+        store64(table + 8 * _slot(table, mask, transactions, xid), number + 1)
+
+
+@kernel
+def hash_texts(addresses, sizes, count, hashes):
+    """A number for each of `count` texts; reads up to 7 bytes behind them."""
+    for text in range(count):
+        address, size = load64(addresses + 8 * text), load64(sizes + 8 * text)
+        store64(hashes + 8 * text, hash_bytes(np.int64(0), address, size))

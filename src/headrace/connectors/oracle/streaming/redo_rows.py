@@ -1,0 +1,155 @@
+"""Rows of V$LOGMNR_CONTENTS as columns, whole statements in one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+SCN, SQL_REDO, OPERATION_CODE, TIMESTAMP, XID, CSF = (
+    "SCN", "SQL_REDO", "OPERATION_CODE", "TIMESTAMP", "XID", "CSF",
+)  # fmt: skip
+TABLE_NAME, SEG_OWNER, ROW_ID, ROLLBACK, STATUS, INFO = (
+    "TABLE_NAME", "SEG_OWNER", "ROW_ID", "ROLLBACK", "STATUS", "INFO",
+)  # fmt: skip
+SSN, THREAD, RS_ID, USERNAME, CLIENT_ID = "SSN", "THREAD#", "RS_ID", "USERNAME", "CLIENT_ID"
+
+_NUMBERS = (SCN, OPERATION_CODE, CSF, ROLLBACK, STATUS, SSN, THREAD, "DATA_OBJ#", "DATA_OBJV#",
+            "START_SCN", "COMMIT_SCN", "SEQUENCE#")  # fmt: skip
+_TEXTS = (TABLE_NAME, SEG_OWNER, ROW_ID, INFO, RS_ID, USERNAME, CLIENT_ID)
+
+REDO = pa.schema(
+    [
+        *(pa.field(name, pa.int64()) for name in _NUMBERS),
+        pa.field(TIMESTAMP, pa.timestamp("us")),
+        pa.field(XID, pa.binary()),
+        *(pa.field(name, pa.string()) for name in _TEXTS),
+        pa.field(SQL_REDO, pa.large_string()),
+    ]
+)
+"""What is used of the columns; those that were not read are null."""
+
+# V$LOGMNR_CONTENTS.OPERATION_CODE
+INTERNAL, INSERT, DELETE, UPDATE, DDL, START, COMMIT = 0, 1, 2, 3, 5, 6, 7
+SELECT_LOB_LOCATOR, LOB_WRITE, LOB_TRIM, REPLICATION_MARKER, LOB_ERASE = 9, 10, 11, 27, 29
+MISSING_SCN, ROLLED_BACK, XML_BEGIN, XML_WRITE, XML_END = 34, 36, 68, 70, 71
+LONG_BEGIN, LONG_WRITE, LONG_END, UNSUPPORTED = 91, 92, 93, 255
+"""LONG_…: of extended strings (32K_BEGIN, 32K_WRITE, 32K_END)."""
+
+NOT_RECONSTRUCTED = 2
+"""V$LOGMNR_CONTENTS.STATUS of a row whose statement LogMiner could not make."""
+
+
+def redo_batch(names: Sequence[str], rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
+    """Rows that the driver gave, with columns of these names. Raises pyarrow.ArrowException for
+    values of other types."""
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
+    arrays = [
+        pa.array(columns[field.name], field.type)
+        if field.name in columns
+        else pa.nulls(len(rows), field.type)
+        for field in REDO
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=REDO)
+
+
+class StatementParts:
+    """Puts statements together that LogMiner gives in several rows (CSF = 1: the next row goes
+    on). A statement whose last rows are not fetched yet is kept for the next batch."""
+
+    def __init__(self) -> None:
+        self._kept: pa.RecordBatch | None = None
+
+    def whole(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch, and of what was kept of the one before, with whole statements."""
+        if self._kept is not None:
+            batch = pa.concat_batches([self._kept, batch])
+            self._kept = None
+        goes_on = numbers(batch, CSF) != 0
+        if not goes_on.any():
+            return batch
+        if goes_on[-1]:
+            ends = np.flatnonzero(~goes_on)
+            first = int(ends[-1]) + 1 if len(ends) else 0
+            self._kept = batch.slice(first)
+            batch, goes_on = batch.slice(0, first), goes_on[:first]
+            if not first:
+                return batch
+        firsts = np.flatnonzero(~np.append(False, goes_on[:-1]))
+        return _joined(batch, firsts)
+
+    def rest(self) -> pa.RecordBatch | None:
+        """What was kept and does not go on: the window ended."""
+        kept, self._kept = self._kept, None
+        return None if kept is None else _joined(kept, np.zeros(1, np.int64))
+
+
+def _joined(batch: pa.RecordBatch, firsts: np.ndarray) -> pa.RecordBatch:
+    """One row of each statement, its first one; `firsts` are their numbers."""
+    texts = batch.column(SQL_REDO)
+    statements = texts.take(pa.array(firsts)).to_pylist()
+    ends = np.append(firsts[1:], len(batch))
+    for number in np.flatnonzero(ends - firsts > 1):
+        parts = texts.slice(firsts[number], ends[number] - firsts[number]).to_pylist()
+        statements[number] = "".join(part or "" for part in parts)
+    joined = batch.take(pa.array(firsts))
+    place = joined.schema.get_field_index(SQL_REDO)
+    return joined.set_column(place, SQL_REDO, pa.array(statements, texts.type))
+
+
+def numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
+    """A column of numbers (int64), 0 where they are null."""
+    column = batch.column(name)
+    if column.null_count:
+        column = column.fill_null(0)
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
+
+
+def microseconds(batch: pa.RecordBatch, offset_us: int) -> np.ndarray:
+    """TIMESTAMP as microseconds since 1970 UTC: it is the database's local time, which is so many
+    microseconds ahead."""
+    column = batch.column(TIMESTAMP).cast(pa.int64())
+    if column.null_count:
+        column = column.fill_null(offset_us)
+    return np.asarray(column.to_numpy(zero_copy_only=False) - offset_us, np.int64)
+
+
+def transaction_ids(batch: pa.RecordBatch) -> np.ndarray:
+    """XID as numbers (int64 with the bits of the unsigned number), 0 where they are null."""
+    column = batch.column(XID)
+    ids = np.zeros(len(batch), np.int64)
+    raw = column.cast(pa.binary()).fill_null(bytes(8)) if column.null_count else column
+    _, offsets, values = raw.buffers()
+    bounds = np.frombuffer(offsets, np.int32)[raw.offset : raw.offset + len(raw) + 1]
+    if len(raw) and values is not None and bool(np.all(np.diff(bounds) == ids.itemsize)):
+        flat = np.frombuffer(values, np.uint8)[bounds[0] : bounds[-1]]
+        return flat.view(">i8").astype(np.int64)
+    for row, one in enumerate(raw.to_pylist()):
+        ids[row] = int.from_bytes(one[:8].rjust(8, b"\0"), "big", signed=True)
+    return ids
+
+
+def text_words(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses (0: null) and bytes of texts, int64; valid while the array lives."""
+    validity, offsets, values = column.buffers()
+    wide = pa.types.is_large_string(column.type)
+    kind = np.dtype(np.int64 if wide else np.int32)
+    bounds = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1]
+    bounds = bounds.astype(np.int64)
+    base = 0 if values is None else values.address
+    addresses, sizes = bounds[:-1] + base, np.diff(bounds)
+    if validity is not None and column.null_count:
+        there = column.is_valid().to_numpy(zero_copy_only=False)
+        addresses, sizes = np.where(there, addresses, 0), np.where(there, sizes, 0)
+    return addresses, sizes
+
+
+def runs(breaks: np.ndarray, count: int) -> Iterator[tuple[int, int]]:
+    """Bounds of what lies between the rows `breaks` (their numbers, in order), with an empty run
+    where two of them are neighbours; one more than breaks."""
+    first = 0
+    for row in breaks:
+        yield first, int(row)
+        first = int(row) + 1
+    yield first, count

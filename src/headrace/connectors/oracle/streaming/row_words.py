@@ -1,0 +1,223 @@
+"""What each row of redo does, as the words that `hold_kernel` reads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.kernels.memory import address_of
+from headrace.connectors.oracle.streaming import hold_kernel, redo_rows
+from headrace.connectors.oracle.streaming.buffer import Names
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+_SEPARATOR = "\0"
+_TEMPORARY = "/* No SQL_REDO for temporary tables */"
+
+
+class RowTable(Protocol):
+    """A captured table, as rows of redo see it."""
+
+    @property
+    def relation(self) -> int:
+        """The relation version of its records."""
+        ...
+
+    @property
+    def model(self) -> int:
+        """Its number among the tables of the parser."""
+        ...
+
+
+class Images(Protocol):
+    """Images of many statements, one behind the other: row i has the bytes from `offsets[i]` to
+    `offsets[i + 1]` of `images`, and is the change `operations[i]` (c, u or d); the rows in
+    `errors` are none."""
+
+    images: np.ndarray
+    offsets: np.ndarray
+    operations: np.ndarray
+    errors: Mapping[int, HeadraceError]
+
+
+Parse = Callable[[pa.Array, np.ndarray], Images]
+"""Makes images of statements; the other argument is the model of each."""
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """`shows_redo` and `shows_ssn`: source.redo_sql and source.ssn are filled. `offset_us`: how far
+    the database's local time is ahead of UTC. `failure`: event.processing.failure.handling.mode."""
+
+    shows_redo: bool = False
+    shows_ssn: bool = False
+    offset_us: int = 0
+    failure: str = "fail"
+
+
+class RowWords:
+    """Makes words of rows; `find` gives the captured table of a schema and a name, if it is one."""
+
+    def __init__(
+        self,
+        find: Callable[[str, str], RowTable | None],
+        parse: Parse,
+        users: Names,
+        clients: Names,
+        options: RowOptions,
+    ) -> None:
+        self._find, self._parse, self._options = find, parse, options
+        self._users, self._clients = users, clients
+        self.kept: list[object] = []
+        """What the words of the last batch point into."""
+
+    def of(self, batch: pa.RecordBatch, delivered: np.ndarray) -> np.ndarray:
+        """The words of a batch without DDL (int64, ROW_WORDS per row). `delivered`: mask of the
+        commits that were delivered before. Raises HeadraceError for a statement that is not
+        understood."""
+        count = len(batch)
+        words = np.zeros((count, hold_kernel.ROW_WORDS), np.int64)
+        self.kept = [batch]
+        codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
+        words[:, hold_kernel.SCN] = redo_rows.numbers(batch, redo_rows.SCN)
+        words[:, hold_kernel.XID] = redo_rows.transaction_ids(batch)
+        words[:, hold_kernel.US] = redo_rows.microseconds(batch, self._options.offset_us)
+        words[:, hold_kernel.THREAD] = redo_rows.numbers(batch, redo_rows.THREAD)
+        words[:, hold_kernel.USER] = _numbered(batch, redo_rows.USERNAME, self._users)
+        words[:, hold_kernel.CLIENT] = _numbered(batch, redo_rows.CLIENT_ID, self._clients)
+        words[:, hold_kernel.SSN] = -1
+        words[:, hold_kernel.ROW_HASH] = _hashes(batch.column(redo_rows.ROW_ID))
+        actions = words[:, hold_kernel.ACTION]
+        actions[codes == redo_rows.START] = hold_kernel.STARTS
+        actions[codes == redo_rows.COMMIT] = hold_kernel.COMMITS
+        actions[delivered] = hold_kernel.ENDS
+        ends = (codes == redo_rows.ROLLED_BACK) | (codes == redo_rows.REPLICATION_MARKER)
+        actions[ends] = hold_kernel.ENDS
+        changes = (
+            (codes == redo_rows.INSERT) | (codes == redo_rows.UPDATE) | (codes == redo_rows.DELETE)
+        )
+        undone = redo_rows.numbers(batch, redo_rows.ROLLBACK) != 0
+        actions[changes & undone] = hold_kernel.CANCELS
+        self._add_changes(batch, np.flatnonzero(changes & ~undone), words)
+        _warn_of_gaps(codes, words[:, hold_kernel.SCN])
+        return words
+
+    # -- changes --------------------------------------------------------------------------------
+
+    def _add_changes(self, batch: pa.RecordBatch, rows: np.ndarray, words: np.ndarray) -> None:
+        """The words of changes of captured tables; those of others stay without action."""
+        if len(rows) == 0:
+            return
+        changed = batch if len(rows) == len(batch) else batch.take(pa.array(rows))
+        relations, models = self._tables_of(changed)
+        texts = changed.column(redo_rows.SQL_REDO)
+        sound = relations >= 0
+        if texts.null_count:
+            sound &= texts.is_valid().to_numpy(zero_copy_only=False)
+        sound &= pc.fill_null(pc.not_equal(texts, _TEMPORARY), False).to_numpy(zero_copy_only=False)
+        sound &= self._are_reconstructed(changed, sound)
+        if not sound.all():
+            rows, relations, models = rows[sound], relations[sound], models[sound]
+            changed = changed.filter(pa.array(sound))
+            texts = changed.column(redo_rows.SQL_REDO)
+        if len(rows) == 0:
+            return
+        parsed = self._parse(texts, models)
+        self.kept += [changed, parsed.images, parsed.offsets]
+        words[rows, hold_kernel.ACTION] = hold_kernel.CHANGES
+        words[rows, hold_kernel.RELATION] = relations
+        words[rows, hold_kernel.KIND] = parsed.operations
+        words[rows, hold_kernel.IMAGES] = address_of(parsed.images) + parsed.offsets[:-1]
+        words[rows, hold_kernel.IMAGES_BYTES] = np.diff(parsed.offsets)
+        self._add_texts(changed, rows, words)
+        for row, error in parsed.errors.items():
+            self._failed(error)
+            words[rows[row], hold_kernel.ACTION] = hold_kernel.NOTHING
+
+    def _add_texts(self, changed: pa.RecordBatch, rows: np.ndarray, words: np.ndarray) -> None:
+        """What the source block shows of a row."""
+        rs_ids = pc.utf8_trim_whitespace(changed.column(redo_rows.RS_ID))
+        row_ids = changed.column(redo_rows.ROW_ID)
+        shown = pc.if_else(pc.equal(pc.utf8_trim_whitespace(row_ids), ""), None, row_ids)
+        shown = shown.cast(pa.string())
+        self.kept += [rs_ids, shown]
+        columns = [(hold_kernel.RS_ID, rs_ids), (hold_kernel.ROW_ID, shown)]
+        if self._options.shows_redo:
+            columns.append((hold_kernel.REDO, changed.column(redo_rows.SQL_REDO)))
+        for word, column in columns:
+            words[rows, word], words[rows, word + 1] = redo_rows.text_words(column)
+        if self._options.shows_ssn:
+            words[rows, hold_kernel.SSN] = redo_rows.numbers(changed, redo_rows.SSN)
+
+    def _tables_of(self, changed: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
+        """The relation version of each row (-1: its table is not captured) and its model."""
+        names = pc.binary_join_element_wise(
+            changed.column(redo_rows.SEG_OWNER), changed.column(redo_rows.TABLE_NAME), _SEPARATOR
+        )
+        encoded = names.dictionary_encode()
+        relations, models = [-1], [-1]
+        for name in encoded.dictionary.to_pylist():
+            table = self._find(*name.split(_SEPARATOR, 1))
+            relations.append(-1 if table is None else table.relation)
+            models.append(-1 if table is None else table.model)
+        numbers = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False) + 1
+        return np.array(relations, np.int64)[numbers], np.array(models, np.int32)[numbers]
+
+    def _are_reconstructed(self, changed: pa.RecordBatch, captured: np.ndarray) -> np.ndarray:
+        """Mask of the rows whose statement LogMiner could make; an error or a warning tells of the
+        others of captured tables."""
+        lacking = redo_rows.numbers(changed, redo_rows.STATUS) == redo_rows.NOT_RECONSTRUCTED
+        lacking &= captured
+        for row in np.flatnonzero(lacking):
+            one = changed.slice(row, 1).to_pylist()[0]
+            table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"
+            self._failed(
+                HeadraceError(
+                    "oracle.redo_not_reconstructed",
+                    f"LogMiner gives no statement for a change of {table} at SCN "
+                    f"{one[redo_rows.SCN]}: {one[redo_rows.INFO] or 'STATUS is 2'}",
+                    "The table's columns changed since then, or have types that LogMiner does not "
+                    "mine: set log.mining.strategy=hybrid or redo_log_catalog, or "
+                    "event.processing.failure.handling.mode=warn, which leaves such changes out.",
+                )
+            )
+        return np.asarray(~lacking)
+
+    def _failed(self, error: HeadraceError) -> None:
+        """As event.processing.failure.handling.mode says."""
+        if self._options.failure == "fail":
+            raise error
+        if self._options.failure == "warn":
+            log.warning("%s: the change is left out", error.message)
+
+
+def _numbered(batch: pa.RecordBatch, column: str, names: Names) -> np.ndarray:
+    """The numbers of names, -1 where they are null."""
+    encoded = batch.column(column).dictionary_encode()
+    own = np.array([-1, *(names.number(name) for name in encoded.dictionary.to_pylist())])
+    places = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False) + 1
+    return np.asarray(own[places], np.int64)
+
+
+def _hashes(row_ids: pa.Array) -> np.ndarray:
+    """Numbers that tell row ids apart."""
+    column = row_ids.fill_null("")
+    hashes = np.empty(len(column), np.int64)
+    addresses, sizes = redo_rows.text_words(column)
+    hold_kernel.hash_texts(
+        address_of(addresses), address_of(sizes), len(column), address_of(hashes)
+    )
+    return hashes
+
+
+def _warn_of_gaps(codes: np.ndarray, scns: np.ndarray) -> None:
+    missing = scns[codes == redo_rows.MISSING_SCN]
+    if len(missing):
+        log.warning("LogMiner tells of redo that is missing at SCN %d", int(missing[0]))

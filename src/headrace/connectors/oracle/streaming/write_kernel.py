@@ -1,0 +1,177 @@
+"""Writes committed transactions as frames, as far as there is room, and frees what was held."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from headrace.connect.images import put_head, put_null, put_text_head
+from headrace.connect.kernels.memory import (
+    copy,
+    kernel,
+    load64,
+    load64_be,
+    store8,
+    store64,
+)
+from headrace.connect.kernels.text import put_int
+from headrace.connectors.oracle.events import TRANSACTION_CELLS
+from headrace.connectors.oracle.streaming.chunk_kernel import (
+    CHUNK_HEAD_BYTES,
+    NEXT,
+    WRITTEN,
+    free_chunk,
+)
+from headrace.connectors.oracle.streaming.frames import (
+    BEGIN_HEAD_BYTES,
+    BEGINS,
+    END_FRAME_BYTES,
+    ENDS,
+)
+from headrace.connectors.oracle.streaming.hold_kernel import (
+    BY_USER,
+    CANCELLED,
+    COMMIT,
+    COMMITTED_US,
+    ENTRY_HEAD_BYTES,
+    FIRST,
+    ID,
+    REDO_THREAD,
+    SIZE,
+    START_US,
+    TRANSACTION_SIZE,
+    release_transaction,
+)
+from headrace.streaming.changes.frame_kernel import (
+    FRAME_HEAD_BYTES,
+    put_frame_head,
+    put_number,
+    put_place,
+)
+
+# Where writing is: the transaction among those that are ready, what of it comes next (AT_BEGINNING,
+# or an entry), and how many bytes of that entry's frame are written.
+TRANSACTION, ENTRY, PART = range(3)
+CURSOR_WORDS = 3
+AT_BEGINNING = 0
+
+SHOWS_USER, SHOWS_COMMIT_TIME, SHOWS_START_TIME = 1, 2, 4
+"""Bits of `options`."""
+
+LARGEST_BEGINNING = 2048
+"""Bytes of the frame that a transaction begins with, but for its user's name."""
+
+_TRANSACTION_CELLS = TRANSACTION_CELLS
+_LETTER, _ZERO, _NINE = ord("a") - 10, ord("0"), 9
+_DIGITS = 16
+
+
+@kernel
+def _put_int_text(out, number):
+    """A number's cell; returns its end."""
+    text = out + 5
+    end = put_int(number, text)
+    put_text_head(out, end - text)
+    return end
+
+
+@kernel
+def _put_hexadecimal(out, number):
+    """The cell of 16 hexadecimal digits; returns its end."""
+    out = put_text_head(out, _DIGITS)
+    for digit in range(_DIGITS):
+        value = (number >> (60 - 4 * digit)) & 15
+        store8(out + digit, value + (_ZERO if value <= _NINE else _LETTER))
+    return out + _DIGITS
+
+
+@kernel
+def _first_live(transaction):
+    """The first entry that is not cancelled; there is one."""
+    chunk = load64(transaction + 8 * FIRST)
+    while True:
+        entry = chunk + CHUNK_HEAD_BYTES
+        end = load64(chunk + WRITTEN)
+        while entry < end:
+            if load64(entry + CANCELLED) == 0:
+                return entry
+            entry += ENTRY_HEAD_BYTES + load64(entry + SIZE)
+        chunk = load64(chunk + NEXT)
+
+
+@kernel
+def _put_beginning(out, transaction, users, options):
+    """The frame of a transaction's beginning; returns its end. `users`: address and bytes of each
+    user's name."""
+    body = _first_live(transaction) + ENTRY_HEAD_BYTES + FRAME_HEAD_BYTES + 4
+    start, start_us = load64_be(body), load64_be(body + 8)
+    xid, commit = load64(transaction + 8 * ID), load64(transaction + 8 * COMMIT)
+    end = put_number(put_place(out + FRAME_HEAD_BYTES, commit, xid), start_us)
+    end = _put_hexadecimal(put_head(end, _TRANSACTION_CELLS), xid)
+    end = _put_int_text(end, commit)
+    end = _put_int_text(end, load64(transaction + 8 * REDO_THREAD))
+    user = load64(transaction + 8 * BY_USER)
+    if user >= 0 and options & SHOWS_USER:
+        length = load64(users + 16 * user + 8)
+        end = copy(load64(users + 16 * user), length, put_text_head(end, length))
+    else:
+        end = put_null(end)
+    if options & SHOWS_COMMIT_TIME:
+        end = _put_int_text(end, load64(transaction + 8 * COMMITTED_US) // 1000)
+    else:
+        end = put_null(end)
+    end = _put_int_text(end, start)
+    end = _put_int_text(end, start_us // 1000) if options & SHOWS_START_TIME else put_null(end)
+    put_frame_head(out, end, BEGINS)
+    return end
+
+
+@kernel
+def write_ready(ready, count, cursor, transactions, buffer, memory, users, options, out, room):
+    """The frames of `count` transactions (their numbers at `ready`) from the cursor on, as many
+    bytes of them as there is room for; a frame may be parted. Returns how many bytes were
+    written."""
+    start = out
+    stop = out + room
+    while load64(cursor + 8 * TRANSACTION) < count:
+        number = load64(ready + 8 * load64(cursor + 8 * TRANSACTION))
+        transaction = transactions + TRANSACTION_SIZE * number
+        entry = load64(cursor + 8 * ENTRY)
+        if entry == AT_BEGINNING:
+            user = load64(transaction + 8 * BY_USER)
+            name = load64(users + 16 * user + 8) if user >= 0 else 0
+            if stop - out < BEGIN_HEAD_BYTES + LARGEST_BEGINNING + name:
+                return out - start
+            out = _put_beginning(out, transaction, users, options)
+            entry = load64(transaction + 8 * FIRST) + CHUNK_HEAD_BYTES
+        chunk = load64(transaction + 8 * FIRST)
+        while chunk:
+            end = load64(chunk + WRITTEN)
+            while entry < end:
+                size = load64(entry + SIZE)
+                if load64(entry + CANCELLED) == 0:
+                    part = load64(cursor + 8 * PART)
+                    length = min(size - part, stop - out)
+                    out = copy(entry + ENTRY_HEAD_BYTES + part, length, out)
+                    if part + length < size:
+                        store64(cursor + 8 * PART, part + length)
+                        store64(cursor + 8 * ENTRY, entry)
+                        return out - start
+                    store64(cursor + 8 * PART, 0)
+                entry += ENTRY_HEAD_BYTES + size
+            following = load64(chunk + NEXT)
+            if following == 0:
+                break
+            store64(transaction + 8 * FIRST, following)
+            free_chunk(memory, chunk)
+            chunk = following
+            entry = chunk + CHUNK_HEAD_BYTES
+        if stop - out < END_FRAME_BYTES:
+            store64(cursor + 8 * ENTRY, entry)
+            return out - start
+        put_number(out + FRAME_HEAD_BYTES, load64(transaction + 8 * START_US))
+        put_frame_head(out, out + END_FRAME_BYTES, ENDS)
+        out += END_FRAME_BYTES
+        release_transaction(number, transactions, buffer, memory)
+        store64(cursor + 8 * ENTRY, AT_BEGINNING)
+        store64(cursor + 8 * TRANSACTION, load64(cursor + 8 * TRANSACTION) + 1)
+    return out - start

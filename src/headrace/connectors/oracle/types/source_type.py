@@ -1,0 +1,125 @@
+"""A column's type as Oracle declares it, and how its values are rendered."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from headrace.connectors.oracle.types.declarations import (
+    CHARACTER,
+    DAY_TO_SECOND,
+    EXTENDED,
+    LARGE,
+    LOCAL,
+    MOST_DIGITS,
+    YEAR_TO_MONTH,
+    ZONED,
+    maker_of,
+)
+from headrace.connectors.oracle.types.defaults import default_value
+from headrace.relational.types.column_type import NO_COLUMN, ColumnName, ColumnType
+from headrace.relational.types.options import TypeOptions
+
+DEFAULT_OPTIONS = TypeOptions()
+_PARENTHESES = re.compile(r"\(\s*(-?\d+)(?:\s*,\s*-?\d+)?[^)]*\)")
+_SPACES = re.compile(r"\s+")
+_DEFAULT_DIGITS = {"TIMESTAMP": 6, ZONED: 6, LOCAL: 6, DAY_TO_SECOND: 6}
+"""Fraction digits of types that name none."""
+
+
+@dataclass(frozen=True)
+class OracleType:
+    """A DeclaredType: `declared` is the name as ALL_TAB_COLS.DATA_TYPE has it, such as
+    `TIMESTAMP(6) WITH TIME ZONE`; `length` are the characters of a text or the bytes of a RAW;
+    `precision` and `scale` those of a NUMBER (None: it has none). As text it is its name."""
+
+    declared: str
+    length: int = 0
+    precision: int | None = None
+    scale: int | None = None
+
+    @staticmethod
+    def of(
+        data_type: str,
+        length: int | None = None,
+        precision: int | None = None,
+        scale: int | None = None,
+    ) -> OracleType:
+        """What ALL_TAB_COLS says of a column: DATA_TYPE, CHAR_LENGTH of a text and DATA_LENGTH of
+        others, DATA_PRECISION and DATA_SCALE."""
+        return OracleType(data_type, length or 0, precision, scale)
+
+    def __str__(self) -> str:
+        return self.declared
+
+    @property
+    def kind(self) -> str:
+        """The type's name in upper case without parentheses: `TIMESTAMP WITH TIME ZONE`."""
+        return _SPACES.sub(" ", _PARENTHESES.sub(" ", self.declared)).strip().upper()
+
+    @property
+    def name(self) -> str:
+        """The name as the catalogue has it."""
+        return self.declared
+
+    @property
+    def is_character(self) -> bool:
+        """Whether masks and hashes apply."""
+        return self.kind in CHARACTER
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the log may hold values apart from their rows: those of LOBs, of XML, and texts
+        beyond 4000 bytes. A row that does not show such a column does not say that it is null."""
+        return self.kind in LARGE or self.length > EXTENDED.get(self.kind, self.length)
+
+    @property
+    def text_size(self) -> int:
+        """Its schema lists nothing."""
+        return 0
+
+    @property
+    def digits(self) -> int | None:
+        """The scale of a NUMBER, or the fraction digits of a timestamp or an interval."""
+        kind = self.kind
+        if kind == YEAR_TO_MONTH:
+            return None
+        if kind not in _DEFAULT_DIGITS:
+            return self.scale
+        stated = _PARENTHESES.findall(self.declared)
+        if kind == DAY_TO_SECOND:
+            behind = _PARENTHESES.search(self.declared, self.declared.upper().find("SECOND"))
+            stated = [] if behind is None else [behind[1]]
+        if stated:
+            return int(stated[0])
+        return _DEFAULT_DIGITS[kind] if self.scale is None else self.scale
+
+    def length_and_scale(self) -> tuple[int, int | None]:
+        """Length and scale: those of a NUMBER are its precision and its scale."""
+        if self.kind == "NUMBER":
+            default = 0 if self.scale is None else MOST_DIGITS
+            return (default if self.precision is None else self.precision), self.scale
+        if self.kind == "FLOAT":
+            return self.precision or self.length, self.scale
+        return self.length, self.digits
+
+    def resolve(
+        self,
+        options: TypeOptions = DEFAULT_OPTIONS,
+        *,
+        optional: bool = True,
+        default: str | None = None,
+        column: ColumnName = NO_COLUMN,
+    ) -> ColumnType | None:
+        """See DeclaredType; `default` is as ALL_TAB_COLS.DATA_DEFAULT has it."""
+        kind = self.kind
+        maker = maker_of(kind)
+        if maker is None:
+            return None
+        made = maker(self.precision if kind == "NUMBER" else self.length, self.digits, options)
+        value = None
+        if default is not None:
+            value = default_value(self, made, default, optional=optional)
+        return ColumnType.of(
+            made, self.name, options, optional=optional, default=value, column=column
+        )

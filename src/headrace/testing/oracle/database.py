@@ -1,0 +1,333 @@
+"""The database of the stand-in: tables, redo logs, and what V$ views tell of them.
+
+It is as a script says (`headrace.testing.oracle.script`), and takes transactions
+(`headrace.testing.oracle.transactions`), of which it writes the redo that Oracle would write.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from headrace.testing.oracle.definitions import UNLIMITED, Column, Table
+from headrace.testing.oracle.script import LogFile, RedoRow, State, scn_of, time_of
+from headrace.testing.oracle.store import Store, name
+from headrace.testing.oracle.texts import stored
+
+DESTINATION = "LOG_ARCHIVE_DEST_1"
+_RESETLOGS = (1, "2024-01-01 00:00:00")
+_NO_END = 18446744073709551615
+"""NEXT_CHANGE# of a log that is written."""
+_GROUPS = 3
+PRIVILEGES = (
+    "CREATE SESSION", "SET CONTAINER", "FLASHBACK ANY TABLE", "SELECT ANY TABLE",
+    "SELECT ANY TRANSACTION", "LOGMINING", "CREATE TABLE", "LOCK ANY TABLE", "CREATE SEQUENCE",
+)  # fmt: skip
+ROLES = ("SELECT_CATALOG_ROLE", "EXECUTE_CATALOG_ROLE")
+
+
+class OracleError(Exception):
+    """ORA-`code`."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"ORA-{code:05d}: {text}")
+        self.code = code
+
+
+class _Redo(list[RedoRow]):
+    """The redo of a State, which keeps the last row only: the others are in the store."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+
+    def append(self, row: RedoRow) -> None:
+        self[:] = [row]
+        self._store.add_redo([redo_values(row)])
+
+
+class Database:
+    """`script` is what it begins with. Methods hold `lock`."""
+
+    def __init__(self, script: Mapping[str, Any] | None = None) -> None:
+        self.lock = threading.RLock()
+        self._folder = tempfile.TemporaryDirectory(prefix="headrace-oracle-")
+        self.state = State()
+        functions: dict[str, Callable[..., Any]] = {
+            "SCN_TO_TIMESTAMP": self._time_of_scn,
+            "TIMESTAMP_TO_SCN": lambda text: scn_of(_time(text)),
+            "SYSDATE": lambda: str(time_of(self.state.scn)),
+            "SYSTIMESTAMP": self._clock,
+            "GET_DDL": lambda _, table, schema: self.state.tables[f"{schema}.{table}"].ddl,
+        }
+        self.store = Store(Path(self._folder.name) / "oracle.db", functions)
+        self.privileges, self.roles = list(PRIVILEGES), list(ROLES)
+        self.hidden_views: set[str] = set()
+        """Views that may not be read."""
+        self.oldest_scn = 0
+        """What undo reaches back to."""
+        self.archives = True
+        """Whether logs are archived when they are switched."""
+        self.thread_states: dict[int, dict[str, Any]] = {}
+        """What a thread's row of V$THREAD has otherwise."""
+        self.statements: Counter[str] = Counter()
+        """How often statements ran, by their names."""
+        self._rows = 0
+        self.load(script or {})
+
+    # -- what happens ---------------------------------------------------------------------------
+
+    def load(self, script: Mapping[str, Any]) -> None:
+        """Begin anew with a script's database and tables, and what its `setup` says."""
+        with self.lock:
+            for full_name in self.state.tables:
+                self.store.drop(full_name)
+            self.store.connection.execute("DELETE FROM REDO")
+            self.state = State.read(script)
+            self.state.redo = _Redo(self.store)
+            for table in self.state.tables.values():
+                self._stored(table)
+            self.apply(script.get("setup", ()))
+
+    def apply(self, block: Iterable[Mapping[str, Any]]) -> None:
+        """Lines of a script happen, in their order."""
+        with self.lock:
+            for line in block:
+                match line:
+                    case {"table": given}:
+                        before = self.state.tables.get(given["name"])
+                        self.state.define(given)
+                        table = self.state.tables[given["name"]]
+                        table.last_ddl_scn = self.state.scn
+                        if before is None or before.columns != table.columns or "rows" in given:
+                            self._stored(table)
+                    case {"drop_table": full_name}:
+                        self.store.drop(full_name)
+                        del self.state.tables[full_name]
+                    case {"row": full_name}:
+                        self.add_rows(full_name, [line["values"]], line.get("from", self.state.scn))
+                    case _:
+                        self.state.apply([line])
+            self.show()
+
+    def add_rows(
+        self, full_name: str, rows: Iterable[Sequence[Any]], first: int = 0, end: int = UNLIMITED
+    ) -> None:
+        """Rows of a table that no redo tells of, and that are seen from one SCN until another."""
+        table = self.table(full_name)
+        marks = ", ".join("?" * (len(table.columns) + 3))
+        columns = ", ".join(name(one.name) for one in table.columns)
+        statement = (
+            f'INSERT INTO {name(full_name)} ("$first", "$end", "ROWID", {columns}) VALUES ({marks})'
+        )
+        with self.lock:
+            self.store.connection.executemany(
+                statement,
+                (
+                    (first, end, self.new_row_id(table), *_stored_values(table.columns, row))
+                    for row in rows
+                ),
+            )
+
+    def table(self, full_name: str) -> Table:
+        """The table SCHEMA.TABLE. Raises OracleError(942)."""
+        table = self.state.tables.get(full_name)
+        if table is None:
+            raise OracleError(942, f'table or view "{full_name}" does not exist')
+        return table
+
+    def new_row_id(self, table: Table) -> str:
+        """A ROWID that no row had."""
+        self._rows += 1
+        return f"{_sixty_four(table.object_id, 6)}AAA{_sixty_four(self._rows, 9)}"
+
+    def next_scn(self) -> int:
+        """The SCN of what happens next."""
+        scn = self.state.scn
+        self.state.scn += 1
+        return scn
+
+    @property
+    def columns(self) -> dict[str, list[Column]]:
+        """The columns of every table."""
+        return {full_name: table.columns for full_name, table in self.state.tables.items()}
+
+    def close(self) -> None:
+        """Remove the files."""
+        self.store.connection.close()
+        self._folder.cleanup()
+
+    # -- what is told ---------------------------------------------------------------------------
+
+    def show(self) -> None:
+        """V$ views and those of the data dictionary are as the database is now."""
+        fill, state = self.store.fill, self.state
+        fill("V$PARAMETER", [("max_string_size", state.max_string_size)])
+        fill(
+            "NLS_DATABASE_PARAMETERS",
+            [("NLS_CHARACTERSET", state.charset), ("NLS_NCHAR_CHARACTERSET", state.ncharset)],
+        )
+        fill("V$STATNAME", [(1, "session pga memory"), (2, "session pga memory max")])
+        fill("V$MYSTAT", [(1, 4_000_000), (2, 5_000_000)])
+        fill("V$ARCHIVE_DEST_STATUS", [(1, DESTINATION, "VALID", "LOCAL")])
+        fill("ALL_PROCEDURES", [("SYS", "DBMS_LOGMNR"), ("SYS", "DBMS_LOGMNR_D")])
+        fill("SESSION_PRIVS", [(one,) for one in self.privileges])
+        fill("SESSION_ROLES", [(one,) for one in self.roles])
+        self._show_logs()
+        self._show_tables()
+        self.show_scn()
+
+    def show_scn(self) -> None:
+        """V$DATABASE and V$THREAD know the SCN of now."""
+        state = self.state
+        database = (state.name, state.log_mode, state.supplemental, "NO", state.scn, *_RESETLOGS)
+        self.store.fill("V$DATABASE", [database])
+        self.store.fill("V$THREAD", [self._thread(log) for log in state.logs if log.is_current])
+
+    def _thread(self, log: LogFile) -> tuple[Any, ...]:
+        scn = self.state.scn
+        is_open = log.thread not in self.state.closed_threads
+        first = next(one for one in self.state.logs if one.thread == log.thread)
+        row = {
+            "THREAD#": log.thread,
+            "STATUS": "OPEN" if is_open else "CLOSED",
+            "ENABLED": "PUBLIC",
+            "SEQUENCE#": log.sequence,
+            "CHECKPOINT_CHANGE#": log.first,
+            "ENABLE_CHANGE#": first.first,
+            "DISABLE_CHANGE#": 0,
+            "LAST_REDO_SEQUENCE#": log.sequence,
+            "LAST_REDO_CHANGE#": scn if is_open else log.first,
+            "LAST_REDO_TIME": str(time_of(scn)),
+        }
+        return tuple({**row, **self.thread_states.get(log.thread, {})}.values())
+
+    def _show_logs(self) -> None:
+        online, archived, members = [], [], []
+        for log in self.state.logs:
+            newest = self.state.current_log(log.thread).sequence
+            if log.sequence > newest - _GROUPS:
+                status = "CURRENT" if log.is_current else "INACTIVE"
+                is_archived = "NO" if log.is_current or not self.archives else "YES"
+                end = _NO_END if log.is_current else log.next
+                online.append(
+                    (log.group, log.thread, log.sequence, self.state.log_bytes, is_archived,
+                     status, log.first, str(end))
+                )  # fmt: skip
+                members.append((log.group, log.online_name))
+            if not log.is_current and self.archives:
+                deleted = log.is_deleted
+                archived.append(
+                    (None if deleted else log.archived_name, 1, log.thread, log.sequence,
+                     *_RESETLOGS, log.first, str(time_of(log.first)), log.next,
+                     self.state.log_bytes // 512, 512, "YES", "D" if deleted else "A", "NO", "NO")
+                )  # fmt: skip
+        self.store.fill("V$LOG", online)
+        self.store.fill("V$LOGFILE", members)
+        self.store.fill("V$ARCHIVED_LOG", archived)
+
+    def _show_tables(self) -> None:
+        views: dict[str, list[tuple[Any, ...]]] = {view: [] for view in _DICTIONARY}
+        for table in self.state.tables.values():
+            _describe(table, views)
+        for view, rows in views.items():
+            self.store.fill(view, rows)
+
+    def _stored(self, table: Table) -> None:
+        """The rows of a table's definition become those of the store."""
+        self.store.create(table.full_name, table.columns)
+        for row in table.rows:
+            self.add_rows(table.full_name, [row.values], row.first, row.end)
+        table.rows = []
+
+    def _clock(self) -> str:
+        offset = self.state.offset
+        return f"{time_of(self.state.scn)}.000000000 {offset}"
+
+    def _time_of_scn(self, scn: int) -> str:
+        if not self.oldest_scn <= scn <= self.state.scn:
+            raise OracleError(8181, "specified number is not a valid system change number")
+        return f"{time_of(scn)}.000000000"
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Around a statement: views know the SCN of now."""
+        with self.lock:
+            self.show_scn()
+            yield
+
+
+_DICTIONARY = (
+    "ALL_TABLES", "ALL_OBJECTS", "ALL_TAB_COLS", "ALL_COL_COMMENTS", "ALL_CONSTRAINTS",
+    "ALL_CONS_COLUMNS", "ALL_INDEXES", "ALL_IND_COLUMNS", "ALL_LOG_GROUPS", "USER_TABLES",
+)  # fmt: skip
+
+
+def _describe(table: Table, views: Mapping[str, list[tuple[Any, ...]]]) -> None:
+    """The rows of a table in the views of the data dictionary."""
+    path = (table.schema, table.name)
+    at = str(time_of(table.last_ddl_scn)) if table.last_ddl_scn else "2024-01-01 00:00:00"
+    views["ALL_TABLES"].append((*path, "NO", None, "N", "N", None, None))
+    views["USER_TABLES"].append((table.name,))
+    views["ALL_OBJECTS"].append((*path, "TABLE", table.object_id, table.object_id, at))
+    for position, column in enumerate(table.columns, 1):
+        is_text = "CHAR" in column.type
+        views["ALL_TAB_COLS"].append(
+            (*path, column.name, column.type, column.length, column.length if is_text else 0,
+             column.precision, column.scale, "Y" if column.nullable else "N", column.default,
+             "YES" if column.is_virtual else "NO", "YES" if column.is_hidden else "NO", position)
+        )  # fmt: skip
+        if column.comment is not None:
+            views["ALL_COL_COMMENTS"].append((*path, column.name, column.comment))
+    if table.key:
+        key_name = f"PK_{table.name}"
+        views["ALL_CONSTRAINTS"].append((*path, key_name, "P"))
+        for position, column_name in enumerate(table.key, 1):
+            views["ALL_CONS_COLUMNS"].append((*path, key_name, column_name, position))
+    for number, names in enumerate(table.unique, 1):
+        index = f"UX_{table.name}_{number}"
+        views["ALL_INDEXES"].append((table.schema, index, *path, "UNIQUE"))
+        for position, column_name in enumerate(names, 1):
+            views["ALL_IND_COLUMNS"].append((table.schema, index, column_name, position))
+    for group in table.log_groups:
+        views["ALL_LOG_GROUPS"].append((*path, group))
+
+
+def redo_values(row: RedoRow) -> tuple[Any, ...]:
+    """A row of redo, as the store has it (`store.CONTENTS`)."""
+    return (
+        row.scn, row.sql, row.code, str(row.time), bytes.fromhex(row.xid), row.csf, row.table,
+        row.schema, row.operation, row.row_id, row.rollback, row.status, row.info, row.ssn,
+        row.thread, row.object, row.version, row.object, row.start_scn, row.commit_scn,
+        row.sequence, _text_of(row.start_time), _text_of(row.commit_time), row.rs_id, row.user,
+        row.client, row.container,
+    )  # fmt: skip
+
+
+def _text_of(time: Any) -> str | None:
+    return None if time is None else str(time)
+
+
+def _stored_values(columns: Sequence[Column], row: Sequence[Any]) -> list[str | None]:
+    return [stored(column, value) for column, value in zip(columns, row, strict=True)]
+
+
+def _time(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text[:19])
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+def _sixty_four(number: int, letters: int) -> str:
+    digits = ""
+    for _ in range(letters):
+        number, digit = divmod(number, 64)
+        digits = _LETTERS[digit] + digits
+    return digits

@@ -1,0 +1,198 @@
+"""What stands for python-oracledb where `driver.module` names this module: the same calls, as far
+as `headrace.connectors.oracle.connection` makes them, on the stand-in of `server`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+apilevel, threadsafety, paramstyle = "2.0", 2, "named"
+DB_TYPE_NUMBER = "DB_TYPE_NUMBER"
+_DSN = re.compile(r"(?://)?(?P<host>[^:/]+):(?P<port>\d+)/(?P<service>.*)")
+
+
+class ErrorDetail(NamedTuple):
+    """As python-oracledb's: what `args[0]` of an error is."""
+
+    code: int
+    full_code: str
+    message: str
+    isrecoverable: bool = False
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Error(Exception):
+    """As python-oracledb's."""
+
+
+class DatabaseError(Error):
+    """As python-oracledb's."""
+
+
+class OperationalError(DatabaseError):
+    """As python-oracledb's."""
+
+
+class Cursor:
+    """As python-oracledb's."""
+
+    def __init__(self, connection: OracleConnection) -> None:
+        self._connection = connection
+        self._number: int | None = None
+        self._as_texts = False
+        self.description: list[tuple[Any, ...]] | None = None
+        self.arraysize, self.prefetchrows = 100, 2
+        self.outputtypehandler: Callable[[Cursor, Any], Any] | None = None
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> Cursor:
+        """As python-oracledb's."""
+        answer = self._connection.ask("execute", statement, dict(parameters or {}))
+        self.description = None
+        if answer is not None:
+            self._number, columns = answer
+            self.description = [(column, None, None, None, None, None, None) for column in columns]
+            handler = self.outputtypehandler
+            number = NumberColumn("", DB_TYPE_NUMBER)
+            self._as_texts = handler is not None and handler(self, number) is not None
+        return self
+
+    def var(self, kind: type, **_: Any) -> type:
+        """What an output type handler asks for."""
+        return kind
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        """As python-oracledb's."""
+        rows = self._connection.ask("fetch", self._number, size or self.arraysize)
+        convert = _text if self._as_texts else _number
+        return [tuple(map(convert, row)) for row in rows]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """As python-oracledb's."""
+        rows: list[tuple[Any, ...]] = []
+        while part := self.fetchmany(10_000):
+            rows += part
+        return rows
+
+    def close(self) -> None:
+        """As python-oracledb's."""
+        if self._number is not None:
+            self._connection.ask("close", self._number)
+            self._number = None
+
+
+class NumberColumn(NamedTuple):
+    """As python-oracledb's FetchInfo."""
+
+    name: str
+    type_code: str
+
+
+class OracleConnection:
+    """As python-oracledb's Connection."""
+
+    def __init__(self, user: str, password: str, dsn: str) -> None:
+        match = _DSN.fullmatch(dsn)
+        if match is None:
+            raise _error(DatabaseError, 4000, f"DPY-4000: cannot connect to {dsn}", "DPY-4000")
+        address = match["host"], int(match["port"])
+        try:
+            self._client = Client(address, authkey=password.encode())
+            self._client.send(("session", user))
+            succeeded, *answer = self._client.recv()
+        except AuthenticationError:
+            text = "ORA-01017: invalid username/password; logon denied"
+            raise _error(DatabaseError, 1017, text) from None
+        except (OSError, EOFError) as error:
+            text = f"DPY-6005: cannot connect to database: {error}"
+            raise _error(OperationalError, 0, text, "DPY-6005") from None
+        if not succeeded:
+            raise _error(DatabaseError, *answer)
+        self.version: str = answer[0]
+        self.call_timeout = 0
+        self.module = ""
+
+    def cursor(self) -> Cursor:
+        """As python-oracledb's."""
+        return Cursor(self)
+
+    def fetch_df_batches(
+        self,
+        statement: str,
+        parameters: Mapping[str, Any] | None = None,
+        size: int = 100,
+        *,
+        requested_schema: pa.Schema | None = None,
+        **_: Any,
+    ) -> Iterator[pa.RecordBatch]:
+        """As python-oracledb's; what it yields is Arrow's by the same protocol."""
+        cursor = self.cursor().execute(statement, parameters)
+        assert cursor.description is not None
+        names = [column[0] for column in cursor.description]
+        while rows := cursor.fetchmany(size):
+            columns = list(zip(*rows, strict=True))
+            yield _batch(names, columns, requested_schema)
+        cursor.close()
+
+    def commit(self) -> None:
+        """As python-oracledb's."""
+        self.ask("commit")
+
+    def rollback(self) -> None:
+        """As python-oracledb's."""
+        self.ask("rollback")
+
+    def close(self) -> None:
+        """As python-oracledb's."""
+        self._client.close()
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """A call of the session."""
+        try:
+            self._client.send((method, arguments, {}))
+            succeeded, *answer = self._client.recv()
+        except (OSError, EOFError, ValueError):
+            text = "DPY-4011: the database or network closed the connection"
+            raise _error(OperationalError, 0, text, "DPY-4011") from None
+        if not succeeded:
+            raise _error(DatabaseError, *answer)
+        return answer[0]
+
+
+def connect(*, user: str, password: str, dsn: str, **_: Any) -> OracleConnection:
+    """As python-oracledb's."""
+    return OracleConnection(user, password, dsn)
+
+
+def _error(kind: type[Error], code: int, text: str, full_code: str | None = None) -> Error:
+    return kind(ErrorDetail(code, full_code or f"ORA-{code:05d}", text))
+
+
+def _number(value: Any) -> Any:
+    """Numbers as the driver gives them: integers, or floats."""
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _text(value: Any) -> Any:
+    """Numbers as an output type handler wants them."""
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return str(value) if isinstance(value, int) else value
+
+
+def _batch(
+    names: Sequence[str], columns: Sequence[Sequence[Any]], schema: pa.Schema | None
+) -> pa.RecordBatch:
+    if schema is None:
+        return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

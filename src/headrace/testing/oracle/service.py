@@ -1,0 +1,183 @@
+"""The process of the stand-in: sessions of drivers and calls of tests, each on a connection of its
+own. `python -m headrace.testing.oracle.service PORT STATEMENTS`, where the module STATEMENTS says
+by `recognized` what the connector sends."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, Listener
+from typing import Any
+
+from headrace.testing.oracle.database import Database, OracleError
+from headrace.testing.oracle.ddl import execute_ddl
+from headrace.testing.oracle.session import Cursor, Recognize, Session
+from headrace.testing.oracle.transactions import Transactions
+
+log = logging.getLogger(__name__)
+
+KEY = "HEADRACE_STAND_IN_KEY"
+"""The variable that has the password of every user."""
+VERSION = "19.3.0.0.0"
+
+
+class Service:
+    """What connections ask of the database."""
+
+    def __init__(self, database: Database, recognize: Recognize) -> None:
+        self._database, self._transactions = database, Transactions(database)
+        self._recognize = recognize
+        self._sessions: dict[Connection, Session] = {}
+        self._is_shut = False
+        self.version = VERSION
+
+    def serve(self, connection: Connection) -> None:
+        """Answers until the other side goes."""
+        try:
+            kind, user = connection.recv()
+            if kind == "control":
+                self._answer(connection, self._control)
+            elif self._is_shut:
+                connection.send((False, 12528, "ORA-12528: all instances block new connections"))
+            else:
+                session = self._sessions[connection] = Session(
+                    self._database, self._transactions, user.upper(), self._recognize
+                )
+                connection.send((True, self.version))
+                self._answer(connection, _SessionCalls(session).call)
+        except (EOFError, OSError):
+            log.debug("the other side has gone")
+        finally:
+            if connection in self._sessions:
+                self._sessions.pop(connection).close()
+            connection.close()
+
+    def _answer(self, connection: Connection, call: Callable[..., Any]) -> None:
+        while True:
+            method, arguments, named = connection.recv()
+            try:
+                answer: tuple[Any, ...] = (True, call(method, *arguments, **named))
+            except OracleError as error:
+                answer = (False, error.code, str(error))
+            except Exception as error:
+                log.exception("%s failed", method)
+                answer = (False, 600, f"ORA-00600: {type(error).__name__}: {error}")
+            connection.send(answer)
+
+    # -- calls of tests -------------------------------------------------------------------------
+
+    def _control(self, method: str, *arguments: Any, **named: Any) -> Any:
+        for target in (self, self._transactions, self._database):
+            if not method.startswith("_") and callable(getattr(target, method, None)):
+                return getattr(target, method)(*arguments, **named)
+        raise OracleError(900, f"the stand-in has no call {method}")
+
+    def ping(self) -> None:
+        """Whether it answers."""
+
+    def execute_ddl(self, text: str, user: str = "APP") -> None:
+        """See `ddl.execute_ddl`."""
+        execute_ddl(self._database, self._transactions, text, user)
+
+    def scn(self) -> int:
+        """The SCN of now."""
+        return self._database.state.scn
+
+    def change(self, **named: Any) -> None:
+        """Attributes of the database (`oldest_scn`, `privileges`, `hidden_views` …), or of its
+        State (`log_mode`, `supplemental` …)."""
+        with self._database.lock:
+            for called, value in named.items():
+                own = hasattr(self._database, called)
+                setattr(self._database if own else self._database.state, called, value)
+            self._database.show()
+
+    def change_table(self, full_name: str, **named: Any) -> None:
+        """Attributes of a table's definition: `log_groups`, `key`, `comment` …"""
+        with self._database.lock:
+            for called, value in named.items():
+                setattr(self._database.table(full_name), called, value)
+            self._database.show()
+
+    def counted(self) -> dict[str, int]:
+        """How often each statement of `sql.py` ran, by its name."""
+        return dict(self._database.statements)
+
+    def shut(self) -> None:
+        """Sessions end, and no new ones are taken."""
+        self._is_shut = True
+        self.end_sessions()
+
+    def open_again(self) -> None:
+        """New sessions are taken."""
+        self._is_shut = False
+
+    def end_sessions(self) -> int:
+        """Connections break; how many."""
+        connections = list(self._sessions)
+        for connection in connections:
+            with suppress(OSError):
+                _shut_down(connection)
+        return len(connections)
+
+
+class _SessionCalls:
+    """What a driver asks of its session. Cursors have numbers."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._cursors: dict[int, Cursor] = {}
+        self._opened = 0
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        return getattr(self, method)(*arguments)
+
+    def execute(self, text: str, binds: dict[str, Any]) -> tuple[int, tuple[str, ...]] | None:
+        cursor = self._session.execute(text, binds)
+        if cursor is None:
+            return None
+        self._opened += 1
+        self._cursors[self._opened] = cursor
+        return self._opened, cursor.columns
+
+    def fetch(self, number: int, count: int) -> list[tuple[Any, ...]]:
+        return self._cursors[number].fetch(count)
+
+    def close(self, number: int) -> None:
+        self._cursors.pop(number, None)
+
+    def commit(self) -> None:
+        self._session.commit()
+
+    def rollback(self) -> None:
+        self._session.rollback()
+
+
+def _shut_down(connection: Connection) -> None:
+    with socket.socket(fileno=os.dup(connection.fileno())) as other:
+        other.shutdown(socket.SHUT_RDWR)
+
+
+def main(port: int, statements: str) -> None:
+    """Serves on a loopback port until the process ends."""
+    service = Service(Database(), importlib.import_module(statements).recognized)
+    with Listener(("127.0.0.1", port), backlog=64, authkey=os.environ[KEY].encode()) as listener:
+        while True:
+            try:
+                connection = listener.accept()
+            except (AuthenticationError, EOFError, OSError) as error:
+                log.warning("not let in: %s", error)
+                continue
+            threading.Thread(target=service.serve, args=(connection,), daemon=True).start()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(stream=sys.stderr)
+    main(int(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,317 @@
+"""A session on the stand-in: its container, its formats, its LogMiner, its transaction."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from headrace.testing.oracle.database import Database, OracleError
+from headrace.testing.oracle.ddl import execute_ddl
+from headrace.testing.oracle.definitions import Column
+from headrace.testing.oracle.script import LogFile
+from headrace.testing.oracle.store import CONTENTS, VIEWS, name
+from headrace.testing.oracle.transactions import Transactions
+
+ROOT = "CDB$ROOT"
+Row = tuple[Any, ...]
+Binds = Mapping[str, Any]
+MARKERS = {"start_logmnr": "START_LOGMNR", "add_logfile": "ADD_LOGFILE", "rows": "SNAPSHOT"}
+"""What a script calls statements whose errors it asks for."""
+_VIEW = re.compile(r"\b(?:G?V\$\w+|ALL_\w+|DBA_\w+|NLS_\w+|SESSION_\w+)")
+_AS_OF = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)" AS OF SCN (\d+)')
+_LITERAL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
+
+
+class Statement(Protocol):
+    """A statement that the connector sends."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Recognize = Callable[[str], tuple[Statement, Mapping[str, str]] | None]
+"""Which statement a text is, and what is in its slots; None: the connector sends no such one."""
+
+
+class Cursor:
+    """Rows of a query. `fetch` gives the next ones, none at the end."""
+
+    def __init__(self, session: Session, columns: Sequence[str], rows: sqlite3.Cursor) -> None:
+        self.columns = tuple(columns)
+        self._session, self._rows = session, rows
+
+    def fetch(self, count: int) -> list[Row]:
+        """Raises OracleError."""
+        with self._session.database.lock:
+            self._session.fail_if_asked("FETCH")
+            return self._rows.fetchmany(count)
+
+
+class Session:
+    """One connection. `allowed` says which statement a text is; None: it is refused."""
+
+    def __init__(
+        self,
+        database: Database,
+        transactions: Transactions,
+        user: str,
+        allowed: Recognize,
+    ) -> None:
+        self.database, self._transactions = database, transactions
+        self._user, self._allowed = user, allowed
+        self.container = ROOT
+        self.has_formats = False
+        self._files: dict[str, LogFile] = {}
+        self._mined: tuple[int, int] | None = None
+        self._commits = False
+        self._xid: str | None = None
+
+    def execute(self, text: str, binds: Binds) -> Cursor | None:
+        """Runs a statement; None: it has no rows. Raises OracleError, which is ORA-00900 for a
+        statement that headrace does not send."""
+        one = self._allowed(text)
+        if one is None:
+            raise OracleError(900, f"the stand-in has no statement {text}")
+        statement, slots = one
+        database = self.database
+        with database.shown():
+            database.statements[statement.name] += 1
+            self.fail_if_asked(MARKERS.get(statement.name, ""), text)
+            run = getattr(self, f"_{statement.name}", None)
+            if run is not None:
+                run(slots, binds)
+                return None
+            return self._select(text, binds)
+
+    def close(self) -> None:
+        """Undo what is not committed; LogMiner's session ends."""
+        self.rollback()
+
+    def commit(self) -> None:
+        """End the transaction."""
+        if self._xid is not None:
+            self._transactions.commit(self._xid)
+            self._xid = None
+
+    def rollback(self) -> None:
+        """Undo the transaction."""
+        if self._xid is not None:
+            self._transactions.rollback(self._xid)
+            self._xid = None
+
+    def fail_if_asked(self, *called: str) -> None:
+        """Raises OracleError where the script has asked for one."""
+        for one in filter(None, called):
+            code = self.database.state.fault(one)
+            if code is not None:
+                raise OracleError(code, f"asked for at {one[:60]}")
+
+    # -- queries --------------------------------------------------------------------------------
+
+    def _select(self, text: str, binds: Binds) -> Cursor:
+        database = self.database
+        for view in _VIEW.findall(_LITERAL.sub("", text)):
+            if view in database.hidden_views or (
+                view.strip() not in VIEWS and "LOGMNR" not in view
+            ):
+                raise OracleError(942, f'table or view "{view}" does not exist')
+        for schema, table, scn in _AS_OF.findall(text):
+            self._check_flashback(f"{schema}.{table}", int(scn))
+        views = {"V$LOGMNR_LOGS": self._mined_logs()}
+        if "V$LOGMNR_CONTENTS" in text:
+            views["V$LOGMNR_CONTENTS"] = self._mined_rows()
+        own: dict[str, Sequence[Column]] = dict(database.columns)
+        for flush in [one for one in own if one.startswith(f"{self._user}.")]:
+            text = text.replace(f'FROM "{flush.partition(".")[2]}" F', f"FROM {name(flush)} F")
+        query = database.store.rewritten(text, own, views)
+        try:
+            rows = database.store.connection.execute(query, dict(binds))
+        except sqlite3.OperationalError as error:
+            if "user-defined function" in str(error):
+                raise OracleError(8181, "specified number is not a valid SCN") from None
+            if "no such table" in str(error):
+                raise OracleError(942, f"table or view does not exist: {error}") from None
+            if "no such column" in str(error):
+                raise OracleError(904, f"invalid identifier: {error}") from None
+            raise OracleError(900, f"{error}: {query}") from None
+        return Cursor(self, [one[0] for one in rows.description], rows)
+
+    def _check_flashback(self, full_name: str, scn: int) -> None:
+        database = self.database
+        table = database.table(full_name)
+        if scn > database.state.scn:
+            raise OracleError(8181, "specified number is not a valid system change number")
+        if scn < database.oldest_scn:
+            raise OracleError(1555, "snapshot too old: rollback segment too small")
+        if scn < table.last_ddl_scn:
+            raise OracleError(1466, "unable to read data - table definition has changed")
+
+    # -- LogMiner -------------------------------------------------------------------------------
+
+    def _add_logfile(self, _slots: Binds, binds: Binds) -> None:
+        self._check_root()
+        called = str(binds["name"])
+        if called in self._files:
+            raise OracleError(1289, f"cannot add duplicate logfile {called}")
+        for log in self.database.state.logs:
+            is_archive = called == log.archived_name and not log.is_current
+            if (is_archive and not log.is_deleted) or called == self._online(log):
+                self._files[called] = log
+                self._mined = None
+                return
+        raise OracleError(1284, f"file {called} cannot be opened")
+
+    def _online(self, log: LogFile) -> str | None:
+        """The file of a log that is online still."""
+        newest = self.database.state.current_log(log.thread).sequence
+        return log.online_name if log.sequence > newest - 3 else None
+
+    def _remove_logfile(self, _slots: Binds, binds: Binds) -> None:
+        if self._files.pop(str(binds["name"]), None) is None:
+            raise OracleError(1290, f"cannot remove unlisted logfile {binds['name']}")
+        self._mined = None
+
+    def _mined_logs(self) -> str:
+        rows = " UNION ALL ".join(
+            "SELECT '" + one.replace("'", "''") + "' AS FILENAME" for one in self._files
+        )
+        return rows or "SELECT NULL AS FILENAME WHERE 1 = 0"
+
+    def _start_logmnr(self, slots: Binds, binds: Binds) -> None:
+        self._check_root()
+        if not self.has_formats:
+            raise OracleError(900, "the stand-in writes literals in the formats of headrace")
+        first, last = int(binds["first"]), int(binds["last"])
+        if not self._files:
+            raise OracleError(1292, "no log file has been specified for the session")
+        if first > last:
+            raise OracleError(1281, "invalid SCN range")
+        for called, log in self._files.items():
+            is_reused = "redo" in called and self._online(log) != called
+            if is_reused:
+                raise OracleError(310, f"archived log contains sequence {log.sequence + 3}")
+        self._check_covered(first, last)
+        self._mined = first, last
+        self._commits = "COMMITTED_DATA_ONLY" in slots["options"]
+
+    def _check_covered(self, first: int, last: int) -> None:
+        """Every open thread's redo from `first` to `last` is in the session's logs."""
+        for thread in {log.thread for log in self._files.values()}:
+            logs = sorted(
+                (log for log in self._files.values() if log.thread == thread),
+                key=lambda log: log.sequence,
+            )
+            sequences = [log.sequence for log in logs]
+            whole = sequences == list(range(sequences[0], sequences[-1] + 1))
+            begins = min(log.first for log in self.database.state.logs if log.thread == thread)
+            starts = logs[0].first <= max(first, begins)
+            if not whole or not starts or logs[-1].next < last:
+                raise OracleError(1291, "missing log file")
+
+    def _end_logmnr(self, _slots: Binds, _binds: Binds) -> None:
+        if self._mined is None:
+            raise OracleError(1307, "no LogMiner session is currently active")
+        self._mined = None
+        self._files.clear()
+
+    def _build_dictionary(self, _slots: Binds, _binds: Binds) -> None:
+        self._check_root()
+
+    def _mined_rows(self) -> str:
+        if self._mined is None:
+            raise OracleError(1306, "DBMS_LOGMNR.START_LOGMNR() must be invoked before selecting")
+        first, last = self._mined
+        for called, log in self._files.items():
+            if "redo" in called and self._online(log) != called:
+                raise OracleError(310, f"archived log contains sequence {log.sequence + 3}")
+        logs = ", ".join(f"({log.thread}, {log.sequence})" for log in self._files.values())
+        columns = ", ".join(map(name, CONTENTS))
+        rows = (
+            f"SELECT {columns} FROM REDO WHERE SCN >= {first} AND SCN <= {last} "
+            f"AND ({name('THREAD#')}, {name('SEQUENCE#')}) IN (VALUES {logs})"
+        )
+        if not self._commits:
+            return f"{rows} ORDER BY SCN, _rowid_"
+        return _committed(rows)
+
+    def _check_root(self) -> None:
+        if self.container != ROOT:
+            raise OracleError(65040, "operation not allowed from within a pluggable database")
+
+    # -- the session ----------------------------------------------------------------------------
+
+    def _set_container(self, slots: Binds, _binds: Binds) -> None:
+        container = slots["container"].strip('"')
+        if container not in (ROOT, self.database.state.pdb):
+            raise OracleError(65011, f"Pluggable database {container} does not exist.")
+        self.container = container
+
+    def _session_formats(self, _slots: Binds, _binds: Binds) -> None:
+        self.has_formats = True
+
+    def _session_time_zone(self, _slots: Binds, _binds: Binds) -> None:
+        """The stand-in's own times are those of the database."""
+
+    def _ddl_options(self, _slots: Binds, _binds: Binds) -> None:
+        """Texts of tables have no storage clauses here."""
+
+    # -- what the connector writes --------------------------------------------------------------
+
+    def _flush_table_create(self, slots: Binds, _binds: Binds) -> None:
+        statement = f"CREATE TABLE {self._flush(slots)} (LAST_SCN NUMBER(19,0))"
+        execute_ddl(self.database, self._transactions, statement, self._user)
+
+    def _flush_table_insert(self, slots: Binds, binds: Binds) -> None:
+        table = self._flush(slots).replace('"', "")
+        self._transactions.insert(self._own(), table, {"LAST_SCN": binds["scn"]})
+
+    def _flush_table_update(self, slots: Binds, binds: Binds) -> None:
+        table = self._flush(slots).replace('"', "")
+        self._transactions.update(self._own(), table, {}, {"LAST_SCN": binds["scn"]})
+
+    def _flush_table_delete(self, slots: Binds, _binds: Binds) -> None:
+        self._transactions.delete(self._own(), self._flush(slots).replace('"', ""), {})
+
+    def _flush(self, slots: Binds) -> str:
+        table = slots["flush_table"]
+        return table if "." in table else f'"{self._user}".{table}'
+
+    def _insert_signal(self, slots: Binds, binds: Binds) -> None:
+        table = self.database.table(slots["table"].replace('"', ""))
+        values = (binds["id"], binds["kind"], binds["data"])
+        names = [column.name for column in table.columns]
+        row = dict(zip(names, values, strict=False))
+        self._transactions.insert(self._own(), table.full_name, row)
+
+    def _delete_signal(self, slots: Binds, binds: Binds) -> None:
+        table = slots["table"].replace('"', "")
+        where = {slots["name"].strip('"'): binds["id"]}
+        self._transactions.delete(self._own(), table, where)
+
+    def _savepoint(self, _slots: Binds, _binds: Binds) -> None:
+        """Locks are not kept, so there is nothing to mark."""
+
+    def _unlock(self, _slots: Binds, _binds: Binds) -> None:
+        """See `_savepoint`."""
+
+    def _lock(self, slots: Binds, _binds: Binds) -> None:
+        self.database.table(slots["table"].replace('"', ""))
+
+    def _own(self) -> str:
+        if self._xid is None:
+            self._xid = self._transactions.begin(user=self._user)
+        return self._xid
+
+
+def _committed(rows: str) -> str:
+    """Rows of transactions that were committed, in the order of the commits, with START and COMMIT
+    around them, and without what was rolled back to savepoints."""
+    return (
+        f"WITH R AS ({rows}), C AS (SELECT XID AS COMMITTED, SCN AS AT FROM R "
+        "WHERE OPERATION_CODE = 7) "
+        "SELECT R.* FROM R LEFT JOIN C ON C.COMMITTED = R.XID "
+        "WHERE C.AT IS NOT NULL OR OPERATION_CODE = 5 "
+        "ORDER BY COALESCE(C.AT, R.SCN), R.SCN, R.SSN"
+    )

@@ -1,0 +1,363 @@
+"""Transactions of the stand-in: what they change, and the redo that they write.
+
+Rows are seen by others once they are committed. A statement's conditions are values of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.testing.oracle.database import Database, OracleError
+from headrace.testing.oracle.definitions import UNLIMITED, Column, Table
+from headrace.testing.oracle.script import time_of
+from headrace.testing.oracle.store import name
+from headrace.testing.oracle.texts import empty_lob, is_lob, literal, pieces, stored
+
+Values = Mapping[str, Any]
+_BLANK = "AAAAAAAAAAAAAAAAAA"
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a rollback takes back: the versions of a row that it ended and made (numbers of the
+    store, None: none), and the statement that undoes it."""
+
+    table: Table
+    row_id: str
+    ended: int | None
+    made: int | None
+    undo: tuple[str, str]
+
+
+@dataclass
+class _Transaction:
+    xid: str
+    thread: int
+    user: str
+    client: str | None
+    begun: bool = False
+    changes: list[_Change] = field(default_factory=list)
+    savepoints: dict[str, int] = field(default_factory=dict)
+    start_scn: int = 0
+
+
+class Transactions:
+    """Open transactions of a database, by XID (16 hexadecimal digits)."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._open: dict[str, _Transaction] = {}
+        self._begun = 0
+
+    def begin(
+        self, user: str = "APP", client: str | None = None, thread: int = 1, xid: str | None = None
+    ) -> str:
+        """A new transaction, whose first change writes START."""
+        with self._database.lock:
+            self._begun += 1
+            if xid is None:
+                slot, sequence = self._begun % 32, self._begun + 0x300
+                xid = f"0a00{slot:02x}00{sequence.to_bytes(4, 'little').hex()}"
+            self._open[xid] = _Transaction(xid, thread, user, client)
+            return xid
+
+    def insert(self, xid: str, full_name: str, values: Values) -> str:
+        """A row; columns that are not named are NULL. Its ROWID."""
+        with self._database.lock:
+            table = self._database.table(full_name)
+            row = _row(table, values)
+            self._check_key(table, row)
+            row_id = self._database.new_row_id(table)
+            made = self._make(table, xid, row_id, row)
+            undo = ("DELETE", f"delete from {_path(table)} where ROWID = '{row_id}';")
+            self._write(xid, "INSERT", _insert(table, row), table, row_id)
+            self._remember(xid, _Change(table, row_id, None, made, undo))
+            self._write_lobs(xid, table, row_id, row, {})
+            return row_id
+
+    def update(self, xid: str, full_name: str, where: Values, values: Values) -> int:
+        """Rows that have the values of `where` get those of `values`; how many."""
+        with self._database.lock:
+            table = self._database.table(full_name)
+            matching = self._matching(xid, table, where)
+            for number, row_id, old in matching:
+                new = {**old, **_changed(table, values)}
+                if any(new[one] != old[one] for one in table.key):
+                    self._check_key(table, new)
+                self._end(table, xid, number)
+                made = self._make(table, xid, row_id, new)
+                undo = ("UPDATE", _update(table, new, old, f"ROWID = '{row_id}'"))
+                plain = [one for one in table.columns if one.name in values and not is_lob(one)]
+                if plain or not any(one.name in values for one in table.columns):
+                    self._write(xid, "UPDATE", _update(table, old, new), table, row_id)
+                self._remember(xid, _Change(table, row_id, number, made, undo))
+                self._write_lobs(xid, table, row_id, new, old)
+            return len(matching)
+
+    def delete(self, xid: str, full_name: str, where: Values) -> int:
+        """Rows that have these values are gone; how many."""
+        with self._database.lock:
+            table = self._database.table(full_name)
+            matching = self._matching(xid, table, where)
+            for number, row_id, old in matching:
+                self._end(table, xid, number)
+                text = f"delete from {_path(table)} where {_where(table, old)};"
+                self._write(xid, "DELETE", text, table, row_id)
+                change = _Change(table, row_id, number, None, ("INSERT", _insert(table, old)))
+                self._remember(xid, change)
+            return len(matching)
+
+    def savepoint(self, xid: str, called: str) -> None:
+        """A mark to which the transaction can be rolled back."""
+        transaction = self._open[xid]
+        transaction.savepoints[called] = len(transaction.changes)
+
+    def rollback_to(self, xid: str, called: str) -> None:
+        """Undo what was done behind a savepoint."""
+        with self._database.lock:
+            self._undo(self._open[xid], self._open[xid].savepoints[called])
+
+    def commit(self, xid: str) -> int:
+        """What was done is seen from the SCN that is returned; 0: nothing was done."""
+        with self._database.lock:
+            transaction = self._open.pop(xid)
+            if not transaction.begun:
+                return 0
+            scn = self._write_of(transaction, "COMMIT", "commit;")
+            for full_name in {change.table.full_name for change in transaction.changes}:
+                self._seen(full_name, xid, scn)
+            self._show_open()
+            return scn
+
+    def rollback(self, xid: str) -> None:
+        """Undo all that was done."""
+        with self._database.lock:
+            transaction = self._open.pop(xid, None)
+            if transaction is None or not transaction.begun:
+                return
+            self._undo(transaction, 0)
+            self._write_of(transaction, "ROLLBACK", "rollback;")
+            self._show_open()
+
+    def rows(self, full_name: str, xid: str | None = None) -> list[dict[str, Any]]:
+        """The rows of a table as they are committed, or as a transaction sees them; kept texts."""
+        with self._database.lock:
+            table = self._database.table(full_name)
+            return [row for _, _, row in self._matching(xid or "", table, {})]
+
+    # -- redo -----------------------------------------------------------------------------------
+
+    def _write(
+        self, xid: str, operation: str, text: str, table: Table, row_id: str, **more: Any
+    ) -> None:
+        transaction = self._open[xid]
+        if not transaction.begun:
+            transaction.begun = True
+            transaction.start_scn = self._database.state.scn
+            self._write_of(transaction, "START", "set transaction read write;")
+            self._show_open()
+        self._write_of(transaction, operation, text, table, row_id, **more)
+
+    def _write_of(
+        self,
+        transaction: _Transaction,
+        operation: str,
+        text: str,
+        table: Table | None = None,
+        row_id: str | None = None,
+        **more: Any,
+    ) -> int:
+        """Rows of one change; its SCN."""
+        scn = self._database.state.scn
+        parts = pieces(text)
+        lines = [
+            {
+                "redo": operation, "scn": scn, "xid": transaction.xid, "sql": part,
+                "thread": transaction.thread, "user": transaction.user,
+                "client": transaction.client, "csf": int(place < len(parts) - 1), "ssn": place,
+                "row_id": row_id or _BLANK, "start_scn": transaction.start_scn or None,
+                **({"table": table.full_name} if table else {}), **more,
+            }
+            for place, part in enumerate(parts)
+        ]  # fmt: skip
+        if operation == "COMMIT":
+            lines[-1] |= {"commit_scn": scn, "commit_time": time_of(scn).isoformat()}
+        if transaction.start_scn:
+            start = time_of(transaction.start_scn).isoformat()
+            lines = [{**line, "start_time": start} for line in lines]
+        self._database.state.apply(lines)
+        return scn
+
+    def _write_lobs(self, xid: str, table: Table, row_id: str, new: Values, old: Values) -> None:
+        for column in table.columns:
+            text = new[column.name]
+            if not is_lob(column) or text is None or old.get(column.name) == text:
+                continue
+            is_binary = column.type == "BLOB"
+            place, buffer = ("loc_b", "buf_b") if is_binary else ("loc_c", "buf_c")
+            self._write(
+                xid, "SELECT_LOB_LOCATOR",
+                f"DECLARE \n {place} {'BLOB' if is_binary else 'CLOB'}; \n"
+                f"{buffer} {'RAW(6158)' if is_binary else 'VARCHAR2(6156)'}; \n"
+                f"{place}_nc NCLOB; \nBEGIN\n select {name(column.name)} into {place} from "
+                f"{_path(table)} where {_where(table, new)} for update;\n",
+                table, row_id, info=column.name,
+            )  # fmt: skip
+            size = 1000
+            for start in range(0, len(text), size):
+                part = text[start : start + size]
+                length, offset = (len(part) // 2, start // 2) if is_binary else (len(part), start)
+                value = f"HEXTORAW('{part.lower()}')" if is_binary else _quoted(part)
+                self._write(
+                    xid, "LOB_WRITE",
+                    f" {buffer} := {value}; \n  dbms_lob.write({place}, {length}, {offset + 1}, "
+                    f"{buffer});\n",
+                    table, row_id,
+                )  # fmt: skip
+
+    def _undo(self, transaction: _Transaction, until: int) -> None:
+        connection = self._database.store.connection
+        while len(transaction.changes) > until:
+            change = transaction.changes.pop()
+            quoted = name(change.table.full_name)
+            if change.made is not None:
+                connection.execute(f"DELETE FROM {quoted} WHERE _rowid_ = ?", (change.made,))
+            if change.ended is not None:
+                connection.execute(
+                    f'UPDATE {quoted} SET "$ended" = NULL WHERE _rowid_ = ?', (change.ended,)
+                )
+            operation, text = change.undo
+            self._write_of(transaction, operation, text, change.table, change.row_id, rollback=1)
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def _remember(self, xid: str, change: _Change) -> None:
+        self._open[xid].changes.append(change)
+
+    def _make(self, table: Table, xid: str, row_id: str, row: Values) -> int:
+        columns = ", ".join(name(one.name) for one in table.columns)
+        marks = ", ".join("?" * (len(table.columns) + 2))
+        made = self._database.store.connection.execute(
+            f'INSERT INTO {name(table.full_name)} ("$made", "ROWID", {columns}) VALUES ({marks})',
+            (xid, row_id, *(row[one.name] for one in table.columns)),
+        )
+        assert made.lastrowid is not None
+        return made.lastrowid
+
+    def _end(self, table: Table, xid: str, number: int) -> None:
+        connection = self._database.store.connection
+        ((other,),) = connection.execute(
+            f'SELECT "$ended" FROM {name(table.full_name)} WHERE _rowid_ = ?', (number,)
+        )
+        if other is not None:
+            raise OracleError(54, f"the row is locked by the transaction {other}")
+        connection.execute(
+            f'UPDATE {name(table.full_name)} SET "$ended" = ? WHERE _rowid_ = ?', (xid, number)
+        )
+
+    def _seen(self, full_name: str, xid: str, scn: int) -> None:
+        connection, quoted = self._database.store.connection, name(full_name)
+        connection.execute(
+            f'UPDATE {quoted} SET "$first" = ?, "$made" = NULL WHERE "$made" = ?', (scn, xid)
+        )
+        connection.execute(
+            f'UPDATE {quoted} SET "$end" = ?, "$ended" = NULL WHERE "$ended" = ?', (scn, xid)
+        )
+
+    def _matching(
+        self, xid: str, table: Table, where: Values
+    ) -> list[tuple[int, str, dict[str, str | None]]]:
+        """Numbers, ROWIDs and values of the rows that a transaction sees."""
+        conditions, values = [], []
+        columns = {one.name: one for one in table.columns}
+        for column, value in where.items():
+            text = value if column == "ROWID" else stored(columns[column], value)
+            conditions.append(f" AND {name(column)} {'IS' if text is None else '='} ?")
+            values.append(text)
+        shown = ", ".join(f"CAST({name(one.name)} AS TEXT)" for one in table.columns)
+        rows = self._database.store.connection.execute(
+            f'SELECT _rowid_, "ROWID"{", " if shown else ""}{shown} FROM {name(table.full_name)} '
+            f'WHERE "$end" = {UNLIMITED} AND ("$first" IS NOT NULL OR "$made" = ?) '
+            f'AND ("$ended" IS NULL OR "$ended" <> ?){"".join(conditions)} ORDER BY _rowid_',
+            (xid, xid, *values),
+        ).fetchall()
+        return [
+            (number, row_id, dict(zip(columns, texts, strict=True)))
+            for number, row_id, *texts in rows
+        ]
+
+    def _check_key(self, table: Table, row: Values) -> None:
+        if not table.key:
+            return
+        connection = self._database.store.connection
+        conditions = " AND ".join(f"{name(one)} = ?" for one in table.key)
+        same = connection.execute(
+            f'SELECT 1 FROM {name(table.full_name)} WHERE "$end" = {UNLIMITED} '
+            f'AND "$ended" IS NULL AND {conditions}',
+            [row[one] for one in table.key],
+        ).fetchone()
+        if same is not None:
+            raise OracleError(1, f"unique constraint ({table.schema}.PK_{table.name}) violated")
+
+    def _show_open(self) -> None:
+        begun = [one for one in self._open.values() if one.begun]
+        rows = [(bytes.fromhex(one.xid), one.start_scn) for one in begun]
+        self._database.store.fill("V$TRANSACTION", rows)
+        self._database.store.fill("GV$TRANSACTION", rows)
+
+
+def _row(table: Table, values: Values) -> dict[str, str | None]:
+    unknown = set(values) - {one.name for one in table.columns}
+    if unknown:
+        raise OracleError(904, f"{sorted(unknown)}: invalid identifier")
+    row = {one.name: stored(one, values.get(one.name)) for one in table.columns}
+    for column in table.columns:
+        if not column.nullable and row[column.name] is None:
+            raise OracleError(1400, f"cannot insert NULL into {table.full_name}.{column.name}")
+    return row
+
+
+def _changed(table: Table, values: Values) -> dict[str, str | None]:
+    columns = {one.name: one for one in table.columns}
+    return {one: stored(columns[one], value) for one, value in values.items()}
+
+
+def _path(table: Table) -> str:
+    return f"{name(table.schema)}.{name(table.name)}"
+
+
+def _insert(table: Table, row: Values) -> str:
+    """Large objects are written by rows of their own."""
+    columns = ",".join(name(one.name) for one in table.columns)
+    values = ",".join(
+        empty_lob(one) if is_lob(one) and row[one.name] is not None else literal(one, row[one.name])
+        for one in table.columns
+    )
+    return f"insert into {_path(table)}({columns}) values ({values});"
+
+
+def _update(table: Table, old: Values, new: Values, where: str | None = None) -> str:
+    changed = [one for one in table.columns if new[one.name] != old[one.name] and not is_lob(one)]
+    # An UPDATE that changes nothing is logged with the columns that it named; the first stands
+    # for them.
+    changed = changed or [one for one in table.columns if not is_lob(one)][:1]
+    values = ", ".join(f"{name(one.name)} = {literal(one, new[one.name])}" for one in changed)
+    return f"update {_path(table)} set {values} where {where or _where(table, old)};"
+
+
+def _where(table: Table, row: Values) -> str:
+    logged: Sequence[Column] = [one for one in table.columns if not is_lob(one)]
+    if "ALL COLUMN LOGGING" not in table.log_groups and table.key:
+        logged = [one for one in table.columns if one.name in table.key]
+    return " and ".join(
+        f"{name(one.name)} IS NULL"
+        if row[one.name] is None
+        else f"{name(one.name)} = {literal(one, row[one.name])}"
+        for one in logged
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
