@@ -68,6 +68,8 @@ kernel = njit(cache=True, nogil=True, error_model="numpy")
 inlined_kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 _BYTES16 = ir.VectorType(ir.IntType(8), 16)
+_LANE = ir.Constant(ir.IntType(32), 0)
+_SAME_LANE = ir.Constant(ir.VectorType(ir.IntType(32), 16), [0] * 16)
 
 
 def address_of(array: np.ndarray) -> int:
@@ -234,6 +236,31 @@ def copy_text_mask16(typing_context, source):  # type: ignore[no-untyped-def]
         return _mask(builder, builder.or_(builder.or_(tab, newline), backslash))
 
     return types.int64(types.int64), generate
+
+
+@intrinsic
+def byte_mask16(typing_context, source, byte):  # type: ignore[no-untyped-def]
+    """Bit i is set when byte i of 16 is `byte`."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        value = _load(builder, arguments[0], _BYTES16)
+        lane = builder.trunc(arguments[1], ir.IntType(8))
+        first = builder.insert_element(ir.Constant(_BYTES16, ir.Undefined), lane, _LANE)
+        every = builder.shuffle_vector(first, ir.Constant(_BYTES16, ir.Undefined), _SAME_LANE)
+        return _mask(builder, builder.icmp_unsigned("==", value, every))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def unequal_mask16(typing_context, left, right):  # type: ignore[no-untyped-def]
+    """Bit i is set when the bytes i of two times 16 differ."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        a, b = (_load(builder, address, _BYTES16) for address in arguments)
+        return _mask(builder, builder.icmp_unsigned("!=", a, b))
+
+    return types.int64(types.int64, types.int64), generate
 
 
 @intrinsic

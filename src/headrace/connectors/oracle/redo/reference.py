@@ -1,0 +1,341 @@
+"""Redo statements, one at a time in plain Python: what the kernel is compared with, and where
+statements go that it does not read.
+
+LogMiner writes
+
+    insert into "S"."T"("C1",…) values (v,…);
+    update "S"."T" [a] set [a.]"C" = v, … [where [a.]"C" = v and [a.]"C" IS NULL …];
+    delete from "S"."T" [a] [where …];
+
+A value is a text in quotes (a quote inside is doubled), NULL, a number, a function's call, several
+of them with `||` between them, or `Unsupported Type`, which says nothing of the column. A hint in
+a comment may stand before it. Source: Oracle Database Utilities, "Using LogMiner to Analyze Redo
+Log Files".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from headrace.connect.images import CellKind, image_of
+from headrace.connectors.oracle.redo.tables import ARCHIVE_STATE, RedoTable
+from headrace.connectors.oracle.redo.values import Literal, NotUnderstood, Piece, text_of
+from headrace.errors import HeadraceError
+
+CREATE, UPDATE, DELETE = b"cud"
+_UNSUPPORTED = ("Unsupported Type", "Unsupported")
+KEPT = "surrogateescape"
+"""How bytes that are no UTF-8 are kept in texts, as Python's `errors` has it."""
+_NULL_CELL, _UNAVAILABLE_CELL = (int(CellKind.NULL), b""), (int(CellKind.UNAVAILABLE), b"")
+
+Cell = tuple[int, bytes]
+
+
+@dataclass(frozen=True)
+class ParsedStatement:
+    """A change: CREATE, UPDATE or DELETE, and its images (empty: it has none)."""
+
+    operation: int
+    old: bytes
+    new: bytes
+
+
+class _Odd(ValueError):
+    """The statement is not of the form above; the message says where."""
+
+
+class _Unset:
+    """The statement does not say what a column's value is."""
+
+
+_UNSET = _Unset()
+Value = Literal | None | _Unset
+
+
+def parse_statement(sql: str, table: RedoTable) -> ParsedStatement:
+    """The images of a statement of one table. Raises HeadraceError `oracle.redo_not_understood`;
+    values stay out of its message."""
+    try:
+        return _Parser(sql, table).statement()
+    except _Odd as error:
+        _refuse(table, str(error))
+
+
+def parse_conditions(sql: str, place: int, table: RedoTable) -> tuple[Sequence[Cell], int]:
+    """The cells that the conditions from a place on give to the table's columns (null where they
+    say nothing, unavailable where the log holds the column apart), and where they end."""
+    parser = _Parser(sql, table)
+    parser.place = place
+    try:
+        return parser.cells(parser.conditions(), is_old=True), parser.place
+    except _Odd as error:
+        _refuse(table, str(error))
+
+
+def _refuse(table: RedoTable, reason: str) -> NoReturn:
+    raise HeadraceError(
+        "oracle.redo_not_understood",
+        f"A redo statement of the table {table.schema}.{table.name} cannot be read: {reason}",
+        "If the table's structure changed while its rows were mined, take a new snapshot of it; "
+        "set event.processing.failure.handling.mode=warn to leave such rows out.",
+    )
+
+
+class _Parser:
+    def __init__(self, sql: str, table: RedoTable) -> None:
+        self.sql, self.table, self.place = sql, table, 0
+
+    def statement(self) -> ParsedStatement:
+        """The whole statement."""
+        if self._take("insert into "):
+            return ParsedStatement(CREATE, b"", image_of(self.cells(self._insert(), is_old=False)))
+        if self._take("update "):
+            self._table_name()
+            self._alias()
+            self._expect("set ")
+            values = self._assignments()
+            old = self.cells(self._where(), is_old=True)
+            new = self.cells(values, is_old=False, before=old)
+            return ParsedStatement(UPDATE, image_of(old), image_of(new))
+        if self._take("delete from "):
+            self._table_name()
+            self._alias()
+            return ParsedStatement(DELETE, image_of(self.cells(self._where(), is_old=True)), b"")
+        raise _Odd("it is no insert, update or delete")
+
+    def cells(
+        self, values: Sequence[Value], *, is_old: bool, before: Sequence[Cell] = ()
+    ) -> list[Cell]:
+        """The cells of values; those that are not set are as `before`."""
+        made = []
+        for place, (value, column) in enumerate(zip(values, self.table.columns, strict=True)):
+            if isinstance(value, _Unset):
+                cell = before[place] if before else _NULL_CELL
+            elif value is None:
+                cell = _NULL_CELL
+            else:
+                try:
+                    text = text_of(value, column)
+                except NotUnderstood:
+                    raise _Odd(f"the value of column {column.name} is none of its type") from None
+                raw = None if text is None else text.encode(errors=KEPT)
+                cell = _NULL_CELL if raw is None else (int(CellKind.TEXT), raw)
+            if is_old and cell == _NULL_CELL and column.is_apart:
+                cell = _UNAVAILABLE_CELL
+            made.append(cell)
+        return made
+
+    def _insert(self) -> list[Value]:
+        self._table_name()
+        self._spaces()
+        self._expect("(")
+        names = []
+        while not self._take(")"):
+            names.append(self._column())
+            self._spaces()
+            self._take(",")
+            self._spaces()
+        self._expect(" values (")
+        values = self._unset()
+        for number, name in enumerate(names):
+            self._spaces()
+            value = self._value(",)")
+            self._spaces()
+            self._expect(")" if number == len(names) - 1 else ",")
+            self._put(values, name, value)
+        self._end()
+        return values
+
+    def _assignments(self) -> list[Value]:
+        values = self._unset()
+        while True:
+            name = self._column()
+            self._expect(" = ")
+            self._put(values, name, self._value(", ;"))
+            if not self._take(","):
+                return values
+            self._spaces()
+
+    def _where(self) -> list[Value]:
+        if self._is_end():
+            return self._unset()
+        self._spaces()
+        self._expect("where ")
+        values = self.conditions()
+        self._end()
+        return values
+
+    def conditions(self) -> list[Value]:
+        """What stands behind `where`; ends behind the last condition."""
+        values = self._unset()
+        while True:
+            name = self._column()
+            if not self._take(" IS NULL"):
+                self._expect(" = ")
+                self._put(values, name, self._value(" ;"))
+            behind = self.place
+            self._spaces()
+            if not (self._take("and ") or self._take("or ")):
+                self.place = behind
+                return values
+
+    def _unset(self) -> list[Value]:
+        return [_UNSET] * len(self.table.columns)
+
+    def _put(self, values: list[Value], name: str, value: Value) -> None:
+        if name == ARCHIVE_STATE:
+            return
+        place = self.table.place_of(name)
+        if place is None:
+            raise _Odd(f"the table has no column {name}")
+        if not isinstance(value, _Unset):
+            values[place] = value
+
+    def _is_end(self) -> bool:
+        return self.sql[self.place :].strip() in ("", ";")
+
+    def _end(self) -> None:
+        if not self._is_end():
+            raise _Odd(f"something stands behind its end, at character {self.place + 1}")
+
+    def _take(self, text: str) -> bool:
+        if not self.sql.startswith(text, self.place):
+            return False
+        self.place += len(text)
+        return True
+
+    def _expect(self, text: str) -> None:
+        if not self._take(text):
+            raise _Odd(f"{text.strip()} is lacking at character {self.place + 1}")
+
+    def _spaces(self) -> None:
+        while self._take(" "):
+            pass
+
+    def _table_name(self) -> None:
+        """To the first space or parenthesis behind quotes."""
+        self._name_until(" (")
+
+    def _name_until(self, ends: str) -> None:
+        in_quotes = False
+        while self.place < len(self.sql):
+            character = self.sql[self.place]
+            if character == '"':
+                in_quotes = not in_quotes
+            elif not in_quotes and character in ends:
+                return
+            self.place += 1
+        if in_quotes:
+            raise _Odd("its table's name has no end")
+
+    def _alias(self) -> None:
+        self._spaces()
+        if self.sql.startswith(("set ", "where "), self.place) or self._is_end():
+            return
+        self._name_until(" ;")
+        self._spaces()
+
+    def _column(self) -> str:
+        """A column's name, with or without the alias of its table."""
+        start = self.sql.find('"', self.place)
+        alias = self.sql[self.place : start]
+        if start < 0 or (alias and not (alias.endswith(".") and alias[:-1].isalnum())):
+            raise _Odd(f"a column's name is lacking at character {self.place + 1}")
+        end = self.sql.find('"', start + 1)
+        if end < 0:
+            raise _Odd("a column's name has no end")
+        self.place = end + 1
+        return self.sql[start + 1 : end]
+
+    def _value(self, ends: str) -> Value:
+        """A value, which ends before one of these characters."""
+        if self._take("/*"):
+            end = self.sql.find("*/", self.place)
+            if end < 0:
+                raise _Odd("a comment has no end")
+            self.place = end + 2
+            self._spaces()
+        for text in _UNSUPPORTED:
+            if self._take(text):
+                return _UNSET
+        pieces = [self._piece(ends)]
+        while True:
+            behind = self.place
+            self._spaces()
+            if not self._take("||"):
+                self.place = behind
+                break
+            self._spaces()
+            pieces.append(self._piece(ends))
+        if pieces == [Piece("NULL", is_quoted=False)]:
+            return None
+        return tuple(pieces)
+
+    def _piece(self, ends: str) -> Piece:
+        if self._take("'"):
+            return Piece(self._quoted(ends), is_quoted=True)
+        start, nested = self.place, 0
+        while self.place < len(self.sql):
+            character = self.sql[self.place]
+            if character == "'":
+                self.place += 1
+                self._strictly_quoted()
+                continue
+            if character == "(":
+                nested += 1
+            elif character == ")" and nested:
+                nested -= 1
+            elif not nested and (character in ends or self.sql.startswith("||", self.place)):
+                break
+            self.place += 1
+        if nested or start == self.place:
+            raise _Odd(f"a value is lacking or has no end at character {start + 1}")
+        text = self.sql[start : self.place].rstrip(" ")
+        self.place = start + len(text)
+        return Piece(text, is_quoted=False)
+
+    def _quoted(self, ends: str) -> str:
+        if not self.table.relaxed:
+            return self._strictly_quoted()
+        return self._relaxedly_quoted(_CLOSED[ends])
+
+    def _strictly_quoted(self) -> str:
+        """To the quote that closes a text; quotes inside are doubled."""
+        start = self.place
+        while True:
+            end = self.sql.find("'", self.place)
+            if end < 0:
+                raise _Odd("a text has no end")
+            self.place = end + 1
+            if not self._take("'"):
+                return self.sql[start:end].replace("''", "'")
+
+    def _relaxedly_quoted(self, is_closed: Callable[[str], bool]) -> str:
+        """The same where quotes inside may stand alone: only one that is followed by what may
+        follow a value closes."""
+        start = self.place
+        while True:
+            end = self.sql.find("'", self.place)
+            if end < 0:
+                raise _Odd("a text has no end")
+            self.place = end + 1
+            if is_closed(self.sql[self.place : self.place + 8]):
+                return self.sql[start:end].replace("''", "'")
+            self._take("'")
+
+
+def _closes_inserted(behind: str) -> bool:
+    return behind.startswith((",", ")"))
+
+
+def _closes_set(behind: str) -> bool:
+    return behind.startswith((', "', " where ")) or behind in ("", ";")
+
+
+def _closes_condition(behind: str) -> bool:
+    return behind.startswith((' and "', ' or "')) or behind in ("", ";")
+
+
+_CLOSED = {",)": _closes_inserted, ", ;": _closes_set, " ;": _closes_condition}

@@ -1,0 +1,76 @@
+"""Bytes of redo statements, for the kernels that read them.
+
+Addresses and lengths are int64. `stop` is where a statement ends: what is read at and behind it (up
+to 64 bytes, which are there) never decides anything.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.kernels.memory import (
+    byte_mask16,
+    count_trailing_zeros,
+    inlined_kernel,
+    kernel,
+    load8,
+    load64,
+    unequal_mask16,
+)
+
+QUOTE = ord("'")
+NONE = np.int64(-1)
+"""There is no such place; or the statement is odd."""
+
+
+@inlined_kernel
+def begins_with(place, stop, text, length):
+    """Whether the `length` bytes at the address `text` (with readable bytes behind them) stand at a
+    place."""
+    if stop - place < length:
+        return False
+    for done in range(0, length, 16):
+        differences = unequal_mask16(place + done, text + done)
+        if length - done < 16:
+            differences &= (1 << (length - done)) - 1
+        if differences:
+            return False
+    return True
+
+
+@inlined_kernel
+def has_word(place, stop, word, length):
+    """Whether the up to 8 bytes of a little-endian word stand at a place."""
+    if stop - place < length:
+        return False
+    difference = load64(place) ^ word
+    return (difference if length == 8 else difference & ((1 << (8 * length)) - 1)) == 0
+
+
+@inlined_kernel
+def find_byte(place, stop, byte):
+    """The first place of a byte from `place` on; NONE."""
+    while place < stop:
+        found = byte_mask16(place, byte)
+        if found:
+            place += count_trailing_zeros(found)
+            return place if place < stop else NONE
+        place += 16
+    return NONE
+
+
+@kernel
+def skip_name(place, stop, end, other_end):
+    """The first place of one of two bytes outside of double quotes; NONE when the quotes have no
+    end, `stop` when there is neither."""
+    in_quotes = False
+    while place < stop:
+        byte = load8(place)
+        if byte == 34:
+            in_quotes = not in_quotes
+        elif not in_quotes and (byte in (end, other_end)):
+            return place
+        place += 1
+    return NONE if in_quotes else place

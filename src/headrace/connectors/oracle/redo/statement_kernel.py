@@ -1,0 +1,419 @@
+"""A batch of redo statements to row images, compiled.
+
+What `headrace.connectors.oracle.redo.reference` says of the statements' form holds here; wherever
+a statement is sound here, both make the same images. The rules on memory are those of `scan`.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.images import (
+    CELL_BYTES,
+    NO_CELL,
+    NULL,
+    UNAVAILABLE,
+    put_head,
+    put_null,
+    put_text_head,
+)
+from headrace.connect.kernels.memory import (
+    copy,
+    inlined_kernel,
+    kernel,
+    load8,
+    load32_signed,
+    load64,
+    store8,
+    store64,
+)
+from headrace.connect.kernels.text import as_word
+from headrace.connectors.oracle.redo.scan import (
+    NONE,
+    begins_with,
+    has_word,
+    skip_name,
+)
+from headrace.connectors.oracle.redo.value_kernel import (
+    COLUMN_BYTES,
+    IS_APART,
+    NAME,
+    NAME_LENGTH,
+    read_value,
+)
+
+# A table: nine int64. COLUMNS entries at COLUMN (see value_kernel), the usual beginnings of its
+# statements, each an address and a length, and whether all of its statements are odd.
+COLUMNS, COLUMN, INSERT, UPDATE, DELETE, IS_ODD = 0, 8, 16, 32, 48, 64
+TABLE_BYTES = 72
+
+SOUND, ODD = 0, 1
+CREATED, UPDATED, DELETED = b"cud"
+
+_SPACE, _DOUBLE_QUOTE, _OPEN, _CLOSE, _COMMA, _POINT, _END = b' "(),.;'
+_INSERT, _INTO = as_word(b"insert i"), as_word(b"nto ")
+_UPDATE = as_word(b"update ")
+_DELETE, _FROM = as_word(b"delete f"), as_word(b"rom ")
+_SET, _WHERE, _VALUES = as_word(b"set "), as_word(b"where "), as_word(b" values ")
+_AND, _OR = as_word(b" and "), as_word(b" or ")
+_EQUALS, _IS_NULL = as_word(b" = "), as_word(b" IS NULL")
+_COMMA_SPACE = as_word(b", ")
+
+# The first word of the scratch memory: where it is free.
+_FREE = 0
+
+
+@inlined_kernel
+def _is_end(place, stop):
+    """Whether a statement ends here, with or without a semicolon."""
+    return place == stop or (place + 1 == stop and load8(place) == _END)
+
+
+@inlined_kernel
+def _column_at(place, stop, table, expected):
+    """The number of the column whose name, in quotes, stands at a place; `expected` is the likely
+    one. NONE when it is none of the table."""
+    columns = load64(table + COLUMNS)
+    column = load64(table + COLUMN)
+    if expected < columns:
+        entry = column + COLUMN_BYTES * expected
+        if begins_with(place, stop, load64(entry + NAME), load64(entry + NAME_LENGTH)):
+            return expected
+    for number in range(columns):
+        entry = column + COLUMN_BYTES * number
+        if begins_with(place, stop, load64(entry + NAME), load64(entry + NAME_LENGTH)):
+            return np.int64(number)
+    return NONE
+
+
+@inlined_kernel
+def _skip_alias(place, stop):
+    """Behind the alias and the point before a column's name; NONE when no name begins there."""
+    while place < stop:
+        byte = load8(place)
+        if byte == _DOUBLE_QUOTE:
+            return place
+        lower = byte | 32
+        if byte == _POINT:
+            if place + 1 < stop and load8(place + 1) == _DOUBLE_QUOTE:
+                return place + 1
+            return NONE
+        if not (97 <= lower <= 122 or 48 <= byte <= 57):
+            return NONE
+        place += 1
+    return NONE
+
+
+@inlined_kernel
+def _alias_of_column(place, stop):
+    if place < stop and load8(place) == _DOUBLE_QUOTE:
+        return place
+    start = place
+    place = _skip_alias(place, stop)
+    # A point alone is no alias.
+    return place if place > start + 1 else NONE
+
+
+@kernel
+def _conditions(place, stop, table, cells, state):
+    """What stands behind `where` into the cells; returns the end of the last value, or NONE."""
+    columns = load64(table + COLUMN)
+    expected = np.int64(0)
+    while True:
+        place = _alias_of_column(place, stop)
+        if place < 0:
+            return NONE
+        number = _column_at(place, stop, table, expected)
+        if number < 0:
+            return NONE
+        expected = number + 1
+        column = columns + COLUMN_BYTES * number
+        place += load64(column + NAME_LENGTH)
+        cell = cells + CELL_BYTES * number
+        if has_word(place, stop, _EQUALS, 3):
+            arena = load64(state + _FREE)
+            before = load64(cell)
+            place = read_value(place + 3, stop, column, cell, arena)
+            if place < 0:
+                return NONE
+            _keep(state, cell, arena)
+            if load64(cell) == NO_CELL:
+                store64(cell, before)
+        elif has_word(place, stop, _IS_NULL, 8):
+            place += 8
+        else:
+            return NONE
+        if has_word(place, stop, _AND, 5):
+            place += 5
+        elif has_word(place, stop, _OR, 4):
+            place += 4
+        else:
+            return place
+
+
+@inlined_kernel
+def _keep(state, cell, arena):
+    """A value at `arena` stays there: the next one lies behind it."""
+    if load64(cell) != NO_CELL and load64(cell) != NULL and load64(cell + 8) == arena:
+        store64(state + _FREE, arena + load64(cell + 16))
+
+
+@kernel
+def _where(place, stop, table, cells, state):
+    """`where` and its conditions, and the end of the statement; whether they are sound."""
+    if _is_end(place, stop):
+        return True
+    if load8(place) == _SPACE:
+        place += 1
+    if not has_word(place, stop, _WHERE, 6):
+        return False
+    place = _conditions(place + 6, stop, table, cells, state)
+    return place >= 0 and _is_end(place, stop)
+
+
+@kernel
+def _assignments(place, stop, table, cells, state):
+    """What stands behind `set` into the cells; returns the end of the last value, or NONE."""
+    columns = load64(table + COLUMN)
+    expected = np.int64(0)
+    while True:
+        place = _alias_of_column(place, stop)
+        if place < 0:
+            return NONE
+        number = _column_at(place, stop, table, expected)
+        if number < 0:
+            return NONE
+        expected = number + 1
+        column = columns + COLUMN_BYTES * number
+        place += load64(column + NAME_LENGTH)
+        if not has_word(place, stop, _EQUALS, 3):
+            return NONE
+        cell = cells + CELL_BYTES * number
+        arena = load64(state + _FREE)
+        before = load64(cell)
+        place = read_value(place + 3, stop, column, cell, arena)
+        if place < 0:
+            return NONE
+        _keep(state, cell, arena)
+        if load64(cell) == NO_CELL:
+            store64(cell, before)
+        if not has_word(place, stop, _COMMA_SPACE, 2):
+            return place
+        place += 2
+
+
+@kernel
+def _inserted_in_order(place, stop, table, cells, state):
+    """The values of all columns in their order; whether they are sound."""
+    columns = load64(table + COLUMNS)
+    column = load64(table + COLUMN)
+    cell = cells
+    for number in range(columns):
+        arena = load64(state + _FREE)
+        place = read_value(place, stop, column, cell, arena)
+        if place < 0 or place >= stop:
+            return False
+        if load8(place) != (_CLOSE if number == columns - 1 else _COMMA):
+            return False
+        _keep(state, cell, arena)
+        place += 1
+        column += COLUMN_BYTES
+        cell += CELL_BYTES
+    return _is_end(place, stop)
+
+
+@kernel
+def _inserted(place, stop, table, cells, state, order):
+    """The names of columns and their values; whether they are sound. `order` has room for as many
+    int64 as the table has columns."""
+    place = skip_name(place, stop, _SPACE, _OPEN)
+    if place < 0:
+        return False
+    while place < stop and load8(place) == _SPACE:
+        place += 1
+    if place >= stop or load8(place) != _OPEN:
+        return False
+    columns = load64(table + COLUMNS)
+    column = load64(table + COLUMN)
+    count = np.int64(0)
+    expected = np.int64(0)
+    while True:
+        place += 1
+        if count == columns:
+            return False
+        number = _column_at(place, stop, table, expected)
+        if number < 0:
+            return False
+        store64(order + 8 * count, number)
+        count += 1
+        expected = number + 1
+        place += load64(column + COLUMN_BYTES * number + NAME_LENGTH)
+        if place >= stop:
+            return False
+        if load8(place) == _CLOSE:
+            break
+        if load8(place) != _COMMA:
+            return False
+    if not has_word(place + 1, stop, _VALUES, 8):
+        return False
+    place += 9
+    if place >= stop or load8(place) != _OPEN:
+        return False
+    for i in range(count):
+        place += 1
+        number = load64(order + 8 * i)
+        cell = cells + CELL_BYTES * number
+        arena = load64(state + _FREE)
+        before = load64(cell)
+        place = read_value(place, stop, column + COLUMN_BYTES * number, cell, arena)
+        if place < 0 or place >= stop:
+            return False
+        if load8(place) != (_CLOSE if i == count - 1 else _COMMA):
+            return False
+        _keep(state, cell, arena)
+        if load64(cell) == NO_CELL:
+            store64(cell, before)
+    return _is_end(place + 1, stop)
+
+
+@kernel
+def _behind_table(place, stop):
+    """Behind a table's name and its alias, where `set ` or ` where ` stands, or the end; NONE."""
+    place = skip_name(place, stop, _SPACE, _OPEN)
+    if place < 0:
+        return NONE
+    behind = place
+    while behind < stop and load8(behind) == _SPACE:
+        behind += 1
+    if has_word(behind, stop, _SET, 4) or has_word(behind, stop, _WHERE, 6):
+        return behind
+    # The end, or the table's alias.
+    if behind >= stop or load8(behind) == _END:
+        return place
+    place = skip_name(behind, stop, _SPACE, _END)
+    while 0 <= place < stop and load8(place) == _SPACE:
+        place += 1
+    return place
+
+
+@kernel
+def _put_image(cells, before, table, is_old, out):
+    """The image of cells; those that the statement does not say are as `before` (0: null); returns
+    its end."""
+    columns = load64(table + COLUMNS)
+    column = load64(table + COLUMN)
+    out = put_head(out, columns)
+    for number in range(columns):
+        cell = cells + CELL_BYTES * number
+        kind = load64(cell)
+        is_before = is_old
+        if kind == NO_CELL and before:
+            cell = before + CELL_BYTES * number
+            kind = load64(cell)
+            is_before = True
+        if kind in (NO_CELL, NULL):
+            # A column that the log holds apart need not have been null.
+            if is_before and load64(column + COLUMN_BYTES * number + IS_APART):
+                store8(out, UNAVAILABLE)
+                out += 1
+            else:
+                out = put_null(out)
+        else:
+            length = load64(cell + 16)
+            out = copy(load64(cell + 8), length, put_text_head(out, length))
+    return out
+
+
+@kernel
+def _clear(cells, columns):
+    for number in range(columns):
+        store64(cells + CELL_BYTES * number, NO_CELL)
+
+
+@kernel
+def _statement(place, stop, table, old, new, order, state):
+    """Reads one statement into the split cells; returns CREATED, UPDATED, DELETED, or NONE."""
+    columns = load64(table + COLUMNS)
+    _clear(new, columns)
+    length = load64(table + INSERT + 8)
+    if begins_with(place, stop, load64(table + INSERT), length):
+        if _inserted_in_order(place + length, stop, table, new, state):
+            return np.int64(CREATED)
+        return NONE
+    if has_word(place, stop, _INSERT, 8) and has_word(place + 8, stop, _INTO, 4):
+        if _inserted(place + 12, stop, table, new, state, order):
+            return np.int64(CREATED)
+        return NONE
+    _clear(old, columns)
+    if has_word(place, stop, _UPDATE, 7):
+        length = load64(table + UPDATE + 8)
+        if begins_with(place, stop, load64(table + UPDATE), length):
+            place += length
+        else:
+            place = _behind_table(place + 7, stop)
+            if place < 0 or not has_word(place, stop, _SET, 4):
+                return NONE
+            place += 4
+        place = _assignments(place, stop, table, new, state)
+        if place >= 0 and _where(place, stop, table, old, state):
+            return np.int64(UPDATED)
+        return NONE
+    length = load64(table + DELETE + 8)
+    if begins_with(place, stop, load64(table + DELETE), length):
+        place = _conditions(place + length, stop, table, old, state)
+        if place >= 0 and _is_end(place, stop):
+            return np.int64(DELETED)
+        return NONE
+    if has_word(place, stop, _DELETE, 8) and has_word(place + 8, stop, _FROM, 4):
+        place = _behind_table(place + 12, stop)
+        if place >= 0 and _where(place, stop, table, old, state):
+            return np.int64(DELETED)
+    return NONE
+
+
+@kernel
+def parse_batch(
+    offsets, rows, tail, shift, tables, numbers, scratch, most_columns, out, ends, operations,
+    status,
+):  # fmt: skip
+    """The images of `rows` statements, one behind the other at `out`; returns their end.
+
+    `offsets`: `rows + 1` int64 addresses; those of the rows from `tail` on are moved by `shift`, to
+    where bytes behind them can be read. `tables`: TABLE_BYTES each; `numbers`: int32 each, which
+    table a statement is of. `scratch` has room for the cells of two images, the numbers of
+    `most_columns` columns and what `read_value` puts down. `ends`: the end of each statement's
+    images, from `out` on, behind a 0; `operations` and `status`: a byte each. Odd statements have
+    no image."""
+    old = scratch + 8
+    new = old + CELL_BYTES * most_columns
+    order = new + CELL_BYTES * most_columns
+    arena = order + 8 * most_columns
+    first = out
+    store64(ends, 0)
+    for row in range(rows):
+        place = load64(offsets + 8 * row)
+        stop = load64(offsets + 8 * row + 8)
+        if row >= tail:
+            place += shift
+            stop += shift
+        table = tables + TABLE_BYTES * load32_signed(numbers + 4 * row)
+        store64(scratch + _FREE, arena)
+        operation = NONE
+        if load64(table + IS_ODD) == 0:
+            operation = _statement(place, stop, table, old, new, order, scratch)
+        if operation < 0:
+            store8(operations + row, 0)
+            store8(status + row, ODD)
+        else:
+            store8(operations + row, operation)
+            store8(status + row, SOUND)
+            if operation != CREATED:
+                out = _put_image(old, np.int64(0), table, True, out)
+            if operation == CREATED:
+                out = _put_image(new, np.int64(0), table, False, out)
+            elif operation == UPDATED:
+                out = _put_image(new, old, table, False, out)
+        store64(ends + 8 * row + 8, out - first)
+    return out

@@ -1,0 +1,120 @@
+"""Tables as redo statements name them: the columns' names, and what form their values have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+
+from headrace.connectors.oracle.types.declarations import (
+    BINARY_FLOATS,
+    BYTES,
+    DAY_TO_SECOND,
+    LOCAL,
+    NATIONAL,
+    NUMBERS,
+    TIMESTAMPS,
+    YEAR_TO_MONTH,
+    ZONED,
+)
+from headrace.connectors.oracle.types.source_type import OracleType
+from headrace.relational.table import Column, Table
+
+ARCHIVE_STATE = "ORA_ARCHIVE_STATE"
+"""A hidden column of tables with row archival, which is no part of any row."""
+_NUMBERED = re.compile(r"COL ([0-9]{1,4})")
+
+
+class Form(IntEnum):
+    """What a column's values are, as far as their literals go."""
+
+    TEXT = 0
+    NUMBER = 1
+    TIMESTAMP = 2
+    BYTES = 3
+    ZONED = 4
+    LOCAL = 5
+    DOUBLE = 6
+    FLOAT = 7
+    YEAR_TO_MONTH = 8
+    DAY_TO_SECOND = 9
+    BOOLEAN = 10
+
+
+_FORMS = {
+    **dict.fromkeys(NUMBERS, Form.NUMBER),
+    **dict.fromkeys(TIMESTAMPS, Form.TIMESTAMP),
+    **dict.fromkeys(BYTES, Form.BYTES),
+    **dict.fromkeys(BINARY_FLOATS, Form.DOUBLE),
+    "BINARY_FLOAT": Form.FLOAT,
+    ZONED: Form.ZONED,
+    LOCAL: Form.LOCAL,
+    YEAR_TO_MONTH: Form.YEAR_TO_MONTH,
+    DAY_TO_SECOND: Form.DAY_TO_SECOND,
+    "BOOLEAN": Form.BOOLEAN,
+}
+
+
+@dataclass(frozen=True)
+class RedoColumn:
+    """A column. `digits` are the fraction digits of a timestamp with time zone; `is_apart`: see
+    OracleType; `charset` is Python's name of the character set that its bytes are in."""
+
+    name: str
+    form: Form
+    digits: int = 0
+    is_apart: bool = False
+    not_null: bool = False
+    charset: str = "utf-8"
+
+    @staticmethod
+    def of(column: Column, charset: str, national: str) -> RedoColumn:
+        """A column of a table whose type is an OracleType."""
+        declared = column.type
+        assert isinstance(declared, OracleType)
+        kind = declared.kind
+        return RedoColumn(
+            column.name,
+            _FORMS.get(kind, Form.TEXT),
+            declared.digits or 0,
+            declared.is_apart,
+            column.not_null,
+            national if kind in NATIONAL else charset,
+        )
+
+
+@dataclass(frozen=True)
+class RedoTable:
+    """A table: its name, for messages and to know the usual beginning of its statements, and its
+    columns in the table's order. `relaxed`: quotes inside of its texts may not be doubled."""
+
+    schema: str
+    name: str
+    columns: tuple[RedoColumn, ...]
+    relaxed: bool = field(default=False, kw_only=True)
+
+    @staticmethod
+    def of(
+        table: Table, *, charset: str = "utf-8", national: str = "utf-16-be", relaxed: bool = False
+    ) -> RedoTable:
+        """A table as the catalogue describes it. The character sets are those of the database, by
+        Python's names."""
+        columns = tuple(RedoColumn.of(column, charset, national) for column in table.columns)
+        return RedoTable(table.schema, table.table, columns, relaxed=relaxed)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The columns' places by name."""
+        return {column.name: place for place, column in enumerate(self.columns)}
+
+    def place_of(self, name: str) -> int | None:
+        """The place of a column; `COL 2`, where LogMiner does not know the names, is the second.
+        None: there is none."""
+        place = self.places.get(name)
+        numbered = _NUMBERED.fullmatch(name) if place is None else None
+        if numbered is None:
+            return place
+        number = int(numbered[1])
+        return number - 1 if 0 < number <= len(self.columns) else None

@@ -1,0 +1,166 @@
+"""The value of a literal of a redo statement as headrace's text, in plain Python: what the kernel
+is compared with, and where its odd ones go."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headrace.connectors.oracle.redo import internal_values
+from headrace.connectors.oracle.redo.tables import Form, RedoColumn
+from headrace.connectors.oracle.types import literals
+
+_CALL = re.compile(r"([A-Za-z_]+) *\( *(?:N?'((?:[^']|'')*)' *(?:,.*)?)?\)", re.DOTALL)
+_EMPTY = ("EMPTY_CLOB", "EMPTY_BLOB")
+_EMPTY_STRING = "LM_EMPTY_STRING"
+_TIMES = ("TO_DATE", "TO_TIMESTAMP")
+_ZONED = ("TO_TIMESTAMP_TZ", "TO_TIMESTAMP")
+_TRUTHS = {"1": "t", "0": "f", "TRUE": "t", "FALSE": "f"}
+_OFFSET = re.compile(r"(.*) ?([+-])(\d\d):(\d\d) *", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a value: the text between quotes, or what stands there without (a number, a
+    function's call)."""
+
+    text: str
+    is_quoted: bool
+
+
+Literal = tuple[Piece, ...]
+"""A value: its pieces, which `||` joins."""
+
+
+class NotUnderstood(ValueError):
+    """A literal is none of its column's kind."""
+
+
+def text_of(literal: Literal, column: RedoColumn) -> str | None:
+    """headrace's text of a value, None for null. Raises NotUnderstood."""
+    if column.form in (Form.TEXT, Form.BYTES) and len(literal) == 1 and _is_empty(literal[0]):
+        # Oracle's empty LOBs; where null is accepted, they are as good as null.
+        return ("\\x" if column.form is Form.BYTES else "") if column.not_null else None
+    if column.form is Form.TEXT:
+        return "".join(_text(piece, column.charset) for piece in literal)
+    if column.form is Form.BYTES:
+        return "\\x" + "".join(_bytes(piece).hex() for piece in literal)
+    if len(literal) != 1:
+        raise NotUnderstood
+    (piece,) = literal
+    name, argument = _called(piece)
+    if name == "HEXTORAW":
+        raw = literals.hexadecimal(argument)
+        text = None if raw is None else _stored(raw, column)
+    elif piece.is_quoted and not piece.text:
+        return None
+    else:
+        text = _plain(piece, name, argument, column)
+    if text is None:
+        raise NotUnderstood
+    return text
+
+
+def _is_empty(piece: Piece) -> bool:
+    return not piece.is_quoted and (
+        piece.text == _EMPTY_STRING or piece.text.partition("(")[0] in _EMPTY
+    )
+
+
+def _called(piece: Piece) -> tuple[str, str]:
+    """The name and the first argument of a function's call, which is a text; else empty."""
+    call = None if piece.is_quoted else _CALL.fullmatch(piece.text)
+    if call is None:
+        return "", ""
+    return call[1].upper(), (call[2] or "").replace("''", "'")
+
+
+def _text(piece: Piece, charset: str) -> str:
+    if piece.is_quoted:
+        return piece.text
+    name, argument = _called(piece)
+    if name == "UNISTR":
+        text = literals.unistr(argument)
+    elif name == "HEXTORAW":
+        raw = literals.hexadecimal(argument)
+        text = None if raw is None else decoded(raw, charset)
+    else:
+        return piece.text
+    if text is None:
+        raise NotUnderstood
+    return text
+
+
+def decoded(raw: bytes, charset: str) -> str | None:
+    """The text of bytes in a character set; None where they are none."""
+    try:
+        return raw.decode(charset)
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
+def _bytes(piece: Piece) -> bytes:
+    if piece.is_quoted:
+        return piece.text.encode()
+    name, argument = _called(piece)
+    raw = literals.hexadecimal(argument) if name == "HEXTORAW" else None
+    if raw is None:
+        raise NotUnderstood
+    return raw
+
+
+def _stored(raw: bytes, column: RedoColumn) -> str | None:
+    match column.form:
+        case Form.NUMBER:
+            return internal_values.number(raw)
+        case Form.TIMESTAMP:
+            return internal_values.timestamp(raw)
+        case Form.ZONED | Form.LOCAL:
+            return internal_values.zoned_timestamp(raw, column.digits)
+        case Form.DOUBLE | Form.FLOAT:
+            return internal_values.binary_float(raw)
+        case Form.YEAR_TO_MONTH:
+            return internal_values.years_to_months(raw)
+        case Form.DAY_TO_SECOND:
+            return internal_values.days_to_seconds(raw)
+    return _TRUTHS.get(str(raw[0])) if len(raw) == 1 else None
+
+
+def _plain(piece: Piece, name: str, argument: str, column: RedoColumn) -> str | None:
+    match column.form:
+        case Form.NUMBER:
+            return literals.number(piece.text)
+        case Form.DOUBLE | Form.FLOAT:
+            return literals.binary_float(piece.text, double=column.form is Form.DOUBLE)
+        case Form.TIMESTAMP:
+            return literals.timestamp(argument) if name in _TIMES else None
+        case Form.ZONED:
+            known = name in _ZONED
+            return literals.zoned_timestamp(argument, column.digits) if known else None
+        case Form.LOCAL:
+            return _in_utc(argument, column.digits) if name in _ZONED else None
+        case Form.YEAR_TO_MONTH:
+            return literals.years_to_months(argument) if name == "TO_YMINTERVAL" else None
+        case Form.DAY_TO_SECOND:
+            return literals.days_to_seconds(argument) if name == "TO_DSINTERVAL" else None
+    return _TRUTHS.get(piece.text.upper())
+
+
+def _in_utc(argument: str, digits: int) -> str | None:
+    """A timestamp with local time zone, which may be shown at another offset."""
+    match = _OFFSET.fullmatch(argument)
+    if match is None or match[3] + match[4] == "0000":
+        return literals.zoned_timestamp(argument, digits)
+    text = literals.timestamp(match[1])
+    if text is None or text.endswith("BC"):
+        return None
+    minutes = int(match[3]) * 60 + int(match[4])
+    clock, _, fraction = text.partition(".")
+    try:
+        moved = datetime.fromisoformat(clock) - timedelta(
+            minutes=-minutes if match[2] == "-" else minutes
+        )
+    except OverflowError:
+        return None
+    return literals.zoned_timestamp(f"{moved.isoformat(' ', 'seconds')}.{fraction}", digits)
