@@ -157,6 +157,10 @@ class Transaction:
         row_id: str = self._server.call("insert", self.xid, table, values)
         return row_id
 
+    def insert_all(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Rows, in one call."""
+        self._server.call("insert_all", self.xid, table, list(rows))
+
     def update(self, table: str, where: Mapping[str, Any], **values: Any) -> int:
         """Rows that have the values of `where`; how many."""
         count: int = self._server.call("update", self.xid, table, dict(where), values)
