@@ -57,7 +57,7 @@ class _Buffered:
 
     def write(self, room: int = 1 << 16) -> None:
         commits = self.buffer.commits()
-        self.buffer.release(commits, len(commits))
+        self.buffer.release(self.buffer.take(commits, len(commits)).numbers)
         while self.buffer.has_ready:
             target = np.zeros(room + PADDING, np.uint8)
             size = self.buffer.write(target[:room])
