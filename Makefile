@@ -62,6 +62,7 @@ docs: $(STAMP)  ## Write docs/reference
 	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
 	@$(BIN)/headrace describe transforms --pages docs/reference
 	@$(BIN)/headrace describe errors --markdown > docs/reference/errors.md
+	@$(BIN)/python -c "from headrace.connectors.oracle import sql, statement; print(statement.listed(sql.STATEMENTS), end='')" > docs/reference/oracle-statements.md
 
 golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
@@ -79,7 +80,7 @@ chaos: $(STAMP)  ## Kill every process twenty times (make test: five times); SEE
 
 fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; SEED=… repeats a run, ONLY=… one input)
 	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz
-	@$(if $(ONLY),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or db2 or chaos)" --hypothesis-profile=random -n $(WORKERS))
+	@$(if $(ONLY),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or db2 or oracle or chaos)" --hypothesis-profile=random -n $(WORKERS))
 
 clean:  ## Remove what was installed and built
 	@rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

@@ -19,14 +19,16 @@ from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.maven import NotFetched
 from headrace.testing.mongodb import MongoServer
+from headrace.testing.oracle.server import OracleServer
 from tests.servers.db2 import Db2Database
 from tests.servers.kafka import KafkaServer
 from tests.servers.mongodb import SMALL_OPLOG, MongoDatabase
+from tests.servers.oracle import OracleDatabase
 from tests.servers.postgresql import Database
 from tests.servers.registry import RegistryServer
 from tests.servers.sources import MongoSource, PostgresSource, Source
 
-_SLOW = ("postgres", "mongodb", "db2", "spark", "chaos")
+_SLOW = ("oracle", "postgres", "mongodb", "db2", "spark", "chaos")
 
 # A test says what is right, never how fast the machine is. `make test` tries the same examples in
 # each run; `make fuzz` asks for the profile "random" and tries others.
@@ -216,6 +218,19 @@ def db2_database(derby: DerbyServer) -> Iterator[Db2Database]:
     created = Db2Database.create(derby)
     with created.capture:
         yield created
+
+
+@pytest.fixture(scope="session")
+def oracle_server() -> Iterator[OracleServer]:
+    """The stand-in for Oracle of this worker."""
+    with OracleServer() as server:
+        yield server
+
+
+@pytest.fixture
+def oracle_database(oracle_server: OracleServer) -> OracleDatabase:
+    """An empty database on the stand-in."""
+    return OracleDatabase.create(oracle_server)
 
 
 @pytest.fixture(

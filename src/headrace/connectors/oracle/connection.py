@@ -235,7 +235,7 @@ def opened(
     `container`; its errors are translated."""
     with connect(config, limit=limit) as connection:
         try:
-            target = container or config.database_pdb_name
+            target = container or (config.catalog_name if config.database_pdb_name else None)
             if target:
                 connection.switch_to(target)
             yield connection

@@ -464,7 +464,7 @@ COUNTED = _statement("counted", "SQL, SELECT", "SELECT (SELECT {rest}")
 
 
 def as_of(scn: int) -> str:
-    """What follows a table whose rows are read as they were."""
+    """What follows a table that is read as it was."""
     return f" AS OF SCN {scn}"
 
 

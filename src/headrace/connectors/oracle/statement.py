@@ -4,6 +4,7 @@ others."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -25,7 +26,7 @@ _KINDS = {
     "columns": _ANY,
     "rest": r".*",
 }
-"""What each slot may hold; a slot's kind is what its name ends with."""
+"""What each slot may hold, by its name."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Statement:
     def __post_init__(self) -> None:
         parts = _SLOT.split(self.text)
         pattern = "".join(
-            rf"(?P<{part}>{_kind(part)})" if at % 2 else re.escape(part)
+            rf"(?P<{part}>{_KINDS[part]})" if at % 2 else re.escape(part)
             for at, part in enumerate(parts)
         )
         object.__setattr__(self, "_pattern", re.compile(pattern, re.DOTALL))
@@ -56,5 +57,16 @@ class Statement:
         return None if match is None else match.groupdict()
 
 
-def _kind(slot: str) -> str:
-    return _KINDS[next(kind for kind in _KINDS if slot.endswith(kind))]
+def listed(statements: Iterable[Statement]) -> str:
+    """The page that lists statements, as Markdown."""
+    lines = [
+        "# Statements that are sent to Oracle",
+        "",
+        "All of them; a test holds this page to `headrace.connectors.oracle.sql`. Names in braces "
+        "stand for what differs, names behind a colon are binds. The manuals are those of Oracle "
+        "Database: Reference, PL/SQL Packages and Types Reference, SQL Language Reference, "
+        "Globalization Support Guide, and the chapter on LogMiner of Utilities.",
+    ]
+    for one in statements:
+        lines += ["", f"## {one.name}", "", f"{one.manual}.", "", "```sql", one.text, "```"]
+    return "\n".join(lines) + "\n"

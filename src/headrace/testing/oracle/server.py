@@ -14,11 +14,12 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
-import headrace
 from headrace.testing.oracle.service import KEY
 from headrace.testing.server import Server
 
 STATEMENTS = "headrace.connectors.oracle.sql"
+_SOURCES = str(Path(__file__).parents[3])
+"""The folder of the package, for processes that are started."""
 DRIVER = "headrace.testing.oracle.driver"
 
 
@@ -126,7 +127,7 @@ class OracleServer(Server):
 
     def _surroundings(self) -> dict[str, Any]:
         given = super()._surroundings()
-        paths = [str(Path(headrace.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        paths = [_SOURCES, os.environ.get("PYTHONPATH", "")]
         given["env"] = {
             **given["env"],
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
@@ -156,6 +157,10 @@ class Transaction:
         """A row; its ROWID."""
         row_id: str = self._server.call("insert", self.xid, table, values)
         return row_id
+
+    def insert_all(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Rows, in one call."""
+        self._server.call("insert_all", self.xid, table, list(rows))
 
     def update(self, table: str, where: Mapping[str, Any], **values: Any) -> int:
         """Rows that have the values of `where`; how many."""

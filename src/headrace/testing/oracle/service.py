@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
@@ -71,6 +71,16 @@ class Service:
                 answer = (False, 600, f"ORA-00600: {type(error).__name__}: {error}")
             connection.send(answer)
 
+    def load(self, script: Mapping[str, Any]) -> None:
+        """A new database, as a script begins it; sessions of the former one break."""
+        self.end_sessions()
+        self._is_shut = False
+        former = self._database
+        self._database = Database(script)
+        self._transactions = Transactions(self._database)
+        with former.lock:
+            former.close()
+
     # -- calls of tests -------------------------------------------------------------------------
 
     def _control(self, method: str, *arguments: Any, **named: Any) -> Any:
@@ -105,6 +115,10 @@ class Service:
             for called, value in named.items():
                 setattr(self._database.table(full_name), called, value)
             self._database.show()
+
+    def sequences(self) -> list[tuple[int, int]]:
+        """Threads and sequence numbers of all logs, the oldest first."""
+        return [(log.thread, log.sequence) for log in self._database.state.logs]
 
     def counted(self) -> dict[str, int]:
         """How often each statement of `sql.py` ran, by its name."""

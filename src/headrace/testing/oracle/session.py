@@ -123,8 +123,9 @@ class Session:
         if "V$LOGMNR_CONTENTS" in text:
             views["V$LOGMNR_CONTENTS"] = self._mined_rows()
         own: dict[str, Sequence[Column]] = dict(database.columns)
-        for flush in [one for one in own if one.startswith(f"{self._user}.")]:
-            text = text.replace(f'FROM "{flush.partition(".")[2]}" F', f"FROM {name(flush)} F")
+        for full_name in [one for one in own if one.startswith(f"{self._user}.")]:
+            flush = name(full_name.partition(".")[2])
+            text = text.replace(f"FROM {flush} F", f"FROM {name(self._user)}.{flush} F")
         query = database.store.rewritten(text, own, views)
         try:
             rows = database.store.connection.execute(query, dict(binds))

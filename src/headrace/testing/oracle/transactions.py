@@ -5,7 +5,7 @@ Rows are seen by others once they are committed. A statement's conditions are va
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +76,11 @@ class Transactions:
             self._remember(xid, _Change(table, row_id, None, made, undo))
             self._write_lobs(xid, table, row_id, row, {})
             return row_id
+
+    def insert_all(self, xid: str, full_name: str, rows: Iterable[Values]) -> None:
+        """Several rows."""
+        for values in rows:
+            self.insert(xid, full_name, values)
 
     def update(self, xid: str, full_name: str, where: Values, values: Values) -> int:
         """Rows that have the values of `where` get those of `values`; how many."""

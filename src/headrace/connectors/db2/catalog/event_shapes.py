@@ -10,6 +10,7 @@ from headrace.connectors.db2.catalog.stored_tables import StoredTables
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import opened
 from headrace.connectors.db2.errors import QUERY_LIMIT
+from headrace.relational.event_shapes import shapes_of
 
 
 def event_shapes(config: Db2Config) -> Sequence[Shape]:
@@ -17,8 +18,4 @@ def event_shapes(config: Db2Config) -> Sequence[Shape]:
     capture = Capture(config)
     settings = settings_of(config, capture)
     with opened(config, "Reading the tables' columns", limit=QUERY_LIMIT) as connection:
-        catalog = StoredTables(connection)
-        ids = [table.id for table in catalog.tables() if capture.reads(table.name)]
-        read = catalog.read(ids)
-    tables = sorted(read.tables.values(), key=lambda table: capture.order(table.name))
-    return [capture.relation(table, table).shape(settings) for table in tables]
+        return shapes_of(capture, settings, StoredTables(connection))

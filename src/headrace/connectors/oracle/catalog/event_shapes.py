@@ -1,0 +1,21 @@
+"""What events of the captured tables look like, as the catalogue has the tables now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.connect.records import Shape
+from headrace.connectors.oracle.capture import Capture, settings_of
+from headrace.connectors.oracle.catalog.stored_tables import StoredTables
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import opened
+from headrace.connectors.oracle.errors import QUERY_LIMIT
+from headrace.relational.event_shapes import shapes_of
+
+
+def event_shapes(config: OracleConfig) -> Sequence[Shape]:
+    """See ConnectorDefinition. Tables are in the order of snapshots."""
+    capture = Capture(config)
+    settings = settings_of(config, capture)
+    with opened(config, "Reading the tables' columns", limit=QUERY_LIMIT) as connection:
+        return shapes_of(capture, settings, StoredTables(connection))

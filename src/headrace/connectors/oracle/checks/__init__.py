@@ -1,0 +1,1 @@
+"""What `headrace check` looks at, and what each start requires."""

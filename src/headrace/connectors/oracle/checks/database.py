@@ -1,0 +1,107 @@
+"""Whether a database is ready for this connector: findings with remedies, nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.checks.names import check_long_names
+from headrace.connectors.oracle.checks.redo_logs import check_redo, check_tables_logging
+from headrace.connectors.oracle.checks.rights import (
+    check_flush_table,
+    check_mining_rights,
+    check_table_rights,
+)
+from headrace.connectors.oracle.checks.state import Checked
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import (
+    CHECK_LIMIT,
+    Connection,
+    connect,
+    translated_error,
+)
+from headrace.connectors.oracle.errors import DriverError, place
+from headrace.errors import HeadraceError
+from headrace.findings import Findings
+from headrace.signals.checks import check_channels
+
+_NATIONAL = ("AL16UTF16", "UTF8")
+
+
+def check(config: OracleConfig) -> Findings:
+    """Looks at login, redo, rights, tables; never raises for what it finds. It only reads, so the
+    rights of the connector suffice."""
+    findings = Findings()
+    try:
+        connection = connect(config, limit=CHECK_LIMIT)
+    except HeadraceError as error:
+        findings.add_error(error)
+        return findings
+    with connection:
+        version = ".".join(map(str, connection.version))
+        findings.add("oracle.server", "ok", f"Oracle {version} at {place(config)} answers")
+        _check_database(config, connection, findings)
+    return findings
+
+
+def _check_database(config: OracleConfig, connection: Connection, findings: Findings) -> None:
+    try:
+        checked = Checked(config, connection, findings)
+    except HeadraceError as error:
+        findings.add_error(error)
+        return
+    parts: list[Callable[[Checked], None]] = [
+        _enter_database,
+        Checked.find_tables,
+        check_table_rights,
+        Checked.check_types,
+        Checked.check_names,
+    ]
+    if checked.rule.ever_reads:
+        parts.append(Checked.check_snapshot)
+    if checked.rule.streams:
+        parts = [
+            check_mining_rights,
+            check_redo,
+            *parts,
+            check_tables_logging,
+            check_long_names,
+            check_flush_table,
+            _check_character_sets,
+            lambda checked: check_channels(config, checked.findings),
+        ]
+    else:
+        checked.ok("rows_only", "Rows are read, changes are not")
+    for part in parts:
+        _guard(checked, part)
+
+
+def _guard(checked: Checked, part: Callable[[Checked], None]) -> None:
+    """Runs a part; what the driver refuses is a finding."""
+
+    def run() -> None:
+        try:
+            part(checked)
+        except DriverError as error:
+            raise translated_error(
+                error, checked.config, "Checking the database", CHECK_LIMIT
+            ) from None
+
+    checked.findings.guard(run)
+
+
+def _enter_database(checked: Checked) -> None:
+    checked.in_database()
+
+
+def _check_character_sets(checked: Checked) -> None:
+    """Texts of national types are read in Unicode."""
+    sets: dict[str, str] = dict(checked.in_database().rows(sql.CHARACTER_SETS()))
+    national = sets.get("NLS_NCHAR_CHARACTERSET")
+    if national not in _NATIONAL:
+        checked.warn(
+            "character_set",
+            f"The national character set is {national}; texts of NCHAR and NVARCHAR2 are read as "
+            f"{' or '.join(_NATIONAL)} only",
+            "Leave such columns out (column.exclude.list).",
+        )

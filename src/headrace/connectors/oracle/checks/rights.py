@@ -1,0 +1,120 @@
+"""Whether the user may do what the connector does."""
+
+from __future__ import annotations
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.checks.state import Checked, granted
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.errors import DriverError
+from headrace.errors import HeadraceError
+
+_UNKNOWN, _REFUSED = 942, 1031
+"""ORA codes of what may not be seen, and of what may not be done."""
+VIEWS = (
+    "V$DATABASE", "V$LOG", "V$LOGFILE", "V$ARCHIVED_LOG", "V$ARCHIVE_DEST_STATUS", "V$THREAD",
+    "V$LOGMNR_LOGS", "V$PARAMETER", "V$TRANSACTION", "V$STATNAME", "V$MYSTAT",
+)  # fmt: skip
+"""Views that streaming reads; V$LOGMNR_CONTENTS cannot be read without a session."""
+PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
+
+
+def refused_views(connection: Connection) -> list[str]:
+    """The views that the user may not read. Raises DriverError."""
+    refused = []
+    for view in VIEWS:
+        try:
+            connection.rows(sql.PROBE(view=view))
+        except DriverError as error:
+            if error.code not in (_UNKNOWN, _REFUSED):
+                raise
+            refused.append(view)
+    return refused
+
+
+def check_mining_rights(checked: Checked) -> None:
+    """Whether the user may mine the redo. Raises DriverError."""
+    connection = checked.in_root()
+    config = checked.config
+    views = [f"SELECT ON V_{view[1:]}" for view in refused_views(connection)]
+    listed = {name for (name,) in connection.rows(sql.PACKAGES())}
+    packages = [f"EXECUTE ON {name}" for name in PACKAGES if name not in listed]
+    privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}
+    needed = ["LOGMINING", "SELECT ANY TRANSACTION"]
+    if config.database_pdb_name:
+        needed.append("SET CONTAINER")
+    missing = [one for one in needed if one not in privileges]
+    lacking = [*missing, *views, *packages]
+    if lacking:
+        checked.findings.add_error(
+            HeadraceError(
+                "oracle.no_privilege",
+                f"The user {config.database_user} lacks what mining the redo needs: "
+                f"{', '.join(lacking)}",
+                granted(config, *lacking),
+            )
+        )
+    else:
+        checked.ok("mining_rights", "The user may mine the redo")
+
+
+def check_table_rights(checked: Checked) -> None:
+    """Whether the user may read the captured tables, as of an SCN and under a lock. Raises
+    DriverError."""
+    connection, config = checked.in_database(), checked.config
+    privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}
+    lacking = []
+    if "SELECT ANY TABLE" not in privileges:
+        lacking += [
+            f"SELECT ON {sql.quoted(*table.path)}"
+            for table in checked.tables
+            if not _reads(connection, *table.path)
+        ]
+    if checked.rule.ever_reads and "FLASHBACK ANY TABLE" not in privileges:
+        lacking.append("FLASHBACK ANY TABLE")
+    locks = str(config.snapshot_locking_mode) == "shared"
+    if checked.rule.ever_reads and locks and "LOCK ANY TABLE" not in privileges:
+        lacking.append("LOCK ANY TABLE")
+    if lacking:
+        checked.findings.add_error(
+            HeadraceError(
+                "oracle.no_privilege",
+                f"The user {config.database_user} lacks what reading tables needs: "
+                f"{', '.join(lacking)}",
+                granted(config, *lacking),
+            )
+        )
+    elif checked.tables:
+        checked.ok("table_rights", "Every table that is read may be read")
+
+
+def check_flush_table(checked: Checked) -> None:
+    """Whether there is the table with which redo is flushed, or the user may make it. Raises
+    DriverError."""
+    config = checked.config
+    if config.log_mining_read_only:
+        checked.ok("flush_table", "Nothing is written (log.mining.read.only)")
+        return
+    connection = checked.in_database()
+    name = config.log_mining_flush_table_name.upper()
+    ((count,),) = connection.rows(sql.FLUSH_TABLE_COUNT(), {"name": name})
+    privileges = {one for (one,) in connection.rows(sql.PRIVILEGES())}
+    if count or "CREATE TABLE" in privileges:
+        state = "is there" if count else "will be made"
+        checked.ok("flush_table", f"The table {name}, with which redo is flushed, {state}")
+        return
+    checked.refuse(
+        "no_flush_table",
+        f"The table {name} (log.mining.flush.table.name) is not there, and the user "
+        f"{config.database_user} may make none",
+        f"{granted(config, 'CREATE TABLE')} Or set log.mining.read.only=true.",
+    )
+
+
+def _reads(connection: Connection, schema: str, table: str) -> bool:
+    try:
+        connection.rows(sql.ROWS(columns="1", table=sql.quoted(schema, table), rest=" WHERE 1 = 0"))
+    except DriverError as error:
+        if error.code not in (_UNKNOWN, _REFUSED):
+            raise
+        return False
+    return True

@@ -1,0 +1,50 @@
+"""What the checks of a database share."""
+
+from __future__ import annotations
+
+from headrace.connectors.oracle.capture import Capture
+from headrace.connectors.oracle.catalog.stored_tables import StoredTables
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.events import CONNECTOR
+from headrace.connectors.oracle.sql import ROOT, quoted
+from headrace.findings import Findings
+from headrace.relational.catalog import StoredTable
+from headrace.relational.checks import TableChecks
+from headrace.snapshots.modes import SnapshotRule
+
+
+class Checked(TableChecks[StoredTable]):
+    """The database that is looked at."""
+
+    config: OracleConfig
+    capture: Capture
+
+    def __init__(self, config: OracleConfig, connection: Connection, findings: Findings) -> None:
+        """Raises HeadraceError when the configuration's expressions contradict each other."""
+        capture = Capture(config)
+        catalog = StoredTables(connection)
+        super().__init__(
+            CONNECTOR, config.catalog_name, config, capture, findings, catalog, capture.types
+        )
+        self.connection = connection
+        self.rule = SnapshotRule.of(config)
+
+    def in_root(self) -> Connection:
+        """The connection in the root, where the redo is read. Raises DriverError."""
+        if self.config.database_pdb_name:
+            self.connection.switch_to(ROOT)
+        return self.connection
+
+    def in_database(self) -> Connection:
+        """The connection where the tables are. Raises DriverError."""
+        if self.config.database_pdb_name:
+            self.connection.switch_to(self.config.catalog_name)
+        return self.connection
+
+
+def granted(config: OracleConfig, *what: str) -> str:
+    """The statements that grant rights to the user."""
+    user = quoted(config.database_user.upper())
+    everywhere = " CONTAINER=ALL" if config.database_pdb_name else ""
+    return " ".join(f"GRANT {one} TO {user}{everywhere};" for one in what)

@@ -1,0 +1,158 @@
+"""`headrace check`: what is missing for Oracle, each with one message and a remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.connectors.oracle.catalog.event_shapes import event_shapes
+from headrace.connectors.oracle.checks.database import check
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.findings import Finding, statements
+from headrace.testing.oracle.database import PRIVILEGES
+from tests.servers.oracle import OracleDatabase
+
+pytestmark = pytest.mark.oracle
+
+KEYED = ("ID NUMBER(9,0) NOT NULL", "V VARCHAR2(20)")
+USER = '"C##DBZUSER" CONTAINER=ALL'
+
+
+@pytest.fixture
+def database(oracle_database: OracleDatabase) -> OracleDatabase:
+    oracle_database.create_table("THINGS", *KEYED, key=["ID"])
+    return oracle_database
+
+
+def found(database: OracleDatabase, **more: str) -> list[Finding]:
+    return list(check(OracleConfig.parse(database.properties(**more))))
+
+
+def bad(findings: list[Finding]) -> list[tuple[str, str]]:
+    return [(one.level, one.code) for one in findings if one.level != "ok"]
+
+
+def only(findings: list[Finding], code: str) -> Finding:
+    (one,) = (one for one in findings if one.level != "ok")
+    assert one.code == code
+    assert one.remedy
+    return one
+
+
+def test_a_database_that_is_ready_has_no_errors(database: OracleDatabase) -> None:
+    findings = found(database)
+    assert bad(findings) == []
+    assert {one.code.removeprefix("oracle.") for one in findings} == {
+        "server", "mining_rights", "archive_log_mode", "supplemental", "log_retention", "tables",
+        "table_rights", "types", "table_logging", "names", "flush_table",
+    }  # fmt: skip
+
+
+def test_a_database_without_archived_logs_is_an_error(database: OracleDatabase) -> None:
+    database.change(log_mode="NOARCHIVELOG")
+    error = only(found(database), "oracle.no_archive_log_mode")
+    assert error.level == "error"
+    assert "NOARCHIVELOG" in error.message
+    assert statements(error.remedy) == ["ALTER DATABASE ARCHIVELOG;", "ALTER DATABASE OPEN;"]
+
+
+def test_a_database_without_supplemental_logging_is_an_error(database: OracleDatabase) -> None:
+    database.change(supplemental="NO")
+    error = only(found(database), "oracle.no_supplemental_logging")
+    assert statements(error.remedy) == ["ALTER DATABASE ADD SUPPLEMENTAL LOG DATA;"]
+    assert bad(found(database, snapshot_mode="initial_only")) == []
+    database.change(supplemental="IMPLICIT")
+    assert bad(found(database)) == []
+
+
+def test_a_table_whose_redo_lacks_columns_is_an_error_with_its_statement(
+    database: OracleDatabase,
+) -> None:
+    database.create_table("OTHERS", *KEYED, key=["ID"], supplemental=None)
+    database.create_table("OTHER.TABLES", *KEYED, key=["ID"], supplemental=None)
+    error = only(found(database), "oracle.no_table_logging")
+    assert "INV.OTHERS" in error.message
+    assert "OTHER.TABLES" not in error.message
+    (statement,) = statements(error.remedy)
+    assert statement == 'ALTER TABLE "INV"."OTHERS" ADD SUPPLEMENTAL LOG DATA (ALL) COLUMNS;'
+    database.server.ddl(statement.replace('"INV"."OTHERS"', "INV.OTHERS"))
+    assert bad(found(database)) == []
+
+
+def test_what_the_user_may_not_do_is_one_error_with_its_grants(database: OracleDatabase) -> None:
+    left = [one for one in PRIVILEGES if one != "LOGMINING"]
+    database.change(privileges=left, hidden_views={"V$LOGFILE", "V$THREAD"})
+    findings = [one for one in found(database) if one.code == "oracle.no_privilege"]
+    assert statements(findings[0].remedy) == [
+        f"GRANT LOGMINING TO {USER};",
+        f"GRANT SELECT ON V_$LOGFILE TO {USER};",
+        f"GRANT SELECT ON V_$THREAD TO {USER};",
+    ]
+    assert "c##" in findings[0].message.lower()
+
+
+def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: OracleDatabase) -> None:
+    left = [one for one in PRIVILEGES if one not in ("FLASHBACK ANY TABLE", "LOCK ANY TABLE")]
+    database.change(privileges=left)
+    error = only(found(database), "oracle.no_privilege")
+    assert statements(error.remedy) == [
+        f"GRANT FLASHBACK ANY TABLE TO {USER};",
+        f"GRANT LOCK ANY TABLE TO {USER};",
+    ]
+    assert "LOCK" not in only(found(database, snapshot_locking_mode="none"), error.code).message
+    assert bad(found(database, snapshot_mode="no_data")) == []
+
+
+def test_a_user_that_can_make_no_flush_table_is_told_of_it(database: OracleDatabase) -> None:
+    database.change(privileges=[one for one in PRIVILEGES if one != "CREATE TABLE"])
+    error = only(found(database), "oracle.no_flush_table")
+    assert statements(error.remedy) == [f"GRANT CREATE TABLE TO {USER};"]
+    assert bad(found(database, log_mining_read_only="true")) == []
+
+
+def test_names_that_logminer_does_not_know_are_told(database: OracleDatabase) -> None:
+    long = "A" * 31
+    database.create_table("LONG", "ID NUMBER(9,0)", f"{long} NUMBER", key=["ID"])
+    warning = only(found(database), "oracle.long_name")
+    assert warning.level == "warning"
+    assert long in warning.message
+
+
+def test_a_transaction_older_than_the_logs_is_an_error(database: OracleDatabase) -> None:
+    transaction = database.server.begin()
+    transaction.insert("INV.THINGS", ID=1)
+    assert bad(found(database)) == []
+    database.server.apply([{"switch": 1}] * 4 + [{"delete_logs": [1, 2]}])
+    error = only(found(database), "oracle.log_retention")
+    assert transaction.xid in error.message
+    transaction.rollback()
+    assert bad(found(database)) == []
+
+
+def test_a_destination_that_is_not_there_is_an_error(database: OracleDatabase) -> None:
+    assert bad(found(database, archive_destination_name="LOG_ARCHIVE_DEST_1")) == []
+    error = only(
+        found(database, archive_destination_name="LOG_ARCHIVE_DEST_7"),
+        "oracle.no_archive_destination",
+    )
+    assert "LOG_ARCHIVE_DEST_7" in error.message
+    assert "LOG_ARCHIVE_DEST_1" in error.remedy
+
+
+def test_a_pluggable_database_that_is_not_there_is_an_error(database: OracleDatabase) -> None:
+    codes = {code for _, code in bad(found(database, database_pdb_name="NOWHERE"))}
+    assert codes == {"oracle.unknown_database"}
+
+
+def test_no_table_that_is_captured_is_an_error(database: OracleDatabase) -> None:
+    error = only(found(database, table_include_list="NOBODY.*"), "oracle.no_tables")
+    assert error.level == "error"
+
+
+def test_a_database_that_does_not_answer_is_one_error(database: OracleDatabase) -> None:
+    error = only(found(database, database_port="1"), "oracle.connection_lost")
+    assert "hush" not in error.message
+
+
+def test_events_have_the_shapes_of_the_captured_tables(database: OracleDatabase) -> None:
+    (shape,) = event_shapes(OracleConfig.parse(database.properties()))
+    assert "THINGS" in str(shape)

@@ -1,0 +1,183 @@
+"""Connections to Oracle: data source names, sessions, errors, and what they hide."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import connect, data_source, opened
+from headrace.connectors.oracle.errors import DriverError, translate
+from headrace.errors import HeadraceError
+from tests.servers.oracle import PDB, OracleDatabase
+
+PROPERTIES = {
+    "connector.class": "oracle",
+    "topic.prefix": "p",
+    "database.hostname": "db",
+    "database.port": "1521",
+    "database.user": "c##dbzuser",
+    "database.password": "hush-hush",
+    "database.dbname": "ORCLCDB",
+    "table.include.list": "INV.*",
+}
+
+
+def config(**more: str) -> OracleConfig:
+    return OracleConfig.parse(
+        PROPERTIES | {name.replace("_", "."): value for name, value in more.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "dsn"),
+    [
+        ("jdbc:oracle:thin:@//h:1521/svc.world", "h:1521/svc.world"),
+        ("jdbc:oracle:thin:@h:1521/svc", "h:1521/svc"),
+        ("jdbc:oracle:thin:@tcps://h:2484/svc", "tcps://h:2484/svc"),
+        (
+            "jdbc:oracle:thin:@h:1521:ORCL",
+            "(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST=h)(PORT=1521))(CONNECT_DATA=(SID=ORCL)))",
+        ),
+        ("jdbc:oracle:oci:@(DESCRIPTION=(X=1))", "(DESCRIPTION=(X=1))"),
+        ("jdbc:oracle:thin:scott/tiger@//h:1/s", "h:1/s"),
+        ("jdbc:oracle:thin:@prod_alias", "prod_alias"),
+    ],
+)
+def test_the_url_of_javas_driver_names_the_same_database(url: str, dsn: str) -> None:
+    assert data_source(config(database_url=url)) == dsn
+
+
+def test_a_database_is_named_by_host_port_and_service() -> None:
+    assert data_source(config()) == "db:1521/ORCLCDB"
+    assert data_source(config(), "node2") == "node2:1521/ORCLCDB"
+    assert data_source(config(), "node2:1600/RAC2") == "node2:1600/RAC2"
+
+
+def test_a_url_of_another_database_is_refused_and_not_shown() -> None:
+    with pytest.raises(HeadraceError) as error:
+        data_source(config(database_url="jdbc:postgresql://u:secret@h/d"))
+    assert error.value.code == "oracle.url"
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "retriable"),
+    [
+        ("ORA-01017: invalid username/password; logon denied", "authentication", False),
+        ("ORA-28000: The account is locked.", "account", False),
+        ("ORA-01555: snapshot too old", "snapshot_too_old", False),
+        ("ORA-01466: unable to read data - table definition has changed", "table_altered", True),
+        ("ORA-04030: out of process memory", "memory", True),
+        ("ORA-04036: PGA memory used by the instance exceeds", "memory", True),
+        ("ORA-00310: archived log contains sequence 5; sequence 4 required", "log_switched", True),
+        ("ORA-01291: missing log file", "missing_log", True),
+        ("ORA-00942: table or view does not exist", "table_gone", False),
+        ("ORA-01031: insufficient privileges", "no_privilege", False),
+        ("ORA-00054: resource busy", "lock_timeout", True),
+        ("ORA-65011: Pluggable database X does not exist.", "unknown_database", False),
+        ("DPY-4024: call timeout of 10 ms exceeded", "query_timeout", True),
+        ("DPY-4011: the database or network closed the connection", "connection_lost", True),
+        ("DPY-6005: cannot connect to database (CONNECTION_ID=x)", "connection_lost", True),
+        ("ORA-03113: end-of-file on communication channel", "connection_lost", True),
+        ("ORA-12541: TNS:no listener", "connection_lost", True),
+        ("ORA-12899: value too large for column", "query_failed", False),
+    ],
+)
+def test_each_error_of_oracle_has_its_code(text: str, code: str, retriable: bool) -> None:
+    error = translate(DriverError(text), config(), "Mining")
+    assert error is not None
+    assert (error.code, error.retriable) == (f"oracle.{code}", retriable)
+    assert error.remedy
+    assert text.split(":")[0] in str(error)
+
+
+def test_no_message_has_the_password() -> None:
+    error = translate(DriverError("ORA-00900: near hush-hush"), config())
+    assert error is not None
+    assert "hush" not in str(error)
+    assert "near ***" in str(error)
+    assert translate(ValueError("x"), config()) is None
+
+
+def test_an_unknown_driver_is_told() -> None:
+    for module in ("no.such.module", "json"):
+        with pytest.raises(HeadraceError) as error:
+            connect(config(driver_module=module))
+        assert error.value.code == "oracle.unknown_driver"
+
+
+def test_python_oracledb_itself_finds_no_server() -> None:
+    pytest.importorskip("oracledb")
+    with pytest.raises(HeadraceError) as error:
+        connect(config(database_hostname="127.0.0.1", database_port="1"))
+    assert error.value.code == "oracle.connection_lost"
+    assert error.value.retriable
+    assert "hush" not in str(error.value)
+
+
+@pytest.mark.oracle
+def test_a_session_has_headraces_formats_and_switches_its_container(
+    oracle_database: OracleDatabase,
+) -> None:
+    parsed = OracleConfig.parse(oracle_database.properties())
+    with connect(parsed) as connection:
+        assert connection.version[0] == 19
+        assert connection.rows(sql.CLOCK())[0][0].endswith(" +00:00")
+        connection.switch_to(PDB)
+        connection.switch_to(PDB)
+        assert connection.container == PDB
+    counted = oracle_database.server.call("counted")
+    assert counted["session_formats"] == counted["session_time_zone"] == 1
+    assert counted["set_container"] == 1
+
+
+@pytest.mark.oracle
+def test_a_container_that_is_not_there_is_told(oracle_database: OracleDatabase) -> None:
+    parsed = OracleConfig.parse(oracle_database.properties(database_pdb_name="NOWHERE"))
+    with pytest.raises(HeadraceError) as error, opened(parsed, "Looking"):
+        pass
+    assert error.value.code == "oracle.unknown_database"
+
+
+@pytest.mark.oracle
+def test_a_wrong_password_is_told_without_it(oracle_database: OracleDatabase) -> None:
+    parsed = OracleConfig.parse(oracle_database.properties(database_password="wrong-word"))
+    with pytest.raises(HeadraceError) as error:
+        connect(parsed)
+    assert error.value.code == "oracle.authentication"
+    assert "wrong-word" not in str(error.value)
+
+
+@pytest.mark.oracle
+def test_rows_are_fetched_in_parts_with_all_digits(oracle_database: OracleDatabase) -> None:
+    number = "98765432109876543210.5"
+    oracle_database.create_table(
+        "T", "ID NUMBER(9,0) NOT NULL", "N NUMBER", key=["ID"], rows=[[1, number], [2, None]]
+    )
+    select = 'SELECT "ID", "N" FROM "INV"."T" "t" ORDER BY "t"."ID"'
+    with connect(OracleConfig.parse(oracle_database.properties())) as connection:
+        cursor = connection.cursor(select, rows=1, exact=True)
+        assert cursor.columns == ("ID", "N")
+        assert cursor.fetch(1) == [("1", number)]
+        assert cursor.fetch(5) == [("2", None)]
+        assert cursor.fetch(5) == []
+        cursor.close()
+        schema = pa.schema([("id", pa.int64()), ("n", pa.float64())])
+        (batch,) = connection.batches(select, schema)
+        assert batch.to_pydict() == {"id": [1, 2], "n": [float(number), None]}
+
+
+@pytest.mark.oracle
+def test_what_the_driver_refuses_is_an_error_of_the_driver(
+    oracle_database: OracleDatabase,
+) -> None:
+    with connect(OracleConfig.parse(oracle_database.properties())) as connection:
+        with pytest.raises(DriverError) as error:
+            connection.rows(sql.END_LOGMNR())
+        assert (error.value.code, error.value.full_code) == (1307, "ORA-01307")
+        oracle_database.server.call("end_sessions")
+        with pytest.raises(DriverError) as lost:
+            connection.rows(sql.CURRENT_SCN())
+        assert lost.value.is_unreachable
