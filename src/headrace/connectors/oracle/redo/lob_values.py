@@ -1,0 +1,50 @@
+"""Values that the log writes in parts, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace.connectors.oracle.redo.lob_statements import LobWrite
+
+_UNIT = 2
+"""Bytes of a UTF-16 unit: Oracle counts the characters of a CLOB in them."""
+_SPACE = " ".encode("utf-16-le")
+
+
+@dataclass
+class LobValue:
+    """A LOB from its parts, which may overlap and come in any order; a later one wins. Gaps are
+    spaces in texts and zeros in bytes. Texts and bytes do not mix."""
+
+    is_binary: bool
+    written: bytearray = field(default_factory=bytearray)
+
+    @staticmethod
+    def beginning_with(value: str | bytes) -> LobValue:
+        """A LOB with the value that its row came with."""
+        made = LobValue(isinstance(value, bytes))
+        made.write(LobWrite(0, value))
+        return made
+
+    def write(self, part: LobWrite) -> None:
+        """Put a part where it belongs. Raises ValueError for bytes in a text and texts in bytes."""
+        if isinstance(part.part, bytes) != self.is_binary:
+            raise ValueError("texts and bytes are written to one LOB")
+        if isinstance(part.part, bytes):
+            raw, start, gap = part.part, part.offset, b"\0"
+        else:
+            raw, start, gap = _units(part.part), _UNIT * part.offset, _SPACE
+        missing = start - len(self.written)
+        if missing > 0:
+            self.written += gap * (missing // len(gap))
+        self.written[start : start + len(raw)] = raw
+
+    def text(self) -> str:
+        """headrace's text of the value; half pairs become replacement characters."""
+        if self.is_binary:
+            return "\\x" + self.written.hex()
+        return self.written.decode("utf-16-le", "replace")
+
+
+def _units(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass")
