@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from headrace.connect.cache_folders import cache_folder
 from headrace.errors import HeadraceError

@@ -275,3 +275,10 @@ def test_a_query_that_runs_does_not_outlive_its_connection(db2_database: Db2Data
         left.close()
         del left, former
         assert cursor.fetch(9) == [(1,), (2,), (3,)]
+
+
+def test_a_function_of_the_driver_that_breaks_its_rules_is_tried_again() -> None:
+    text = "<built-in function primary_keys> returned a result with an exception set"
+    error = translate(DriverError(text), config_with("SECURITY", "SSL"))
+    assert error is not None
+    assert error.retriable
