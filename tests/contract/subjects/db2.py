@@ -32,6 +32,7 @@ class Db2Subject(Subject):
         for collection in ("things", "marks"):
             database.execute(_TABLE.format(self._table(collection)))
             database.capture.add_table(SCHEMA, collection)
+        database.capture.await_captured()
 
     def properties(self, reader: str) -> dict[str, str]:
         return self._database.properties() | {
