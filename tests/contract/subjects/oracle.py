@@ -25,7 +25,7 @@ class OracleSubject(Subject):
     """Two tables of a fresh database. Their names are in lower case, as in the suite. An empty text
     is NULL in Oracle."""
 
-    features = frozenset(Feature) - {Feature.ACKNOWLEDGES}
+    features = frozenset(Feature) - {Feature.ACKNOWLEDGES, Feature.SNAPSHOTS, Feature.SIGNALS}
 
     def __init__(self, database: OracleDatabase) -> None:
         self._database = database

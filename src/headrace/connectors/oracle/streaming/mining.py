@@ -80,6 +80,15 @@ class Redo:
         ]
         return max(min([int(current), *written]), 0)
 
+    def written(self, connection: Connection) -> int:
+        """The SCN up to which redo was written in any thread: whatever is committed now is there,
+        and `newest` passes it with the next redo that is written."""
+        if self._config.log_mining_archive_log_only_mode:
+            return self.newest(connection)
+        ((current,),) = connection.rows(sql.CURRENT_SCN())
+        written = [thread.last_change for thread in self.threads(connection) if thread.is_open]
+        return min(int(current), max(written, default=0) or int(current))
+
     @staticmethod
     def threads(connection: Connection) -> list[RedoThread]:
         """The redo threads."""
