@@ -57,6 +57,12 @@ class OracleDatabase(Source[OraclePosition]):
     def begin(self, epoch: int) -> tuple[OracleOffset, OpenSnapshot[OraclePosition] | None]:
         """The stream begins behind what was committed up to now."""
         self._readiness.prepare()
+        if self._rule.reads(epoch):
+            raise HeadraceError(
+                "oracle.no_snapshots",
+                "Existing rows cannot be read yet",
+                "Set snapshot.mode=no_data.",
+            )
         run = self._run
         with run.connect() as connection:
             scn = run.scn(connection)
