@@ -50,6 +50,12 @@ SESSION_FORMATS = _statement(
     "NLS_NUMERIC_CHARACTERS = '.,'",
 )
 """These formats are those of the literals in SQL_REDO."""
+SESSION_ORDER = _statement(
+    "session_order",
+    "Globalization, NLS_SORT and NLS_COMP",
+    "ALTER SESSION SET NLS_SORT = BINARY NLS_COMP = BINARY",
+)
+"""Texts are sorted as they are compared."""
 SESSION_TIME_ZONE = _statement(
     "session_time_zone", "SQL, ALTER SESSION, TIME_ZONE", "ALTER SESSION SET TIME_ZONE = '00:00'"
 )
