@@ -13,9 +13,11 @@ from tests.contract.journal.subject import JournalSubject
 from tests.contract.subject import Feature, Subject
 from tests.contract.subjects.db2 import Db2Subject
 from tests.contract.subjects.mongodb import MongoSubject
+from tests.contract.subjects.oracle import OracleSubject
 from tests.contract.subjects.postgresql import PostgresSubject
 from tests.servers.db2 import Db2Database
 from tests.servers.mongodb import MongoDatabase
+from tests.servers.oracle import OracleDatabase
 from tests.servers.postgresql import Database
 
 _INSTALLED = Path(__file__).parent / "journal" / "installed"
@@ -45,6 +47,11 @@ def _db2(request: pytest.FixtureRequest) -> Subject:
     return Db2Subject(database)
 
 
+def _oracle(request: pytest.FixtureRequest) -> Subject:
+    database: OracleDatabase = request.getfixturevalue("oracle_database")
+    return OracleSubject(database)
+
+
 @pytest.fixture
 def journal_is_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The journal is found as somebody else's package would be: by its entry point."""
@@ -59,11 +66,13 @@ _SUBJECTS: dict[str, Callable[[pytest.FixtureRequest], Subject]] = {
     "journal": _journal,
     "mongodb": _mongodb,
     "db2": _db2,
+    "oracle": _oracle,
 }
 _MARKS = {
     "postgresql": [pytest.mark.postgres],
     "mongodb": [pytest.mark.mongodb],
     "db2": [pytest.mark.db2],
+    "oracle": [pytest.mark.oracle],
 }
 
 

@@ -41,6 +41,7 @@ _BUILT_IN = {
     "postgresql": "headrace.connectors.postgresql.definition:DEFINITION",
     "mongodb": "headrace.connectors.mongodb.definition:DEFINITION",
     "db2": "headrace.connectors.db2.definition:DEFINITION",
+    "oracle": "headrace.connectors.oracle.definition:DEFINITION",
 }
 _DEBEZIUM = re.compile(r"io\.debezium\.connector\.(\w+)\.\w+", re.IGNORECASE)
 

@@ -12,13 +12,14 @@ from headrace.relational.types.column_type import DeclaredType
 @dataclass(frozen=True)
 class Column:
     """A column. `default` is the default's expression in the database's SQL, None: none (also for
-    generated columns)."""
+    generated columns, whose values other columns determine)."""
 
     name: str
     type: DeclaredType
     not_null: bool
     default: str | None = None
     comment: str | None = None
+    generated: bool = False
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ class OracleSubject(Subject):
     """Two tables of a fresh database. Their names are in lower case, as in the suite. An empty text
     is NULL in Oracle."""
 
-    features = frozenset(Feature) - {Feature.ACKNOWLEDGES}
+    features = frozenset(Feature) - {Feature.ACKNOWLEDGES, Feature.SNAPSHOTS, Feature.SIGNALS}
+    slices = Fill(100, 1200, 3900), Fill(7000, 7300, 3900)
+    ranges = Fill(1, 4000, 3900)
 
     def __init__(self, database: OracleDatabase) -> None:
         self._database = database

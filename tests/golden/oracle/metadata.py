@@ -18,7 +18,8 @@ _TYPES = {
     "NCLOB": 2011, "NUMBER": 2, "NVARCHAR2": -9, "RAW": -3, "ROWID": -8, "UROWID": -8,
     "VARCHAR2": 12, "VECTOR": -105, "XMLTYPE": 2009,
 }  # fmt: skip
-_OTHER = 1111
+_OBJECT = 2002
+# java.sql.Types.STRUCT: all other types are objects.
 _UNKNOWN_SCALE = -127
 _LONGEST = 38
 
@@ -31,7 +32,7 @@ def jdbc_type(data_type: str) -> int:
         return -101 if data_type.endswith("WITH TIME ZONE") else 93
     if data_type.startswith("INTERVAL"):
         return -104 if data_type.startswith("INTERVAL DAY") else -103
-    return _TYPES.get(data_type, _OTHER)
+    return _TYPES.get(data_type, _OBJECT)
 
 
 def _size(column: Column) -> int:

@@ -7,10 +7,10 @@ import re
 from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.events import OracleFacts, OracleSettings, OracleSource
+from headrace.connectors.oracle.types.options import OracleTypeOptions
 from headrace.connectors.record_options import event_settings
 from headrace.relational.capture import TableCapture
 from headrace.relational.table import Table
-from headrace.relational.types.options import TypeOptions
 from headrace.streaming.changes.key_columns import KeyRendering
 
 SYSTEM_SCHEMAS = (
@@ -33,7 +33,7 @@ class Capture(TableCapture):
         super().__init__(config, topic_names(config), name_adjustment(config))
         self.database = config.catalog_name
         self._flush_table = config.log_mining_flush_table_name.upper()
-        self.types = TypeOptions.shared(config)
+        self.types = OracleTypeOptions.of(config)
         keys = OracleSettings("", OracleSource(""), types=self.types, converting="skip")
         self.key_rendering = KeyRendering.of(keys, config)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from headrace.config.finding import PropertyFinding
 from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.config.properties.relational import RelationalConfig
-from headrace.config.property import not_needed
+from headrace.config.property import not_needed, refused
 from headrace.connectors.oracle.properties.buffer import BufferConfig
 from headrace.connectors.oracle.properties.connection import OracleConnectionConfig
 from headrace.connectors.oracle.properties.mining import MiningConfig
@@ -46,6 +46,12 @@ class OracleConfig(
     )
     database_dbname = RelationalConfig.database_dbname.with_meaning(
         "The database's service; the container database's where database.pdb.name is set."
+    )
+    heartbeat_action_query = RelationalConfig.heartbeat_action_query.with_status(
+        refused("the flush table makes the position move")
+    )
+    interval_handling_mode = RelationalConfig.interval_handling_mode.with_status(
+        refused("it is not read yet")
     )
     driver = RelationalConfig.driver.with_meaning(
         "Parameters of python-oracledb's connect, by their names."

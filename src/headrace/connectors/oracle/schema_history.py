@@ -105,6 +105,7 @@ def _column(column: Column, position: int) -> HistoryColumn:
         has_default=column.default is not None or not column.not_null,
         default=column.default,
         comment=column.comment,
+        generated=column.generated,
     )
 
 
@@ -115,4 +116,11 @@ def _described(column: HistoryColumn) -> Column:
     declared = OracleType.of(
         column.type_name, length, length if has_precision else None, column.scale
     )
-    return Column(column.name, declared, not column.optional, column.default, column.comment)
+    return Column(
+        column.name,
+        declared,
+        not column.optional,
+        column.default,
+        column.comment,
+        column.generated,
+    )

@@ -49,6 +49,11 @@ _FORMS = {
 _PLACEHOLDERS: dict[str, Callable[[bytes], object]] = {"bytes": _same, "hex": text_of}
 
 
+def shown_in(mode: str) -> Callable[[bytes], object]:
+    """How a mode shows bytes: also those of a placeholder, in databases where it is bytes."""
+    return _FORMS[mode].show
+
+
 @dataclass(frozen=True)
 class _BytesDecoder:
     """Shows what `read` gives as `mode` says."""

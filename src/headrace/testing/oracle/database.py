@@ -241,7 +241,7 @@ class Database:
 
     def _stored(self, table: Table) -> None:
         """The rows of a table's definition become those of the store."""
-        self.store.create(table.full_name, table.columns)
+        self.store.create(table.full_name, table.columns, table.key)
         for row in table.rows:
             self.add_rows(table.full_name, [row.values], row.first, row.end)
         table.rows = []

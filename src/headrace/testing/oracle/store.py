@@ -150,8 +150,8 @@ class Store:
 
     # -- rows of tables -------------------------------------------------------------------------
 
-    def create(self, table: str, columns: Sequence[Column]) -> None:
-        """An empty table."""
+    def create(self, table: str, columns: Sequence[Column], key: Sequence[str] = ()) -> None:
+        """An empty table; rows are found by their `key`."""
         self.drop(table)
         described = "".join(f", {self.declaration(one)}" for one in columns)
         quoted = name(table)
@@ -163,6 +163,10 @@ class Store:
             self.connection.execute(
                 f"CREATE INDEX {name(table, mark)} ON {quoted} ({name(mark)}) "
                 f"WHERE {name(mark)} IS NOT NULL"
+            )
+        if key:
+            self.connection.execute(
+                f"CREATE INDEX {name(table, '$key')} ON {quoted} ({', '.join(map(name, key))})"
             )
 
     @staticmethod

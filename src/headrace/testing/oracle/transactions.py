@@ -78,9 +78,11 @@ class Transactions:
             return row_id
 
     def insert_all(self, xid: str, full_name: str, rows: Iterable[Values]) -> None:
-        """Several rows."""
-        for values in rows:
-            self.insert(xid, full_name, values)
+        """Several rows, written at once to the store's file."""
+        with self._database.lock, self._database.store.connection as connection:
+            connection.execute("BEGIN")
+            for values in rows:
+                self.insert(xid, full_name, values)
 
     def update(self, xid: str, full_name: str, where: Values, values: Values) -> int:
         """Rows that have the values of `where` get those of `values`; how many."""

@@ -126,7 +126,7 @@ def test_unistr_joins_the_halves_of_pairs() -> None:
         (OracleType.of("INTERVAL YEAR(2) TO MONTH"), "'-3-6'", -110451600000000),
         (OracleType.of("INTERVAL DAY(2) TO SECOND(6)"), "'-1 02:03:04.56'", -93784560000),
         (OracleType.of("VARCHAR2", 10), "NULL", None),
-        (OracleType.of("CLOB"), "EMPTY_CLOB()", None),
+        (OracleType.of("CLOB"), "EMPTY_CLOB()", ""),
     ],
 )  # fmt: skip
 def test_defaults_of_columns_that_are_not_null(

@@ -75,4 +75,4 @@ def _column(row: Row) -> Column:
     is_text = "CHAR" in data_type
     kind = OracleType.of(data_type, characters if is_text else length, precision, scale)
     stated = None if default is None or virtual == "YES" else str(default).strip()
-    return Column(name, kind, nullable == "N", stated or None, comment)
+    return Column(name, kind, nullable == "N", stated or None, comment, virtual == "YES")

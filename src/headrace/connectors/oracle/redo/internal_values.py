@@ -16,6 +16,7 @@ from headrace.connectors.oracle.types import literals
 _ZERO = b"\x80"
 _EXCESS = 0x80000000
 _REGION = 0x80
+_NANO_DIGITS = 9
 
 
 def number(raw: bytes) -> str | None:
@@ -51,10 +52,13 @@ def _clock(raw: bytes) -> str:
     return f"{year:04}-{raw[2]:02}-{raw[3]:02} {hour:02}:{minute:02}:{second:02}.{nanos:09}"
 
 
-def timestamp(raw: bytes) -> str | None:
-    """A DATE or a TIMESTAMP: century and year with 100 more, month, day, hour, minute and second
-    with one more, and nanoseconds where there are any."""
-    return literals.timestamp(_clock(raw)) if len(raw) in (7, 11) else None
+def timestamp(raw: bytes, digits: int) -> str | None:
+    """A DATE or a TIMESTAMP of so many fraction digits: century and year with 100 more, month, day,
+    hour, minute and second with one more, and nanoseconds where there are any."""
+    if len(raw) not in (7, 11):
+        return None
+    whole, _, fraction = _clock(raw).partition(".")
+    return literals.timestamp(f"{whole}.{fraction[:digits]}")
 
 
 def zoned_timestamp(raw: bytes, digits: int) -> str | None:
@@ -67,7 +71,7 @@ def zoned_timestamp(raw: bytes, digits: int) -> str | None:
         return None
     if raw[11] & _REGION:
         return literals.zoned_timestamp(_clock(raw[:11]), digits)
-    text = literals.timestamp(_clock(raw[:11]))
+    text = timestamp(raw[:11], digits or _NANO_DIGITS)
     if text is None or text.endswith("BC"):
         return None
     minutes = (raw[11] - 20) * 60 + raw[12] - 60

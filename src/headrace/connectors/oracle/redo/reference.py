@@ -171,7 +171,8 @@ class _Parser:
         """What stands behind `where`; ends behind the last condition."""
         values = self._unset()
         while True:
-            name = self._column()
+            # Where the row lies is no column of it.
+            name = ARCHIVE_STATE if self._take("ROWID") else self._column()
             if not self._take(" IS NULL"):
                 self._expect(" = ")
                 self._put(values, name, self._value(" ;"))

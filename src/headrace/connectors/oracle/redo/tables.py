@@ -60,7 +60,8 @@ _FORMS = {
 @dataclass(frozen=True)
 class RedoColumn:
     """A column. `digits` are the fraction digits of a timestamp with time zone; `is_apart`: see
-    OracleType; `charset` is Python's name of the character set that its bytes are in."""
+    OracleType; `charset` is Python's name of the character set that its bytes are in; `generated`:
+    the redo has no values of it."""
 
     name: str
     form: Form
@@ -68,6 +69,7 @@ class RedoColumn:
     is_apart: bool = False
     not_null: bool = False
     charset: str = "utf-8"
+    generated: bool = False
 
     @staticmethod
     def of(column: Column, charset: str, national: str) -> RedoColumn:
@@ -82,6 +84,7 @@ class RedoColumn:
             declared.is_apart,
             column.not_null,
             national if kind in NATIONAL else charset,
+            column.generated,
         )
 
 
@@ -110,11 +113,16 @@ class RedoTable:
         return {column.name: place for place, column in enumerate(self.columns)}
 
     def place_of(self, name: str) -> int | None:
-        """The place of a column; `COL 2`, where LogMiner does not know the names, is the second.
-        None: there is none."""
+        """The place of a column; `COL 2`, where LogMiner does not know the names, is the second
+        that is stored. None: there is none."""
         place = self.places.get(name)
         numbered = _NUMBERED.fullmatch(name) if place is None else None
         if numbered is None:
             return place
         number = int(numbered[1])
-        return number - 1 if 0 < number <= len(self.columns) else None
+        return self._stored[number - 1] if 0 < number <= len(self._stored) else None
+
+    @cached_property
+    def _stored(self) -> list[int]:
+        """The places of the columns whose values are stored."""
+        return [place for place, column in enumerate(self.columns) if not column.generated]

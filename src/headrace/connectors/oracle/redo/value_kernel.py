@@ -51,6 +51,7 @@ _UNISTR = as_word(b"UNISTR('")
 _CLOSED = as_word(b"')")
 _EMPTY_CLOB, _EMPTY_BLOB = as_word(b"EMPTY_CL"), as_word(b"EMPTY_BL")
 _OB = as_word(b"OB()")
+_LM_EMPTY, _STRING = as_word(b"LM_EMPTY"), as_word(b"_STRING'")
 _MASK = (as_word(b", 'YYYY-"), as_word(b"MM-DD HH"), as_word(b"24:MI:SS"))
 _MASK_0, _MASK_1, _MASK_2 = _MASK
 _UTC_1, _UTC_2 = as_word(b" +00:00"), as_word(b"+00:00")
@@ -420,6 +421,12 @@ def read_value(place, stop, column, cell, arena):
     end = NONE
     if load8(place) == QUOTE:
         if form == _TEXT_FORM:
+            if (
+                load64(column + IS_APART)
+                and has_word(place + 1, stop, _LM_EMPTY, 8)
+                and has_word(place + 9, stop, _STRING, 8)
+            ):
+                return NONE
             return _quoted_text(place, stop, cell, arena)
         if form == _NUMBER_FORM:
             end = _number(place + 1, stop, cell, arena)

@@ -39,7 +39,11 @@ class NotUnderstood(ValueError):
 
 def text_of(literal: Literal, column: RedoColumn) -> str | None:
     """headrace's text of a value, None for null. Raises NotUnderstood."""
-    if column.form in (Form.TEXT, Form.BYTES) and len(literal) == 1 and _is_empty(literal[0]):
+    if (
+        column.form in (Form.TEXT, Form.BYTES)
+        and len(literal) == 1
+        and _is_empty(literal[0], column)
+    ):
         # Oracle's empty LOBs; where null is accepted, they are as good as null.
         return ("\\x" if column.form is Form.BYTES else "") if column.not_null else None
     if column.form is Form.TEXT:
@@ -62,10 +66,10 @@ def text_of(literal: Literal, column: RedoColumn) -> str | None:
     return text
 
 
-def _is_empty(piece: Piece) -> bool:
-    return not piece.is_quoted and (
-        piece.text == _EMPTY_STRING or piece.text.partition("(")[0] in _EMPTY
-    )
+def _is_empty(piece: Piece, column: RedoColumn) -> bool:
+    if piece.text == _EMPTY_STRING:
+        return column.is_apart or not piece.is_quoted
+    return not piece.is_quoted and piece.text.partition("(")[0] in _EMPTY
 
 
 def _called(piece: Piece) -> tuple[str, str]:
@@ -115,7 +119,7 @@ def _stored(raw: bytes, column: RedoColumn) -> str | None:
         case Form.NUMBER:
             return internal_values.number(raw)
         case Form.TIMESTAMP:
-            return internal_values.timestamp(raw)
+            return internal_values.timestamp(raw, column.digits)
         case Form.ZONED | Form.LOCAL:
             return internal_values.zoned_timestamp(raw, column.digits)
         case Form.DOUBLE | Form.FLOAT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -34,12 +35,9 @@ LOG_GONE = "oracle.redo_gone"
 _CLOSED = 1307
 """ORA-01307: no session of LogMiner is there to be ended."""
 _FETCH_ROWS = 10_000
-_TRACKED = {
-    "RS_ID": "log_mining_buffer_track_rs_id",
-    "USERNAME": "log_mining_buffer_track_username",
-    "CLIENT_ID": "log_mining_buffer_track_client_id",
-}
-"""Columns that are read unless a property says otherwise."""
+_UNKNOWN_SCN = 8181
+"""ORA-08181: no time is known of the SCN."""
+_TIME = "%Y-%m-%d %H:%M:%S.%f"
 
 
 class Window(NamedTuple):
@@ -78,7 +76,32 @@ class Redo:
             for thread in self.threads(connection)
             if thread.is_open and thread.last_change
         ]
-        return max(min([int(current), *written]), 0)
+        newest = max(min([int(current), *written]), 0)
+        deviation = self._config.log_mining_max_scn_deviation_ms
+        return self._earlier(connection, newest, deviation) if deviation else newest
+
+    @staticmethod
+    def _earlier(connection: Connection, scn: int, milliseconds: int) -> int:
+        """The SCN so long before another one; 0: the database does not know."""
+        try:
+            ((at,),) = connection.rows(sql.TIME_OF_SCN(), {"scn": scn})
+            time = dt.datetime.fromisoformat(str(at)[:26]) - dt.timedelta(milliseconds=milliseconds)
+            binds = {"time": time.strftime(_TIME)}
+            ((earlier,),) = connection.rows(sql.SCN_OF_TIME(), binds)
+        except DriverError as error:
+            if error.code != _UNKNOWN_SCN:
+                raise
+            return 0
+        return int(earlier)
+
+    def written(self, connection: Connection) -> int:
+        """The SCN up to which redo was written in any thread: whatever is committed now is there,
+        and `newest` passes it with the next redo that is written."""
+        if self._config.log_mining_archive_log_only_mode:
+            return self.newest(connection)
+        ((current,),) = connection.rows(sql.CURRENT_SCN())
+        written = [thread.last_change for thread in self.threads(connection) if thread.is_open]
+        return min(int(current), max(written, default=0) or int(current))
 
     @staticmethod
     def threads(connection: Connection) -> list[RedoThread]:
@@ -220,13 +243,12 @@ class MiningSession:
 
 def contents_schema(config: OracleConfig) -> pa.Schema:
     """The columns that are asked of V$LOGMNR_CONTENTS, and their types."""
-    return pa.schema(
-        [
-            field
-            for field in REDO
-            if field.name not in _TRACKED or config.value_of(_TRACKED[field.name])
-        ]
-    )
+    is_tracked = {
+        "RS_ID": config.log_mining_buffer_track_rs_id,
+        "USERNAME": config.log_mining_buffer_track_username,
+        "CLIENT_ID": config.log_mining_buffer_track_client_id,
+    }
+    return pa.schema([field for field in REDO if is_tracked.get(field.name, True)])
 
 
 def completed(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -278,29 +300,3 @@ def _condition(config: OracleConfig, container: str | None) -> str:
         lobs=config.lob_enabled,
         ddl_is_filtered=config.schema_history_internal_store_only_captured_tables_ddl,
     )
-
-
-def flush(connection: Connection, config: OracleConfig, scn: int) -> None:
-    """Has the redo written to its log: updates the flush table, unless log.mining.read.only. Raises
-    DriverError."""
-    if config.log_mining_read_only or config.log_mining_archive_log_only_mode:
-        return
-    named = sql.quoted(config.log_mining_flush_table_name.upper())
-    connection.execute(sql.FLUSH_TABLE_UPDATE(flush_table=named), {"scn": scn})
-    connection.commit()
-
-
-def prepare_flush_table(connection: Connection, config: OracleConfig) -> None:
-    """Makes the flush table where it is missing, and its only row. Raises DriverError."""
-    if config.log_mining_read_only or config.log_mining_archive_log_only_mode:
-        return
-    name = config.log_mining_flush_table_name.upper()
-    named = sql.quoted(name)
-    ((count,),) = connection.rows(sql.FLUSH_TABLE_COUNT(), {"name": name})
-    if not count:
-        connection.execute(sql.FLUSH_TABLE_CREATE(flush_table=named))
-    ((rows,),) = connection.rows(sql.FLUSH_TABLE_ROWS(flush_table=named))
-    if rows != 1:
-        connection.execute(sql.FLUSH_TABLE_DELETE(flush_table=named))
-        connection.execute(sql.FLUSH_TABLE_INSERT(flush_table=named), {"scn": 0})
-    connection.commit()

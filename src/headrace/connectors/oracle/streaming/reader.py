@@ -23,14 +23,13 @@ from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.scn import behind_scn, format_xid, scn_of, xid_of
 from headrace.connectors.oracle.streaming import frames, redo_rows
+from headrace.connectors.oracle.streaming.flushing import LogFlush
 from headrace.connectors.oracle.streaming.frames import index_frames
 from headrace.connectors.oracle.streaming.mining import (
     InconsistentLogsError,
     MiningSession,
     Redo,
     Window,
-    flush,
-    prepare_flush_table,
 )
 from headrace.connectors.oracle.streaming.progress import MinedPlaces, MiningProgress
 from headrace.connectors.oracle.streaming.rare_frames import (
@@ -95,7 +94,7 @@ class RedoReader(SegmentReader):
         self.progress = MiningProgress(offset_scn=start.mined_from)
         self._holder = RedoHolder(config, start, takes_system_users=options.takes_system_users)
         self._buffer = self._holder.buffer
-        self._redo = Redo(config)
+        self._redo, self._flush = Redo(config), LogFlush(config)
         self._parts = StatementParts()
         self._root: Connection | None = None
         self._database: Connection | None = None
@@ -120,7 +119,7 @@ class RedoReader(SegmentReader):
         self._database = self._connect()
         if container is not None:
             self._database.switch_to(container)
-        prepare_flush_table(self._database, config)
+        self._flush.prepare(self._database)
         sets: dict[str, str] = dict(self._database.rows(sql.CHARACTER_SETS()))
         texts = TextOptions(
             _CHARSETS.get(sets.get("NLS_CHARACTERSET", ""), "utf-8"),
@@ -167,6 +166,7 @@ class RedoReader(SegmentReader):
         for connection in (self._root, self._database):
             if connection is not None:
                 connection.close()
+        self._flush.close()
         self._holder.close()
 
     # -- what goes out --------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class RedoReader(SegmentReader):
         assert self._database is not None
         config = self._config
         self._look_around()
-        flush(self._database, config, self._next)
+        self._flush.flush(self._database, self._next)
         newest = self._redo.newest(self._root)
         self.progress.current_scn = newest
         self.ends_at(behind_scn(newest))

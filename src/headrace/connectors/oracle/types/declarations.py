@@ -7,7 +7,9 @@ Oracle connector, "Data type mappings", and its OracleValueConverters where the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from headrace.connectors.oracle.types.options import OracleTypeOptions
 from headrace.connectors.oracle.types.zoned_timestamps import zoned_timestamp
 from headrace.relational.types import binary, numeric, scalars, temporal
 from headrace.relational.types.declaration import Declaration, text_declaration
@@ -36,7 +38,8 @@ def _number(precision: int | None, scale: int | None, options: TypeOptions) -> D
         return numeric.decimal_of_any_scale(mode)
     digits, fraction = precision or MOST_DIGITS, scale or 0
     # Whole numbers are doubles and texts where the mode says so, those of a negative scale are not.
-    if fraction < 0 or (fraction == 0 and mode == "precise"):
+    is_legacy = isinstance(options, OracleTypeOptions) and options.legacy_decimal_handling_strategy
+    if fraction < 0 or (fraction == 0 and (mode == "precise" or is_legacy)):
         for most, declaration in _INTEGERS:
             if digits - fraction < most:
                 return declaration
@@ -48,7 +51,10 @@ def _float(_precision: int | None, _scale: int | None, options: TypeOptions) -> 
 
 
 def _bytes(_length: int | None, _scale: int | None, options: TypeOptions) -> Declaration:
-    return binary.binary(options.binary_handling_mode)
+    return replace(
+        binary.binary(options.binary_handling_mode),
+        unavailable=binary.shown_in(options.binary_handling_mode),
+    )
 
 
 def _timestamp(_length: int | None, digits: int | None, options: TypeOptions) -> Declaration:

@@ -26,7 +26,9 @@ _FUNCTION = re.compile(
     r"(TO_DATE|TO_TIMESTAMP|TO_TIMESTAMP_TZ|TO_YMINTERVAL|TO_DSINTERVAL)\('([^']*)'(?:,[^()]*)?\)",
     re.IGNORECASE,
 )
-_TEXTS = PADDED | {"VARCHAR2", "VARCHAR", "NVARCHAR2"}
+_EMPTY = {"EMPTY_CLOB()": "", "EMPTY_BLOB()": "\\x"}
+_LARGE_TEXTS = frozenset({"CLOB", "NCLOB"})
+_TEXTS = _LARGE_TEXTS | PADDED | {"VARCHAR2", "VARCHAR", "NVARCHAR2"}
 
 
 class _Typed(Protocol):
@@ -66,6 +68,10 @@ def _unquoted(text: str) -> str | None:
 def _text(declared: _Typed, expression: str) -> str | None:
     """headrace's text of the value of a literal; None: it is none of the type."""
     kind, literal = declared.kind, _unquoted(expression)
+    if kind in _LARGE_TEXTS or kind == "BLOB":
+        empty = _EMPTY.get(expression.upper())
+        if empty is not None:
+            return empty
     if kind in _TEXTS:
         if literal is not None and kind in PADDED:
             return literal.ljust(declared.length)

@@ -28,9 +28,16 @@ _DAYS = re.compile(
     r"\s*([+-]?)(\d{1,9}) (\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?\s*", re.ASCII
 )
 _NUMBER = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?", re.ASCII)
-_SPECIAL = {"nan": "NaN", "inf": "Infinity", "infinity": "Infinity"}
+_SPECIAL = {
+    "nan": "NaN", "binary_float_nan": "NaN", "binary_double_nan": "NaN",
+    "inf": "Infinity", "infinity": "Infinity",
+    "binary_float_infinity": "Infinity", "binary_double_infinity": "Infinity",
+}  # fmt: skip
 _ESCAPE = re.compile(r"\\(?:(\\)|([0-9A-Fa-f]{4}))")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
+_NO_DAY = "0000-00-00"
+"""How LogMiner writes a damaged date; Java's calendar takes it for one in the year before 0."""
+_BEFORE_YEAR_0 = "0002-11-30"
 _LARGEST_OFFSET = "18:00"
 
 
@@ -57,9 +64,11 @@ def timestamp(text: str) -> str | None:
         hour = int(match[4]) % 12 + (0 if match[8] in "aA" else 12)
         day = f"20{match[3]}-{_MONTHS.index(match[2].upper()) + 1:02}-{match[1]}"
         clock, fraction = f"{hour:02}:{match[5]}:{match[6]}", match[7] or ""
+    era = ""
+    if day == _NO_DAY:
+        day, era = _BEFORE_YEAR_0, " BC"
     if not _is_day(day) or not _is_clock(clock):
         return None
-    era = ""
     if day.startswith("0000"):
         day, era = "0001" + day[4:], " BC"
     fraction = fraction.rstrip("0")

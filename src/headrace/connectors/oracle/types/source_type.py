@@ -17,10 +17,10 @@ from headrace.connectors.oracle.types.declarations import (
     maker_of,
 )
 from headrace.connectors.oracle.types.defaults import default_value
+from headrace.connectors.oracle.types.options import DEFAULT_OPTIONS
 from headrace.relational.types.column_type import NO_COLUMN, ColumnName, ColumnType
 from headrace.relational.types.options import TypeOptions
 
-DEFAULT_OPTIONS = TypeOptions()
 _PARENTHESES = re.compile(r"\(\s*(-?\d+)(?:\s*,\s*-?\d+)?[^)]*\)")
 _SPACES = re.compile(r"\s+")
 _DEFAULT_DIGITS = {"TIMESTAMP": 6, ZONED: 6, LOCAL: 6, DAY_TO_SECOND: 6}

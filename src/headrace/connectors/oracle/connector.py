@@ -1,0 +1,154 @@
+"""The Oracle connector: the database under the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from headrace.connect.slices import Plan
+from headrace.connectors.connector_metrics import ConnectorMetrics
+from headrace.connectors.engine import Engine, open_engine
+from headrace.connectors.metrics import StreamingMetrics
+from headrace.connectors.oracle.capture import Capture, settings_of
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.position import OracleOffset, OraclePosition
+from headrace.connectors.oracle.starting.readiness import Readiness
+from headrace.connectors.oracle.starting.run import OracleRun
+from headrace.connectors.oracle.starting.stored_position import StoredPosition
+from headrace.connectors.oracle.streaming.progress import MiningProgress
+from headrace.connectors.oracle.streaming.reader import ReaderOptions, RedoReader
+from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
+from headrace.connectors.record_options import transaction_counts
+from headrace.connectors.source import Lost, OpenSnapshot, Source
+from headrace.connectors.waiting import Waiting
+from headrace.errors import HeadraceError
+from headrace.snapshots.modes import SnapshotRule
+from headrace.streaming.relations import RelationVersions
+from headrace.streaming.streaming import Streaming
+
+
+class OracleDatabase(Source[OraclePosition]):
+    """See headrace.connectors.source.Source."""
+
+    position_type = OraclePosition
+
+    def __init__(self, run: OracleRun) -> None:
+        config = run.config
+        self._run, self.server = run, config.topic_prefix
+        rule = SnapshotRule.of(config)
+        self._rule, self.streams, self.snapshots_every_start = rule, rule.streams, rule.at_every
+        self.lost_log = self._position = StoredPosition(run, rule)
+        self._readiness = Readiness(config, run.capture, run.database)
+        self._progress = MiningProgress()
+        self._is_new = False
+        streaming = StreamingMetrics(_source_position, own=self._mining_metrics)
+        self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
+
+    # -- positions ------------------------------------------------------------------------------
+
+    def validate(self, stored: OracleOffset | None) -> None:
+        """Server, redo, tables, and the stored position."""
+        self._readiness.prepare()
+        if stored is not None and not stored.is_initial and stored.snapshot is None:
+            self._position.check(stored)
+
+    def begin(self, epoch: int) -> tuple[OracleOffset, OpenSnapshot[OraclePosition] | None]:
+        """The stream begins behind what was committed up to now."""
+        self._readiness.prepare()
+        if self._rule.reads(epoch):
+            raise HeadraceError(
+                "oracle.no_snapshots",
+                "Existing rows cannot be read yet",
+                "Set snapshot.mode=no_data.",
+            )
+        run = self._run
+        with run.connect() as connection:
+            scn = run.scn(connection)
+        self._position.is_known = True
+        self._is_new = True
+        return run.offset(OraclePosition.behind_scn(scn), epoch), None
+
+    def check(
+        self,
+        stored: OracleOffset,
+        snapshot: OpenSnapshot[OraclePosition] | None,
+    ) -> Lost | None:
+        """See Source."""
+        self._readiness.prepare()
+        if stored.snapshot is not None and snapshot is not None:
+            snapshot.resumed(stored.snapshot)
+        return self._position.check(stored) if self.streams else None
+
+    def forget_position(self) -> None:
+        """See Source."""
+        self._position.is_known = False
+
+    # -- the stream -----------------------------------------------------------------------------
+
+    def stream(self, start: OracleOffset, *, greets: bool) -> Streaming[OraclePosition]:  # noqa: ARG002
+        """See Source."""
+        run, config = self._run, self._run.config
+        compared = run.settings if config.skip_messages_without_change else None
+        versions = RelationVersions(run.key_rendering, compared)
+        counts = transaction_counts(config, run.settings.format)
+        told = run.told_tables(start.position, is_new=self._is_new)
+        self._is_new = False
+
+        def open_tables(describe: Describe, texts: TextOptions) -> StreamTables:
+            tells = config.include_schema_changes
+            return StreamTables(run.capture, versions, told, describe, texts, tells=tells)
+
+        reader = RedoReader(
+            config,
+            run.connect,
+            open_tables,
+            versions,
+            start.position,
+            ReaderOptions(
+                run.row_options,
+                "" if counts is None else run.capture.topics.transactions,
+                run.container,
+            ),
+            run.translate,
+        )
+        self._progress = reader.progress
+        return run.streaming(
+            reader, versions, start, self.metrics, counts=counts, marks=reader.places
+        )
+
+    def log_end(self) -> int:
+        """See Source."""
+        return self._run.log_end()
+
+    # -- errors and the end ---------------------------------------------------------------------
+
+    def translate(self, error: Exception) -> HeadraceError | None:
+        """See Source."""
+        return self._run.translate(error)
+
+    def close(self) -> None:
+        """See Source."""
+        self.metrics.close()
+
+    def _mining_metrics(self) -> Mapping[str, Any]:
+        return self._progress.to_json()
+
+
+def _source_position(row: np.void | None) -> dict[str, str | None]:
+    """SourceEventPosition of the last row: its SCN."""
+    return {"scn": None if row is None else str(int(row["place"]))}
+
+
+def open_connector(
+    config: OracleConfig, *, cores: int, inline: bool, orphaned: Callable[[], bool]
+) -> Engine[OraclePosition]:
+    """A connector for one database; see ConnectorDefinition.open."""
+    capture = Capture(config)
+    settings = settings_of(config, capture)
+
+    def source(plan: Plan, waiting: Waiting) -> OracleDatabase:
+        return OracleDatabase(OracleRun(config, settings, plan, waiting, inline, capture))
+
+    return open_engine(config, source, cores=cores, orphaned=orphaned)

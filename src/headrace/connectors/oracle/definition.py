@@ -1,0 +1,53 @@
+"""The definition of the Oracle connector. Importing it loads no driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from headrace.connectors.definition import ConnectorDefinition, Driver, NamedDefinition
+from headrace.connectors.oracle.position import OraclePosition
+
+if TYPE_CHECKING:
+    from headrace.offsets.offset import OffsetObject
+
+_QUIET_SCNS = 1000
+"""The connector itself writes redo: the flush table."""
+
+
+class OracleDefinition(NamedDefinition):
+    """Debezium's Oracle connector."""
+
+    name = "oracle"
+    classes: Sequence[str] = ("io.debezium.connector.oracle.OracleConnector",)
+    driver: Driver | None = Driver("oracledb", "headrace[oracle]")
+    kernels: Mapping[str, Sequence[str]] = {
+        "headrace.connectors.oracle.redo.statement_kernel": ("parse_batch",),
+        "headrace.connectors.oracle.streaming.frames": ("index_frames", "is_at_time"),
+        "headrace.connectors.oracle.streaming.transactions.hold_kernel": (
+            "abandon_transaction",
+            "drop_transaction",
+            "enter",
+            "hash_texts",
+            "hold_rows",
+        ),
+        "headrace.connectors.oracle.streaming.transactions.write_kernel": ("write_ready",),
+        "headrace.streaming.changes.late_kernel": ("take_back_beginning", "tell_beginning"),
+    }
+    worker_modules: Sequence[str] = ("headrace.streaming.slices",)
+
+    configuration_class = "headrace.connectors.oracle.config:OracleConfig"
+    open_function = "headrace.connectors.oracle.connector:open_connector"
+    check_function = "headrace.connectors.oracle.checks.database:check"
+    shapes_function = "headrace.connectors.oracle.catalog.event_shapes:event_shapes"
+    demo_class = "headrace.connectors.oracle.demo:ShopDemo"
+
+    def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
+        """Whether fewer than 1000 SCNs lie between the positions."""
+        head, delivered = OraclePosition.from_json(latest), OraclePosition.from_json(end)
+        if delivered.transaction is not None or not delivered.committed:
+            return False
+        return head.scn - delivered.scn <= _QUIET_SCNS
+
+
+DEFINITION: ConnectorDefinition = OracleDefinition()

@@ -1,0 +1,87 @@
+"""What each start requires of tables and of the redo."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from headrace.connectors.oracle.capture import Capture
+from headrace.connectors.oracle.catalog.stored_tables import StoredTables
+from headrace.connectors.oracle.checks.names import LONGEST_NAME, long_names
+from headrace.connectors.oracle.checks.redo_logs import (
+    DatabaseState,
+    destinations,
+    log_mode_error,
+    supplemental_error,
+    unlogged,
+    unlogged_tables,
+)
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.events import CONNECTOR
+from headrace.connectors.oracle.sql import ROOT
+from headrace.relational.catalog import StoredTable
+from headrace.relational.readiness import TableReadiness
+from headrace.signals.kafka import check_settings
+from headrace.snapshots.modes import SnapshotRule
+
+log = logging.getLogger(__name__)
+
+
+class Readiness:
+    """Asks the database at each start; changes nothing. `database` opens a connection where the
+    tables are."""
+
+    def __init__(
+        self, config: OracleConfig, capture: Capture, database: Callable[[], Connection]
+    ) -> None:
+        self._config, self._capture, self._database = config, capture, database
+        self._rule = SnapshotRule.of(config)
+        self._tables = TableReadiness(CONNECTOR, config.catalog_name, config, capture)
+        self.captured: tuple[str, ...] = ()
+        """Names of the captured tables, since `prepare`."""
+
+    def prepare(self) -> list[StoredTable]:
+        """The captured tables, in the order of snapshots; where changes are read, their redo has
+        what is needed. Raises DriverError, and HeadraceError: what is missing."""
+        with self._database() as connection:
+            tables = self._read(connection)
+            self._tables.require(tables)
+            self._tables.require_events(tables)
+            if self._rule.ever_reads:
+                self._tables.warn_of_overrides()
+            if self._rule.streams:
+                check_settings(self._config)
+                self._require_redo(connection, tables)
+        self.captured = tuple(table.name for table in tables)
+        return tables
+
+    def _read(self, connection: Connection) -> list[StoredTable]:
+        catalog = StoredTables(connection)
+        ids = [table.id for table in catalog.tables() if self._capture.takes(table.name)]
+        tables = catalog.read(ids).tables.values()
+        return sorted(tables, key=lambda table: self._capture.order(table.name))
+
+    def _require_redo(self, connection: Connection, tables: list[StoredTable]) -> None:
+        """That redo is archived and has rows; a warning tells of tables whose redo lacks columns,
+        and of names that LogMiner does not know."""
+        lacking = unlogged_tables(connection, tables)
+        if self._config.database_pdb_name:
+            connection.switch_to(ROOT)
+        state = DatabaseState.read(connection)
+        for error in (log_mode_error(state), supplemental_error(state)):
+            if error is not None:
+                raise error
+        destinations(connection, self._config)
+        if lacking and state.supplemental_all != "YES":
+            warning = unlogged(lacking)
+            log.warning("%s. %s", warning.message, warning.remedy)
+        for table in tables:
+            names = long_names(table)
+            if names:
+                log.warning(
+                    "%s of %s has more than %d characters: LogMiner mines no change of the table",
+                    ", ".join(names),
+                    table.name,
+                    LONGEST_NAME,
+                )

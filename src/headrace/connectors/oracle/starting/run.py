@@ -1,0 +1,72 @@
+"""What the parts of one connector have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.capture import Capture
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection, connect
+from headrace.connectors.oracle.errors import translate
+from headrace.connectors.oracle.events import OracleSettings
+from headrace.connectors.oracle.position import OracleOffset, OraclePosition
+from headrace.connectors.oracle.schema_history import oracle_history
+from headrace.connectors.oracle.streaming.mining import Redo
+from headrace.connectors.oracle.streaming.tables import ToldTables
+from headrace.connectors.run import Run
+from headrace.errors import HeadraceError
+from headrace.streaming.changes.key_columns import KeyRendering
+
+
+@dataclass(frozen=True)
+class OracleRun(Run[OracleConfig, OracleSettings]):
+    """One run of the connector; see Run."""
+
+    capture: Capture
+
+    @property
+    def key_rendering(self) -> KeyRendering:
+        """How keys are rendered: a value that cannot be is told with its record."""
+        return self.capture.key_rendering
+
+    @property
+    def container(self) -> str | None:
+        """The pluggable database; None: there is none."""
+        return self.config.catalog_name if self.config.database_pdb_name else None
+
+    def connect(self) -> Connection:
+        """A connection of its own, in the root, which the caller closes."""
+        return connect(self.config)
+
+    def database(self) -> Connection:
+        """A connection of its own where the tables are, which the caller closes."""
+        connection = self.connect()
+        if self.container is not None:
+            connection.switch_to(self.container)
+        return connection
+
+    def log_end(self) -> int:
+        """The place behind the newest redo that is written."""
+        with self.connect() as connection:
+            return OraclePosition.behind_scn(Redo(self.config).written(connection)).committed
+
+    @staticmethod
+    def scn(connection: Connection) -> int:
+        """The SCN of now: whatever is committed later has a larger one."""
+        ((scn,),) = connection.rows(sql.CURRENT_SCN())
+        return int(scn)
+
+    def told_tables(self, position: OraclePosition, *, is_new: bool = False) -> ToldTables:
+        """What was told of tables up to a position; see ToldTables. The caller closes it."""
+        history = oracle_history(self.config)
+        mined, delivered = position.mined_from, position.committed
+        return ToldTables(history, self.capture.database, mined, delivered, is_new=is_new)
+
+    def offset(self, position: OraclePosition, epoch: int) -> OracleOffset:
+        """The first offset of an epoch."""
+        return OracleOffset(self.config.topic_prefix, position, epoch, order=self.plan.order)
+
+    def translate(self, error: Exception) -> HeadraceError | None:
+        """An error of the driver in our words; None: it is not the driver's."""
+        return translate(error, self.config)

@@ -1,0 +1,66 @@
+"""Whether a stored position still fits the redo."""
+
+from __future__ import annotations
+
+from headrace.connectors.oracle.position import OracleOffset, OraclePosition
+from headrace.connectors.oracle.starting.run import OracleRun
+from headrace.connectors.oracle.streaming.mining import LOG_GONE, Redo
+from headrace.connectors.source import Lost, LostLog
+from headrace.errors import HeadraceError
+from headrace.snapshots.modes import SnapshotRule
+
+_AHEAD = "oracle.position_ahead"
+
+
+class StoredPosition(LostLog[OraclePosition]):
+    """The position in the redo: nothing in the database stands for it, so there is nothing to make
+    or to take away."""
+
+    def __init__(self, run: OracleRun, rule: SnapshotRule) -> None:
+        self._run, self._rule = run, rule
+        self.is_known = False
+
+    def check(self, stored: OracleOffset) -> Lost | None:
+        """Whether the logs still hold what follows a stored offset. Raises HeadraceError where they
+        do not, and snapshot.mode has no answer to that."""
+        if self.is_known:
+            return None
+        try:
+            self._check(stored.position)
+        except HeadraceError as error:
+            if not self.tells(error) or not self._rule.repairs:
+                raise
+            return Lost(error, is_followed=False)
+        self.is_known = True
+        return None
+
+    def _check(self, position: OraclePosition) -> None:
+        run = self._run
+        with run.connect() as connection:
+            current = run.scn(connection)
+            if position.scn > current:
+                raise HeadraceError(
+                    _AHEAD,
+                    f"The checkpoint's position, {position}, is ahead of the database, which is at "
+                    f"SCN {current}",
+                    "It is of another database, or the database was restored: start with "
+                    "snapshot.mode=when_needed, which reads the tables anew, or with a new "
+                    "checkpoint.",
+                )
+            Redo(run.config).check(connection, position.mined_from)
+
+    # -- what is done when the log is gone ------------------------------------------------------
+
+    def tells(self, error: HeadraceError) -> bool:
+        """See LostLog."""
+        return error.code in (LOG_GONE, _AHEAD)
+
+    def follow(self, after: OracleOffset) -> OracleOffset:
+        """See LostLog: no strategy follows the database."""
+        return after
+
+    def make_room(self, lost: Lost) -> None:
+        """See LostLog: the database has nothing of a position."""
+
+    def keep(self, lost: Lost) -> None:
+        """See LostLog: a gap is found again by the same comparison."""

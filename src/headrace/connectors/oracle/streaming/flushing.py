@@ -1,0 +1,82 @@
+"""Has the redo written to its logs: a table of one row, which is updated and committed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection, connect
+from headrace.connectors.oracle.errors import DriverError
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+
+class LogFlush:
+    """Updates log.mining.flush.table.name on each of rac.nodes, else on the connection of the
+    database; with log.mining.read.only, and where archived logs alone are read, it does nothing.
+    One thread uses it."""
+
+    def __init__(
+        self, config: OracleConfig, open_node: Callable[[str], Connection] | None = None
+    ) -> None:
+        """`open_node` connects to one of rac.nodes, where the tables are."""
+        self._config = config
+        self._open_node = open_node or (lambda node: _opened(config, node))
+        self._table = sql.quoted(config.log_mining_flush_table_name.upper())
+        self._writes = not (config.log_mining_read_only or config.log_mining_archive_log_only_mode)
+        self._nodes: dict[str, Connection | None] = dict.fromkeys(config.rac_nodes)
+
+    def prepare(self, database: Connection) -> None:
+        """Makes the table where it is missing, and its only row. Raises DriverError."""
+        if not self._writes:
+            return
+        name = self._config.log_mining_flush_table_name.upper()
+        ((count,),) = database.rows(sql.FLUSH_TABLE_COUNT(), {"name": name})
+        if not count:
+            database.execute(sql.FLUSH_TABLE_CREATE(flush_table=self._table))
+        ((rows,),) = database.rows(sql.FLUSH_TABLE_ROWS(flush_table=self._table))
+        if rows != 1:
+            database.execute(sql.FLUSH_TABLE_DELETE(flush_table=self._table))
+            database.execute(sql.FLUSH_TABLE_INSERT(flush_table=self._table), {"scn": 0})
+        database.commit()
+
+    def flush(self, database: Connection, scn: int) -> None:
+        """Writes an SCN. A node that cannot be reached is told of, and tried again the next time.
+        Raises DriverError for the database itself."""
+        if not self._writes:
+            return
+        if not self._nodes:
+            self._write(database, scn)
+            return
+        for node, connection in self._nodes.items():
+            try:
+                connection = connection or self._open_node(node)
+                self._nodes[node] = connection
+                self._write(connection, scn)
+            except (DriverError, HeadraceError) as error:
+                log.warning("The redo of the node %s was not flushed: %s", node, error)
+                self._close(node)
+
+    def _write(self, connection: Connection, scn: int) -> None:
+        connection.execute(sql.FLUSH_TABLE_UPDATE(flush_table=self._table), {"scn": scn})
+        connection.commit()
+
+    def _close(self, node: str) -> None:
+        connection, self._nodes[node] = self._nodes[node], None
+        if connection is not None:
+            connection.close()
+
+    def close(self) -> None:
+        """Close the nodes' connections; never raises."""
+        for node in self._nodes:
+            self._close(node)
+
+
+def _opened(config: OracleConfig, node: str) -> Connection:
+    connection = connect(config, node=node)
+    if config.database_pdb_name:
+        connection.switch_to(config.catalog_name)
+    return connection

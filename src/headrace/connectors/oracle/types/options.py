@@ -1,0 +1,28 @@
+"""How Oracle's values are rendered, as the configuration says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.relational.types.options import TypeOptions
+
+
+@dataclass(frozen=True)
+class OracleTypeOptions(TypeOptions):
+    """The properties that decide how values are rendered. `legacy_decimal_handling_strategy`: whole
+    numbers are integers in every decimal.handling.mode."""
+
+    legacy_decimal_handling_strategy: bool = False
+
+    @staticmethod
+    def of(config: OracleConfig) -> OracleTypeOptions:
+        """The options of a configuration."""
+        return OracleTypeOptions.shared(
+            config,
+            interval_handling_mode=str(config.interval_handling_mode).lower(),
+            legacy_decimal_handling_strategy=config.legacy_decimal_handling_strategy,
+        )
+
+
+DEFAULT_OPTIONS = OracleTypeOptions()
