@@ -186,7 +186,6 @@ def connect(
         native.call_timeout = limit_ms
         connection = Connection(native, config.query_fetch_size)
         connection.execute(sql.SESSION_FORMATS())
-        connection.execute(sql.SESSION_ORDER())
         connection.execute(sql.SESSION_TIME_ZONE())
     except DriverError as error:
         raise translated_error(error, config, limit=limit) from None

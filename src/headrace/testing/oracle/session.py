@@ -254,9 +254,6 @@ class Session:
     def _session_formats(self, _slots: Binds, _binds: Binds) -> None:
         self.has_formats = True
 
-    def _session_order(self, _slots: Binds, _binds: Binds) -> None:
-        """Texts are compared byte by byte."""
-
     def _session_time_zone(self, _slots: Binds, _binds: Binds) -> None:
         """The stand-in's own times are those of the database."""
 
