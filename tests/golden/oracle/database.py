@@ -30,7 +30,7 @@ _HISTORY = "io.debezium.storage.file.history.FileSchemaHistory"
 _FIRST_SCN = 1_000_050
 """A while after the tables were made, so that a snapshot may be taken."""
 _POLLS = 3
-"""Readings of the SCN behind which everything was mined: one may have begun before."""
+"""Windows of Debezium's behind which everything was mined: one may have begun before."""
 
 
 class ScriptedDatabase(Database):
@@ -135,6 +135,7 @@ class OracleDatabase(ScriptedDatabase):
         self._stand_in = StandIn(script)
         self._transactions = Transactions(self._stand_in)
         self._happenings = Happenings(self._call)
+        self._since = 0
         former.close()
 
     def happen(self, block: str) -> None:
@@ -163,12 +164,10 @@ class OracleDatabase(ScriptedDatabase):
         return self._server.unanswered
 
     def streaming(self) -> bool:
-        return bool(
-            self._stand_in.statements["contents"] or self._stand_in.statements["start_logmnr"]
-        )
+        return bool(self.end() >= self._since + _POLLS)
 
     def end(self) -> Any:
-        return self._stand_in.statements["current_scn"]
+        return self._stand_in.statements["windows"]
 
     def sent(self, end: Any) -> bool:
         return bool(self.end() >= end + _POLLS)

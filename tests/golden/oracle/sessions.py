@@ -15,7 +15,7 @@ from headrace.testing.oracle.database import Database, OracleError
 from headrace.testing.oracle.definitions import Column, Table
 from headrace.testing.oracle.script import scn_of
 from headrace.testing.oracle.session import Session
-from headrace.testing.oracle.store import FUNCTIONS, name
+from headrace.testing.oracle.store import FUNCTIONS
 from headrace.testing.oracle.texts import kind
 from headrace.testing.oracle.transactions import Transactions
 from tests.golden.oracle.jdbc import OracleError as JdbcError
@@ -37,6 +37,12 @@ _CALLS = {
 }  # fmt: skip
 _TABLE = re.compile(r'FROM "([^"]+)"\."([^"]+)"')
 _SIGNAL = re.compile(r"INSERT INTO (\S+) VALUES", re.I)
+_THREADS = (
+    "SELECT T.*, 3 AS GROUPS, 'ORCL' AS INSTANCE, LAST_REDO_TIME AS OPEN_TIME, "
+    "1 AS CURRENT_GROUP#, LAST_REDO_TIME AS CHECKPOINT_TIME, LAST_REDO_TIME AS ENABLE_TIME, "
+    "NULL AS DISABLE_TIME, 1 AS LAST_REDO_BLOCK, 0 AS CON_ID FROM V$THREAD T"
+)
+"""All columns of V$THREAD: the stand-in has those that ours reads."""
 _CHARSET_IDS = {"AL32UTF8": 873, "WE8ISO8859P1": 31, "WE8MSWIN1252": 178}
 
 
@@ -79,7 +85,7 @@ class JdbcSession(Session):
                 self._call(called, match)
                 return {"count": 0}
         self.fail_if_asked(sql)
-        own = self._own_answer(sql)
+        own = self._own_answer(sql, binds)
         if own is not None:
             return own
         signal = _SIGNAL.match(sql)
@@ -107,21 +113,27 @@ class JdbcSession(Session):
             slots["container"] = match[1].upper()
         getattr(self, f"_{called}")(slots, binds)
 
-    def _own_answer(self, sql: str) -> Answer | None:
+    def _own_answer(self, sql: str, binds: Sequence[Any]) -> Answer | None:
         """What views of the stand-in do not tell."""
         state, upper = self.database.state, sql.upper()
         if "NLS_CHARSET_ID" in upper:
             return _single(_CHARSET_IDS[state.charset])
         if "NLS_NCHAR_CHARACTERSET" in upper:
             return _single(state.ncharset)
-        if "FROM ALL_ALL_TABLES" in upper or "ALL_TABLES" in upper:
+        if "DBMS_METADATA.GET_DDL" in upper:
+            name, schema = binds
+            ddl = self.database.table(f"{schema}.{name}").ddl
+            return {"columns": [["DDL", "CLOB", 2005]], "rows": [[ddl]]}
+        if "FROM ALL_ALL_TABLES" in upper:
+            return _single(sum([table.schema, table.name] == [*binds] for table in self.tables()))
+        if "ALL_TABLES" in upper and not binds:
             rows = [[table.schema, table.name] for table in self.tables()]
             return {
                 "columns": [["OWNER", "VARCHAR2", 12], ["TABLE_NAME", "VARCHAR2", 12]],
                 "rows": rows,
             }
         if re.search(r"\b(CURRENT_TIMESTAMP|SYSTIMESTAMP)\b", upper) and "FROM DUAL" in upper:
-            clock = self.database._clock()  # noqa: SLF001 (what SYSTIMESTAMP gives)
+            clock = self.database._clock()
             return {
                 "columns": [["SYSTIMESTAMP", "TIMESTAMP(6) WITH TIME ZONE", -101]],
                 "rows": [[clock]],
@@ -132,8 +144,8 @@ class JdbcSession(Session):
 
     def _rows(self, sql: str, binds: Sequence[Any]) -> Answer:
         database = self.database
-        if "CURRENT_SCN" in sql:
-            database.statements["current_scn"] += 1
+        if "FROM V$THREAD" in sql:
+            database.statements["windows"] += 1
         for schema, table, scn in re.findall(
             r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)" AS OF SCN (\d+)', sql
         ):
@@ -152,17 +164,15 @@ class JdbcSession(Session):
                 raise OracleError(8181, "specified number is not a valid SCN") from None
             raise OracleError(900, f"{error}: {query}") from None
         described = self._described(sql)
-        heads, made = [], []
+        heads = []
         for description in found.description:
             column = described.get(description[0])
             if column is None:
                 heads.append([description[0], "VARCHAR2", 12])
             else:
                 heads.append([description[0], kind(column), jdbc_type(column.type)])
-        for row in rows:
-            made.append([
-                _value(described.get(head[0]), value) for head, value in zip(heads, row, strict=True)
-            ])  # fmt: skip
+        shown = [described.get(head[0]) for head in heads]
+        made = [[*map(_value, shown, row)] for row in rows]
         return {"columns": heads, "rows": made}
 
     def _described(self, sql: str) -> Mapping[str, Column]:
@@ -176,7 +186,8 @@ class JdbcSession(Session):
 
 def _plain(sql: str) -> str:
     """Without what SQLite does not know."""
-    return sql.rstrip().rstrip(";").replace("SYS.V_$", "V$")
+    sql = sql.rstrip().rstrip(";").replace("SYS.V_$", "V$")
+    return _THREADS if sql == "SELECT * FROM V$THREAD" else sql
 
 
 def _value(column: Column | None, value: Any) -> Any:
@@ -205,9 +216,8 @@ def _as_texts(database: Database) -> sqlite3.Connection:
         "ORANUMBER", lambda a, b: (float(a) > float(b)) - (float(a) < float(b))
     )
     own = {
-        "SCN_TO_TIMESTAMP": database._time_of_scn,  # noqa: SLF001
+        "SCN_TO_TIMESTAMP": lambda scn: database._time_of_scn(int(scn)),
         "TIMESTAMP_TO_SCN": lambda text: scn_of(dt.datetime.fromisoformat(text[:19])),
-        "GET_DDL": lambda _, table, schema: database.state.tables[f"{schema}.{table}"].ddl,
     }
     for called, function in {**FUNCTIONS, **own}.items():
         connection.create_function(called, -1, function)

@@ -100,7 +100,7 @@ class Database:
         with self.lock:
             for line in block:
                 match line:
-                    case {"table": given}:
+                    case {"table": given} if "redo" not in line:
                         before = self.state.tables.get(given["name"])
                         self.state.define(given)
                         table = self.state.tables[given["name"]]
