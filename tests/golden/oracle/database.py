@@ -167,7 +167,8 @@ class OracleDatabase(ScriptedDatabase):
         return bool(self.end() >= self._since + _POLLS)
 
     def end(self) -> Any:
-        return self._stand_in.statements["windows"]
+        statements = self._stand_in.statements
+        return max(statements["windows"], statements["archives"])
 
     def sent(self, end: Any) -> bool:
         return bool(self.end() >= end + _POLLS)

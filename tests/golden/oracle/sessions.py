@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.testing.oracle.database import Database, OracleError
 from headrace.testing.oracle.definitions import Column, Table
-from headrace.testing.oracle.script import scn_of
+from headrace.testing.oracle.script import scn_of, time_of
 from headrace.testing.oracle.session import Session
 from headrace.testing.oracle.store import FUNCTIONS
 from headrace.testing.oracle.texts import kind
@@ -146,6 +146,8 @@ class JdbcSession(Session):
         database = self.database
         if "FROM V$THREAD" in sql:
             database.statements["windows"] += 1
+        if sql.startswith("SELECT A.NAME AS FILE_NAME"):
+            database.statements["archives"] += 1  # without other logs, in archive-only mode
         for schema, table, scn in re.findall(
             r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)" AS OF SCN (\d+)', sql
         ):
@@ -217,6 +219,8 @@ def _as_texts(database: Database) -> sqlite3.Connection:
     )
     own = {
         "SCN_TO_TIMESTAMP": lambda scn: database._time_of_scn(int(scn)),
+        "SYSDATE": lambda: str(time_of(database.state.scn)),
+        "TRUNC": lambda time: f"{time[:10]} 00:00:00",
         "TIMESTAMP_TO_SCN": lambda text: scn_of(dt.datetime.fromisoformat(text[:19])),
     }
     for called, function in {**FUNCTIONS, **own}.items():
