@@ -7,8 +7,6 @@ from headrace.config.kinds import BOOLEAN, TEXT, choice, integer, one_of
 from headrace.config.property import Group, Property, not_needed, refused
 from headrace.connectors.oracle.properties.modes import BoundaryMode
 
-_LATER = refused("it is not read yet")
-
 
 class OracleValuesConfig(Configuration):
     """Large objects, numbers, snapshots."""
@@ -27,7 +25,6 @@ class OracleValuesConfig(Configuration):
         "false",
         Group.VALUES,
         "Columns NUMBER(p, 0) are integers in decimal.handling.mode double and string, too.",
-        status=_LATER,
     )
     snapshot_locking_mode = Property(
         "snapshot.locking.mode",
