@@ -30,6 +30,8 @@ _HEADER_CONVERTER = "header.converter"
 _SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 # Settings of the process that runs Debezium Server, not of the connector.
 _SERVER_PREFIXES = ("quarkus.", "log.", "mp.", "smallrye.")
+_NOT_OF_THE_SERVER = ("log.mining.",)
+"""Prefixes of connectors' own properties among those."""
 
 
 class Properties(Mapping[str, str]):
@@ -341,7 +343,7 @@ def _collect(entries: Iterable[tuple[str, str, str]]) -> Properties:
     specific: list[tuple[str, str, str]] = []
     general: list[tuple[str, str, str]] = []
     for name, text, origin in entries:
-        if name.startswith(_SERVER_PREFIXES):
+        if name.startswith(_SERVER_PREFIXES) and not name.startswith(_NOT_OF_THE_SERVER):
             notes.append(ignored(name))
             continue
         names = _debezium_names(name)
