@@ -30,6 +30,7 @@ class OracleDefinition(NamedDefinition):
             "enter",
             "hash_texts",
             "hold_rows",
+            "release_transaction",
         ),
         "headrace.connectors.oracle.streaming.transactions.write_kernel": ("write_ready",),
         "headrace.streaming.changes.late_kernel": ("take_back_beginning", "tell_beginning"),

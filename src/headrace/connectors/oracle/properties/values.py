@@ -20,7 +20,6 @@ class OracleValuesConfig(Configuration):
         "false",
         Group.VALUES,
         "Captures the values of CLOB, NCLOB, BLOB, XMLTYPE and extended strings.",
-        status=refused("large objects are not put together yet"),
     )
     legacy_decimal_handling_strategy = Property(
         "legacy.decimal.handling.strategy",

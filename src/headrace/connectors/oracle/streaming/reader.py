@@ -105,7 +105,8 @@ class RedoReader(SegmentReader):
         self._carried: pa.RecordBatch | None = None
         self._next = self._mined = start.mined_from
         self._reached = scn_of(start.committed)
-        self._outgoing: deque[np.ndarray | bytes] = deque()
+        self._outgoing: deque[np.ndarray | bytes | int] = deque()
+        self._written_apart: Iterator[bytes] | None = None
         self._bytes = b""
         self._pause, self._attempts, self._began = Deadline(0), 0, 0.0
         self._window_rows = 0
@@ -180,6 +181,11 @@ class RedoReader(SegmentReader):
                 out[:size] = np.frombuffer(self._bytes, np.uint8, size)
                 self._bytes = self._bytes[size:]
                 return size
+            if self._written_apart is not None:
+                self._bytes = next(self._written_apart, b"")
+                if not self._bytes:
+                    self._written_apart = None
+                continue
             if self._buffer.has_ready:
                 return self._buffer.write(out)
             if not self._outgoing:
@@ -187,8 +193,19 @@ class RedoReader(SegmentReader):
             item = self._outgoing.popleft()
             if isinstance(item, bytes):
                 self._bytes = item
+            elif isinstance(item, int):
+                self._written_apart = self._holder.written(item)
             else:
                 self._buffer.release(item)
+
+    def _give_out(self, numbers: np.ndarray) -> None:
+        """Committed transactions go out; those with large values one by one."""
+        marked = np.flatnonzero(self._buffer.is_marked(numbers))
+        for number, (first, last) in enumerate(redo_rows.runs(marked, len(numbers))):
+            if last > first:
+                self._outgoing.append(numbers[first:last])
+            if number < len(marked):
+                self._outgoing.append(int(numbers[last]))
 
     def _release(self, scn: int) -> None:
         """Everything of a smaller SCN was read: what was committed there goes out."""
@@ -215,10 +232,10 @@ class RedoReader(SegmentReader):
             at, xid = scn_of(change.place), np.uint64(xid_of(change.place))
             before = (taken.scns < at) | ((taken.scns == at) & (taken.xids < xid))
             upto = int(np.count_nonzero(before))
-            self._outgoing.append(taken.numbers[first:upto])
+            self._give_out(taken.numbers[first:upto])
             self._outgoing.append(schema_change_frame(change, us))
             first = upto
-        self._outgoing.append(taken.numbers[first:])
+        self._give_out(taken.numbers[first:])
         self._outgoing.append(reached_frame(scn << 64))
         self._mined = self._oldest_mined(scn)
         self._reached = scn
@@ -272,9 +289,10 @@ class RedoReader(SegmentReader):
             oldest = self._buffer.oldest(since_us=since)
             start = first if oldest is None else min(oldest - 1, first)
         start = min(start, first)
-        if config.lob_enabled and self._buffer.open_count and newest > first:
-            # The whole of a transaction with large objects is mined again.
+        if newest > first and self._buffer.has_marked:
+            # As Debezium does, the whole of a transaction with large objects is mined at once.
             self._buffer.drop_open()
+            self._holder.begins_again_below = self._reached
             first = start
         return self._redo.window(self._root, start, first, newest)
 

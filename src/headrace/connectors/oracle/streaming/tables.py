@@ -16,6 +16,7 @@ from headrace.connectors.oracle.schema_history import (
     stream_position,
 )
 from headrace.connectors.oracle.scn import behind_scn, place_of
+from headrace.connectors.oracle.streaming.lobs.merging import LobTable
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, TableChange
 from headrace.relational.history.tables import HistoryTable, TableId
@@ -123,12 +124,14 @@ class ToldTables:
 @dataclass(frozen=True)
 class CapturedTable:
     """A captured table: as the rows that are read have it, the relation version of its records,
-    that of its truncations, and its number among the parser's tables."""
+    that of its truncations, its number among the parser's tables, and whether the redo may hold
+    values apart from its rows."""
 
     table: Table
     relation: int
     truncates: int
     model: int
+    has_apart: bool
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,9 @@ class StreamTables:
         self._describe, self._texts, self._tells = describe, texts, tells
         self._tables: dict[tuple[str, str], CapturedTable | None] = {}
         self.statements = RedoStatements()
+        self.lobs: dict[int, LobTable] = {}
+        """By relation version, the captured tables that were found."""
+        self.charset = texts.charset
         self.changes: list[tuple[SchemaChange, int]] = []
         """What became of tables since it was taken away, in the order of the redo, and when, in
         microseconds since 1970."""
@@ -194,12 +200,14 @@ class StreamTables:
                 table, charset=texts.charset, national=texts.national, relaxed=texts.relaxed
             )
         )
-        return CapturedTable(
-            table,
-            self._versions.version_of(facts),
-            self._versions.version_of(facts.as_truncates()),
-            model,
-        )
+        redo = self.statements.tables[model]
+        apart = tuple(place for place, column in enumerate(redo.columns) if column.is_apart)
+        plain = (place for place in range(len(redo.columns)) if place not in apart)
+        key = tuple(redo.places[name] for name in table.key)
+        version = self._versions.version_of(facts)
+        self.lobs[version] = LobTable(key or tuple(plain), apart)
+        truncates = self._versions.version_of(facts.as_truncates())
+        return CapturedTable(table, version, truncates, model, bool(apart))
 
     def changed(self, schema: str, name: str, at: At, us: int, ddl: str) -> None:
         """A statement changed a table, whose name it has now: from here on its rows have the
