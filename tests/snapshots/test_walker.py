@@ -22,13 +22,14 @@ class Held:
 
 
 class Source:
-    """Tables whose keys are the numbers from 0 on; `lost` says that nobody holds the snapshot."""
+    """Tables whose keys are the numbers from 0 on; `lost` says that nobody holds the snapshot,
+    `shown` that the database can still show it."""
 
     page_bytes = 1000
 
     def __init__(self, tables: Sequence[SnapshotTable], keyless: Sequence[str] = ()) -> None:
         self._tables, self._keyless = tables, keyless
-        self.lost = False
+        self.lost = self.shown = False
 
     @property
     def held(self) -> Held | None:
@@ -36,6 +37,10 @@ class Source:
 
     def lock(self) -> None:
         pass
+
+    def regain(self, visible: str) -> bool:
+        self.lost = self.lost and not self.shown
+        return self.shown
 
     def hold(self, covers: str | None) -> Held:
         self.lost = False
@@ -153,6 +158,19 @@ def test_rows_that_would_come_twice_end_the_attempt(keyless: Sequence[str], stre
     assert first is not None
     with pytest.raises(AttemptOver):
         planner.resumed(first)
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_lost_snapshot_that_can_still_be_shown_goes_on_where_it_was(streams: bool) -> None:
+    source = Source(TABLES, ("t1",))
+    planner = snapshot(source, restarts=True, streams=streams)
+    first = planner.next_range(planner.begin())
+    assert first is not None
+    source.lost = source.shown = True
+    assert planner.resumed(stored(first)) == first
+    later = planner.next_range(stored(first))
+    assert later is not None
+    assert later.chunks[0]["lower"] == first.chunks[-1]["upper"]
 
 
 def test_a_lost_snapshot_begins_again_when_the_configuration_says_so() -> None:

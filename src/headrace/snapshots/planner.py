@@ -93,7 +93,7 @@ class SnapshotPlanner:
         self.ensure_held(progress)
         if self._renewed:
             self._renewed = False
-            progress = self.resumed(progress)
+            progress = self._behind_gap(progress)
         if progress.done:
             return None
         tables = _tables_of(progress)
@@ -129,13 +129,20 @@ class SnapshotPlanner:
     def ensure_held(self, progress: SnapshotProgress) -> None:
         """The snapshot of `progress`, or one that covers it when it was lost: then the next range
         goes on by the rules of `resumed`."""
-        if self._source.held is None:
+        if self._source.held is None and not self._source.regain(progress.visible):
             self._source.lock()
             held = self._source.hold(progress.visible)
             self._renewed = True
             log.info("the snapshot goes on with a later one, which sees %s", held.visible)
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
+        """Where to go on in another process: where it was, if the database can still show the same
+        state, else by the rules of `_behind_gap`. Raises AttemptOver."""
+        if self._source.regain(progress.visible):
+            return progress
+        return self._behind_gap(progress)
+
+    def _behind_gap(self, progress: SnapshotProgress) -> SnapshotProgress:
         """Where to go on after the snapshot was lost. Raises AttemptOver.
 
         The chunks of the range that ends at `progress` count as being read: nobody knows whether

@@ -127,6 +127,11 @@ class SnapshotSource(Protocol[P, H]):
         empty: nothing). Waits for what keeps it from that."""
         ...
 
+    def regain(self, visible: str) -> bool:  # noqa: ARG002
+        """Hold the snapshot again that saw `visible` and was lost with its process, where the
+        database can still show it; whether it is held now."""
+        return False
+
     @abstractmethod
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         """The tables with rows in the held snapshot, in the order in which they are read.

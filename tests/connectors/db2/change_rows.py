@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.connect.images import cells
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.db2.rows.images import RowImages
+from headrace.connectors.db2.rows.images import images_of_all
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.change_table import LEADING, ChangeTable
 from headrace.connectors.db2.streaming.merging import merged
@@ -45,7 +45,7 @@ class Rows:
 
 def change_table(rows: Sequence[Row], relation: int, sizes: Sequence[int] = (1,)) -> ChangeTable:
     """A change table with these rows, whose cursor gives them in parts of these sizes."""
-    images = RowImages.of(("INTEGER",), first=LEADING)
+    images = images_of_all(("INTEGER",), first=LEADING)
     return ChangeTable(Rows(rows, sizes), images, relation, ("ASNCDC", f"CD{relation}"), 1000)
 
 

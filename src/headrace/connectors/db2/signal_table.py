@@ -11,7 +11,7 @@ from headrace.connectors.db2.catalog.registrations import registrations
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import opened
 from headrace.connectors.db2.events import CONNECTOR
-from headrace.connectors.db2.reading.kept_connection import KeptConnection
+from headrace.connectors.db2.reading.kept_connection import kept_connection
 from headrace.errors import HeadraceError
 from headrace.relational.readiness import check_signal_table
 from headrace.relational.table import Table
@@ -29,7 +29,7 @@ class SignalTable(SignalCollection):
         self._name, self._doing = name, doing
         schema, _, table = name.partition(".")
         self._path = schema, table
-        self._kept = KeptConnection(config)
+        self._kept = kept_connection(config)
 
     @property
     def name(self) -> str:

@@ -43,13 +43,13 @@ SET_CONTAINER = _statement(
 SESSION_FORMATS = _statement(
     "session_formats",
     "Globalization, NLS_DATE_FORMAT, NLS_TIMESTAMP_FORMAT, NLS_TIMESTAMP_TZ_FORMAT, "
-    "NLS_NUMERIC_CHARACTERS",
+    "NLS_NUMERIC_CHARACTERS, NLS_SORT, NLS_COMP",
     "ALTER SESSION SET NLS_DATE_FORMAT = 'YYYY-MM-DD HH24:MI:SS' "
     "NLS_TIMESTAMP_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF9' "
     "NLS_TIMESTAMP_TZ_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM' "
-    "NLS_NUMERIC_CHARACTERS = '.,'",
+    "NLS_NUMERIC_CHARACTERS = '.,' NLS_SORT = BINARY NLS_COMP = BINARY",
 )
-"""These formats are those of the literals in SQL_REDO."""
+"""These formats are those of the literals in SQL_REDO. Texts are sorted as they are compared."""
 SESSION_TIME_ZONE = _statement(
     "session_time_zone", "SQL, ALTER SESSION, TIME_ZONE", "ALTER SESSION SET TIME_ZONE = '00:00'"
 )

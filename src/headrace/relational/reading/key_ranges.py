@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Generic
+from typing import Any, Generic
 
 import numpy as np
 
@@ -27,7 +27,10 @@ class KeyRanges(ABC, Generic[T]):
     """The part of `headrace.snapshots.incremental.source.ChunkTransaction` that is SQL; subclasses
     ask the database."""
 
-    sql: ClassVar[ChunkSql]
+    @property
+    @abstractmethod
+    def sql(self) -> ChunkSql:
+        """What asks the transaction's state."""
 
     @abstractmethod
     def planning(self, target: TableTarget[T], /) -> AbstractContextManager[None]:

@@ -34,7 +34,6 @@ class SnapshotTables(ABC, Generic[T]):
     """The part of `headrace.snapshots.source.SnapshotSource` that concerns tables, over a
     catalogue; subclasses ask the held snapshot. Methods raise HeadraceError."""
 
-    sql: ClassVar[ChunkSql]
     dialect: str
     """What sqlglot calls the SQL of filters."""
     keyless: ClassVar[Cut] = Cut.PAGES
@@ -49,6 +48,11 @@ class SnapshotTables(ABC, Generic[T]):
         self._expected: list[TableId] = []
         self._numbers: dict[TableId, int] = {}
         self._described: dict[TableId, tuple[T, RelationFacts] | None] = {}
+
+    @property
+    @abstractmethod
+    def sql(self) -> ChunkSql:
+        """What asks the held snapshot."""
 
     @property
     @abstractmethod
@@ -82,8 +86,8 @@ class SnapshotTables(ABC, Generic[T]):
     @abstractmethod
     def _statement(
         self, chunk: Chunk, leaf: Leaf, condition: str | None, table: T, facts: RelationFacts, /
-    ) -> str:
-        """What reads a chunk of one of the table's leaves."""
+    ) -> Any:
+        """What reads a chunk of one of the table's leaves; see ChunkQuery.query."""
 
     # -- which tables ---------------------------------------------------------------------------
 
@@ -163,7 +167,7 @@ class SnapshotTables(ABC, Generic[T]):
         filled: set[Path] = set()
         for start in range(0, len(leaves), _TABLES_PER_QUERY):
             some = leaves[start : start + _TABLES_PER_QUERY]
-            filled.update(some[number] for (number,) in self._ask(self.sql.filled(some)))
+            filled.update(some[int(number)] for (number,) in self._ask(self.sql.filled(some)))
         return filled
 
     def rows(self, leaf: Leaf) -> int:

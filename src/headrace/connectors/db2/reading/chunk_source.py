@@ -11,53 +11,42 @@ from typing import Any
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection, Cursor
 from headrace.connectors.db2.lsn import LSN_BYTES, place_of
 from headrace.connectors.db2.reading.dialect import SQL, SQLGLOT, bound
-from headrace.connectors.db2.reading.kept_connection import KeptConnection
-from headrace.connectors.db2.reading.snapshot_reader import READING, images_of
+from headrace.connectors.db2.reading.kept_connection import kept_connection
+from headrace.connectors.db2.reading.snapshot_reader import images_of
 from headrace.connectors.db2.reading.snapshot_source import commit_image, key_texts
-from headrace.connectors.db2.reading.table_catalog import SnapshotCatalog
-from headrace.errors import HeadraceError
-from headrace.relational.catalog import StoredTable
+from headrace.connectors.db2.reading.table_catalog import snapshot_catalog
+from headrace.connectors.db2.rows.images import Db2Images
 from headrace.relational.events import RelationFacts
-from headrace.relational.reading.chunk_targets import ChunkTargets, TableTarget
-from headrace.relational.reading.key_ranges import Block, KeyRanges
+from headrace.relational.reading.chunk_targets import ChunkTargets
+from headrace.relational.reading.driver_chunks import READING, DriverChunks, DriverRanges, Target
+from headrace.relational.reading.kept_connection import KeptConnection
 from headrace.relational.table import Column
-from headrace.signals.progress import Key, Pending
+from headrace.signals.progress import Key
 from headrace.snapshots.incremental.lanes import Lanes
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import ChunkSource, KeyRange, Skipped
+from headrace.snapshots.incremental.source import KeyRange, Skipped
 from headrace.snapshots.incremental.visibility import SeenBefore
 
-Target = TableTarget[StoredTable]
 
-
-class Db2Ranges(KeyRanges[StoredTable]):
-    """See KeyRanges; on a connection of its own."""
+class Db2Ranges(DriverRanges):
+    """See DriverRanges."""
 
     sql = SQL
 
-    def __init__(self, config: Db2Config, kept: KeptConnection) -> None:
-        self._config, self._kept = config, kept
-        self._facts: RelationFacts
+    def _cursor(self, statement: str) -> Cursor:
+        cursor: Cursor = self._kept.get().cursor(*bound(statement))
+        return cursor
 
-    @contextmanager
-    def planning(self, target: Target) -> Iterator[None]:  # noqa: ARG002
-        """What fails because of the table becomes Skipped, and a lost connection a HeadraceError
-        that may be tried again."""
-        try:
-            with self._kept.translated(READING):
-                yield
-        except HeadraceError as error:
-            if error.retriable:
-                raise
-            raise Skipped("SQL_EXCEPTION", error.message) from None
+    def _key_texts(
+        self, rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
+    ) -> list[tuple[str | None, ...]]:
+        return key_texts(rows, key)
 
-    def _rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
-        return self._kept.get().rows(*bound(statement))
-
-    def _keys(self, statement: str, key: Sequence[Column]) -> list[Key]:
-        return list(key_texts(self._rows(statement), key))
+    def _images(self, facts: RelationFacts, cursor: Cursor) -> Db2Images:
+        return images_of(facts, cursor)
 
     def _bounds(self, whole: KeyRange[Target], size: int, count: int) -> list[Key]:
         """One after the other: each is sought behind the one before."""
@@ -75,36 +64,16 @@ class Db2Ranges(KeyRanges[StoredTable]):
             bounds.append(lower)
         return bounds
 
-    def read_range(self, keys: KeyRange[Target]) -> ChunkRows | Skipped:
-        """See KeyRanges."""
-        self._facts = keys.target.facts
-        return super().read_range(keys)
-
     def _selected(self, target: Target) -> list[str]:
         columns = target.table.by_name
         return [sql.readable(columns[name]) for name in target.facts.cell_names]
-
-    def _blocks(self, select: str, max_bytes: int | None) -> tuple[list[Block], bool]:
-        cursor = self._kept.get().cursor(*bound(select))
-        images = images_of(self._facts, cursor)
-        blocks: list[Block] = []
-        size = 0
-        while rows := cursor.fetch(self._config.snapshot_fetch_size):
-            block = images.block(rows)
-            blocks.append(block)
-            size += len(block.images)
-            if max_bytes is not None and size > max_bytes:
-                cursor.close()
-                return blocks, True
-        cursor.close()
-        return blocks, False
 
 
 class _Lane(Db2Ranges):
     """See `snapshots.incremental.lanes.Lane`."""
 
     def __init__(self, config: Db2Config) -> None:
-        super().__init__(config, KeptConnection(config))
+        super().__init__(config, kept_connection(config))
         self._kept.get()
 
     @property
@@ -126,7 +95,11 @@ class _Transaction(Db2Ranges):
     """See `snapshots.incremental.source.ChunkTransaction`."""
 
     def __init__(
-        self, config: Db2Config, kept: KeptConnection, lanes: Lanes[Target, int], place: int
+        self,
+        config: Db2Config,
+        kept: KeptConnection[Connection],
+        lanes: Lanes[Target, int],
+        place: int,
     ) -> None:
         super().__init__(config, kept)
         self.taken_us = time.time_ns() // 1000
@@ -143,31 +116,14 @@ class _Transaction(Db2Ranges):
         return self._lanes.read(self.read_range, self._place, ranges)
 
 
-class Db2ChunkSource(ChunkSource[Target]):
-    """See ChunkSource: one connection and lanes beside it, opened when they are first needed."""
+class Db2ChunkSource(DriverChunks[int]):
+    """See DriverChunks."""
 
     def __init__(self, config: Db2Config, capture: Capture) -> None:
-        self._config, self._capture = config, capture
-        self._kept = KeptConnection(config)
-        self._targets = ChunkTargets(SnapshotCatalog(self._kept.get), capture, SQLGLOT)
-        self._lanes: Lanes[Target, int] = Lanes(
-            config.headrace_incremental_snapshot_threads, lambda: _Lane(config)
-        )
-        self._lsn_bytes = LSN_BYTES
-
-    def close(self) -> None:
-        """Close the connections; never raises."""
-        self._lanes.close()
-        self._kept.close()
-
-    def rest(self) -> None:
-        """Close the lanes until something is to be read."""
-        self._lanes.close()
-
-    def tables(self) -> list[str]:
-        """See ChunkSource."""
-        with self._kept.transaction("Listing tables"):
-            return self._targets.names()
+        kept = kept_connection(config)
+        targets = ChunkTargets(snapshot_catalog(kept.get), capture, SQLGLOT)
+        super().__init__(config, kept, targets, capture.key_rendering, lambda: _Lane(config))
+        self._config, self._lsn_bytes = config, LSN_BYTES
 
     def position(self) -> int:
         """Behind the last commit that Capture has written."""
@@ -181,11 +137,6 @@ class Db2ChunkSource(ChunkSource[Target]):
     def transaction_image(self, place: int, kind: int) -> bytes:
         """See ChunkSource: the number of the commit that rows show."""
         return commit_image(self._lsn_bytes, place, kind)
-
-    def target(self, pending: Pending) -> Target:
-        """See ChunkSource."""
-        with self._kept.transaction("Describing a table"):
-            return self._targets.target(pending, self._capture.key_rendering)
 
     @contextmanager
     def transaction(self, *, shared: bool) -> Iterator[_Transaction]:  # noqa: ARG002

@@ -2,53 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, Isolation, connect, translated_error
-from headrace.connectors.db2.errors import DriverError
+from headrace.connectors.db2.errors import DriverError, translate
+from headrace.errors import HeadraceError
+from headrace.relational.reading.kept_connection import KeptConnection
 
 
-class KeptConnection:
-    """One thread uses it. Rows are read in `isolation`."""
+def kept_connection(
+    config: Db2Config, isolation: Isolation = Isolation.CS
+) -> KeptConnection[Connection]:
+    """See KeptConnection. Rows are read in `isolation`."""
 
-    def __init__(self, config: Db2Config, isolation: Isolation = Isolation.CS) -> None:
-        self._config, self._isolation = config, isolation
-        self._connection: Connection | None = None
-
-    def get(self) -> Connection:
-        """The open connection. Raises HeadraceError."""
-        if self._connection is None:
-            self._connection = connect(self._config)
-            with self.translated("Connecting"):
-                self._connection.isolate(self._isolation)
-        return self._connection
-
-    @contextmanager
-    def translated(self, doing: str) -> Iterator[None]:
-        """Around what is done on it: errors of the driver become HeadraceError, and close it."""
+    def opened() -> Connection:
+        connection = connect(config)
         try:
-            yield
+            connection.isolate(isolation)
         except DriverError as error:
-            self.close()
-            raise translated_error(error, self._config, doing) from None
+            connection.close()
+            raise translated_error(error, config, "Connecting") from None
+        return connection
 
-    @contextmanager
-    def transaction(self, doing: str) -> Iterator[Connection]:
-        """A transaction that only reads; it ends, so that nothing stays locked."""
-        connection = self.get()
-        with self.translated(doing):
-            yield connection
-            connection.rollback()
+    def translated(error: Exception, doing: str) -> HeadraceError | None:
+        return translate(error, config, doing)
 
-    @property
-    def closed(self) -> bool:
-        """Whether it is not open, or was lost."""
-        return self._connection is None
-
-    def close(self) -> None:
-        """Close it; never raises."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+    return KeptConnection(opened, translated)

@@ -19,13 +19,13 @@ from headrace.connectors.db2.connection import (
 )
 from headrace.connectors.db2.errors import DriverError
 from headrace.connectors.db2.reading.dialect import bound
-from headrace.connectors.db2.rows.images import RowImages
+from headrace.connectors.db2.rows.images import Db2Images, images_at
 from headrace.relational.events import RelationFacts
+from headrace.relational.reading.driver_chunks import READING
 from headrace.snapshots.slices import ChunkQuery, SnapshotReader, SnapshotRows
 
 log = logging.getLogger(__name__)
 
-READING = "Reading a chunk"
 _ISOLATIONS = {
     "read_uncommitted": Isolation.UR,
     "read_committed": Isolation.CS,
@@ -40,13 +40,13 @@ def isolation_of(config: Db2Config) -> Isolation:
     return _ISOLATIONS[str(config.snapshot_isolation_mode)]
 
 
-def images_of(facts: RelationFacts, cursor: Cursor) -> RowImages:
+def images_of(facts: RelationFacts, cursor: Cursor) -> Db2Images:
     """What makes images of a cursor's rows: columns by their names; those that it does not give are
     null."""
     given = {name: place for place, name in enumerate(cursor.columns)}
-    return RowImages(
-        tuple(str(column.type) for column in facts.columns),
-        tuple(given.get(column.name) for column in facts.columns),
+    return images_at(
+        [str(column.type) for column in facts.columns],
+        [given.get(column.name) for column in facts.columns],
     )
 
 

@@ -4,45 +4,40 @@ when their chunk is read, and what was changed since the snapshot's place comes 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.connect.images import cells, make_image
+from headrace.connect.images import make_image
 from headrace.connect.rows import RowKind
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.config import Db2Config
-from headrace.connectors.db2.connection import Connection
+from headrace.connectors.db2.connection import Cursor
 from headrace.connectors.db2.errors import DriverError
+from headrace.connectors.db2.events import CONNECTOR
 from headrace.connectors.db2.lsn import LSN_BYTES, format_lsn, lsn_of
 from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.db2.reading.dialect import SQL, SQLGLOT, bound
-from headrace.connectors.db2.reading.kept_connection import KeptConnection
+from headrace.connectors.db2.reading.kept_connection import kept_connection
 from headrace.connectors.db2.reading.snapshot_reader import Db2SnapshotReader, isolation_of
-from headrace.connectors.db2.reading.table_catalog import PAGE_BYTES, SnapshotCatalog
-from headrace.connectors.db2.rows.images import RowImages
+from headrace.connectors.db2.reading.table_catalog import PAGE_BYTES, snapshot_catalog
+from headrace.connectors.db2.rows.images import images_of_all
 from headrace.connectors.db2.schema_history import db2_history, history_table, snapshot_position
-from headrace.errors import HeadraceError
 from headrace.relational.catalog import StoredTable
 from headrace.relational.events import RelationFacts
+from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
-from headrace.relational.overrides import PROPERTY
-from headrace.relational.reading.snapshot_tables import SnapshotTables
-from headrace.relational.schema_changes import (
-    OPERATION,
-    SchemaChangeFacts,
-    schema_change_image,
+from headrace.relational.reading.driver_snapshots import (
+    TAKING,
+    DriverSnapshots,
+    QueryRefusedError,
 )
 from headrace.relational.table import Column
-from headrace.snapshots.chunks import Chunk, Cut, KeyBound
-from headrace.snapshots.slices import PrefaceRecord
+from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.snapshot import Snapshot
-from headrace.snapshots.source import HeldSnapshot, SnapshotHolder, SnapshotSource
-from headrace.snapshots.tables import Leaf, SnapshotTable
-
-_TAKING, _ASKING = "Taking the snapshot", "Reading the tables of the snapshot"
+from headrace.snapshots.source import HeldSnapshot
+from headrace.snapshots.tables import Leaf
 
 
 @dataclass(frozen=True)
@@ -58,24 +53,26 @@ class Db2State(HeldSnapshot):
         return str(self.position)
 
 
-class Db2SnapshotSource(
-    SnapshotTables[StoredTable],
-    SnapshotHolder[Db2State],
-    SnapshotSource[Db2Position, Db2State],
-):
-    """See `headrace.snapshots.source.SnapshotSource`. `reads_rows`: False for a snapshot of the
-    tables' structures alone."""
+class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
+    """See DriverSnapshots."""
 
     page_bytes = PAGE_BYTES
     sql = SQL
     dialect = SQLGLOT
     keyless = Cut.WHOLE
+    _area = CONNECTOR
 
     def __init__(self, config: Db2Config, capture: Capture, *, reads_rows: bool = True) -> None:
-        self._kept = KeptConnection(config, isolation_of(config))
-        super().__init__(config, capture, SnapshotCatalog(self._kept.get))
-        self._config, self._capture, self._reads_rows = config, capture, reads_rows
-        self._structures: list[StoredTable] | None = None
+        kept = kept_connection(config, isolation_of(config))
+        super().__init__(
+            config,
+            capture,
+            snapshot_catalog(kept.get),
+            kept,
+            reads_rows=reads_rows,
+            is_prefaced=config.include_schema_changes,
+        )
+        self._config = config
         self._locked = False
 
     # -- the snapshot ---------------------------------------------------------------------------
@@ -87,7 +84,7 @@ class Db2SnapshotSource(
         locks = str(self._config.snapshot_isolation_mode) in modes
         if self._locked or not locks or self._config.snapshot_locking_mode == "none":
             return
-        with self._asking(_TAKING) as connection:
+        with self._asking(TAKING) as connection:
             for name in self.names():
                 connection.rows(sql.lock(*name.split(".", 1)))
         self._locked = True
@@ -101,7 +98,7 @@ class Db2SnapshotSource(
         return Db2State(self._now(), time.time_ns() // 1000)
 
     def _now(self) -> Db2Position:
-        with self._asking(_TAKING) as connection:
+        with self._asking(TAKING) as connection:
             ((newest,),) = connection.rows(sql.newest_lsn(self._config))
         return Db2Position() if newest is None else Db2Position.behind_commit(bytes(newest))
 
@@ -117,119 +114,40 @@ class Db2SnapshotSource(
         """The number of the commit that rows show."""
         return commit_image(position.lsn_bytes, position.committed, kind)
 
-    def close(self) -> None:
-        """Let the connection go; never raises."""
-        super().close()
-        self._kept.close()
+    # -- see DriverSnapshots --------------------------------------------------------------------
 
-    # -- what is told of tables -----------------------------------------------------------------
-
-    @property
-    def is_prefaced(self) -> bool:
-        """Schema changes come before rows (include.schema.changes)."""
-        return self._config.include_schema_changes
-
-    def preface(self, position: Db2Position) -> Sequence[PrefaceRecord]:
-        """See SnapshotSource: the captured tables, as schema changes."""
-        topic = self._capture.topics.schema_changes
-        return [
-            PrefaceRecord(
-                SchemaChangeFacts(topic, table.schema, table.table),
-                OPERATION,
-                schema_change_image(record),
-            )
-            for table, record in zip(self._described_tables(), self._records(position), strict=True)
-        ]
-
-    def record_tables(self, position: Db2Position) -> None:
-        """Write the captured tables into the schema history. Raises HeadraceError."""
-        history = db2_history(self._config)
-        try:
-            history.write(self._records(position))
-        finally:
-            history.close()
-
-    def _records(self, position: Db2Position) -> list[HistoryRecord]:
+    def _record(self, table: StoredTable, position: Db2Position, at_ms: int) -> HistoryRecord:
         lsn = position.commit_lsn or bytes(LSN_BYTES)
-        at_ms = time.time_ns() // 1_000_000
-        return [
-            HistoryRecord(
-                {},
-                snapshot_position(lsn),
-                at_ms,
-                self._config.database_dbname,
-                table.schema,
-                None,
-                (TableChange(ChangeType.CREATE, history_table(table)),),
-            )
-            for table in self._described_tables()
-        ]
+        return HistoryRecord(
+            {},
+            snapshot_position(lsn),
+            at_ms,
+            self._config.database_dbname,
+            table.schema,
+            None,
+            (TableChange(ChangeType.CREATE, history_table(table)),),
+        )
 
-    def _described_tables(self) -> list[StoredTable]:
-        """The captured tables, by name."""
-        if self._structures is None:
-            with self._asking(_ASKING):
-                present = self._tables.tables()
-                ids = [table.id for table in present if self._capture.takes(table.name)]
-                reading = self._tables.read(ids)
-            described = (reading.describe(identity) for identity in ids)
-            self._structures = [table for table in described if table is not None]
-        return self._structures
+    def _opened_history(self) -> SchemaHistory:
+        return db2_history(self._config)
 
-    # -- tables ---------------------------------------------------------------------------------
+    def _cursor(self, statement: str) -> Cursor:
+        cursor: Cursor = self._kept.get().cursor(*bound(statement))
+        return cursor
 
-    def tables(self, conditions: Any = None) -> list[SnapshotTable]:
-        """See SnapshotSource."""
-        if not self._reads_rows and conditions is None:
-            return []
-        with self._asking(_ASKING):
-            return super().tables(conditions)
+    def _key_texts(
+        self, rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
+    ) -> list[tuple[str | None, ...]]:
+        return key_texts(rows, key)
 
-    def names(self) -> list[str]:
-        """See SnapshotTables."""
-        with self._asking(_ASKING):
-            return super().names()
-
-    def _read(self, ids: Sequence[Any]) -> Any:
-        with self._asking(_ASKING):
-            return super()._read(ids)
-
-    @contextmanager
-    def _asking(self, doing: str) -> Iterator[Connection]:
-        """A transaction that only reads; errors of the driver become HeadraceError."""
-        with self._kept.transaction(doing) as connection:
-            yield connection
-
-    def _ask(self, statement: str) -> Sequence[tuple[Any, ...]]:
-        with self._asking(_ASKING) as connection:
-            return connection.rows(*bound(statement))
-
-    def _keys(self, statement: str, key: Sequence[Column]) -> list[KeyBound]:
-        return [tuple(map(str, one)) for one in key_texts(self._ask(statement), key)]
-
-    def _estimate(self, leaf: Leaf) -> int:
-        """The catalogue counts what has no statistics."""
-        return leaf.rows
-
-    def _check_filter(self, table: StoredTable, condition: str) -> None:
-        statement = f"SELECT 1 FROM {sql.quoted(*table.path)} WHERE 0 = 1 AND ({condition})"
+    def _has_rows(self, statement: str) -> bool:
         try:
-            self._kept.get().rows(*bound(statement))
-        except DriverError as error:
-            raise ValueError(f"its filter fails: {error.text}") from None
-
-    def _is_empty(self, name: str, statement: str) -> bool:
-        try:
-            cursor = self._kept.get().cursor(*bound(statement))
-            is_empty = not cursor.fetch(1)
+            cursor = self._cursor(statement)
+            has_rows = bool(cursor.fetch(1))
             cursor.close()
         except DriverError as error:
-            raise HeadraceError(
-                "db2.override",
-                f"{PROPERTY}.{name}: {error.text}",
-                "Give one SELECT whose columns have the names of the table's.",
-            ) from None
-        return is_empty
+            raise QueryRefusedError(error.text) from None
+        return has_rows
 
     def _statement(
         self,
@@ -260,13 +178,4 @@ def key_texts(
     rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
 ) -> list[tuple[str | None, ...]]:
     """Keys that the driver gave, as texts."""
-    if not rows:
-        return []
-    block = RowImages.of([str(column.type) for column in key]).block(rows)
-    images = (
-        block.images[block.offsets[row] : block.offsets[row + 1]].tobytes()
-        for row in range(len(rows))
-    )
-    return [
-        tuple(None if cell is None else cell.decode() for cell in cells(image)) for image in images
-    ]
+    return images_of_all([str(column.type) for column in key]).texts(rows)

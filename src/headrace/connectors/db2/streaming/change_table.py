@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from headrace.connectors.db2.lsn import lsn_of, place_of
-from headrace.connectors.db2.rows.images import RowImages
+from headrace.connectors.db2.rows.images import Db2Images
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 from headrace.connectors.db2.streaming.pairing import DELETED, Changes, pair
 from headrace.connectors.db2.streaming.told_tables import SchemaChange
@@ -78,7 +78,7 @@ class ChangeTable:
     driver at once, and fewer of large rows: `tables` are read side by side."""
 
     cursor: RowCursor
-    images: RowImages
+    images: Db2Images
     relation: int
     path: tuple[str, str]
     most_rows: int

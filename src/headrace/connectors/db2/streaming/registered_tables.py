@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import ACTIVE, Registration
 from headrace.connectors.db2.lsn import place_of
-from headrace.connectors.db2.rows.images import RowImages
+from headrace.connectors.db2.rows.images import Db2Images, images_at
 from headrace.connectors.db2.streaming.change_table import LEADING
 from headrace.relational.capture import TableCapture
 from headrace.relational.table import Column, Table
@@ -104,7 +104,7 @@ class Described:
     table: Table
     relation: int
     columns: tuple[Column, ...]
-    images: RowImages
+    images: Db2Images
 
 
 class RegisteredTables:
@@ -142,9 +142,9 @@ class RegisteredTables:
             changed[column.name] for column in table.columns if self._is_read(one, column, changed)
         )
         places = {column.name: LEADING + place for place, column in enumerate(read)}
-        images = RowImages(
-            tuple(str(column.type) for column in table.columns),
-            tuple(places.get(column.name) for column in table.columns),
+        images = images_at(
+            [str(column.type) for column in table.columns],
+            [places.get(column.name) for column in table.columns],
         )
         return Described(table, self._versions.version_of(facts), read, images)
 

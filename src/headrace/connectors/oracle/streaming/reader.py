@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import struct
 import threading
 import time
@@ -17,6 +16,7 @@ import pyarrow as pa
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.catalog import Catalog
+from headrace.connectors.oracle.clock import offset_us
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
@@ -51,7 +51,6 @@ _SWITCHED = ("oracle.log_switched", "oracle.missing_log")
 """Errors that a log switch makes while logs are collected and mined."""
 _ATTEMPTS = 5
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)$")
 _CHARSETS = {"AL32UTF8": "utf-8", "UTF8": "cesu-8", "AL16UTF16": "utf-16-be"}
 
 
@@ -403,13 +402,3 @@ class RedoReader(SegmentReader):
         progress.rolled_back, progress.abandoned = buffer.rolled_back, buffer.abandoned
         progress.held_bytes, progress.disk_bytes = buffer.held_bytes, buffer.disk_bytes
         progress.unmatched = buffer.unmatched
-
-
-def offset_us(clock: str) -> int:
-    """How many microseconds a clock is ahead of UTC, by the time with zone that it shows
-    (`2026-01-02 03:04:05.678 +01:00`)."""
-    match = _OFFSET.search(clock.strip())
-    if match is None:
-        return 0
-    minutes = int(match[2]) * 60 + int(match[3])
-    return minutes * 60_000_000 * (-1 if match[1] == "-" else 1)

@@ -1,0 +1,39 @@
+"""The database's clock: what it is ahead of UTC, and when SCNs were."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.errors import DriverError
+
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)$")
+_UNKNOWN_SCN = 8181
+_EPOCH = datetime.fromtimestamp(0, UTC).replace(tzinfo=None)
+
+
+def offset_us(clock: str) -> int:
+    """How many microseconds a clock is ahead of UTC, by the time with zone that it shows
+    (`2026-01-02 03:04:05.678 +01:00`)."""
+    match = _OFFSET.search(clock.strip())
+    if match is None:
+        return 0
+    minutes = int(match[2]) * 60 + int(match[3])
+    return minutes * 60_000_000 * (-1 if match[1] == "-" else 1)
+
+
+def time_of_scn(connection: Connection, scn: int) -> int | None:
+    """When an SCN was, in microseconds since 1970; None: the database does not know it any more.
+    Raises DriverError."""
+    ((clock,),) = connection.rows(sql.CLOCK())
+    try:
+        ((text,),) = connection.rows(sql.TIME_OF_SCN(), {"scn": scn})
+    except DriverError as error:
+        if error.code == _UNKNOWN_SCN:
+            return None
+        raise
+    passed = datetime.fromisoformat(str(text)[:26]) - _EPOCH
+    seconds = passed.days * 86_400 + passed.seconds
+    return seconds * 1_000_000 + passed.microseconds - offset_us(str(clock))

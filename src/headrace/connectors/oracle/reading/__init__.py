@@ -1,0 +1,1 @@
+"""Existing rows: snapshots, chunks of incremental snapshots, and their SQL."""

@@ -1,0 +1,51 @@
+"""How a task reads a chunk of a snapshot: as of the snapshot's SCN, and, where that is gone from
+undo and the stream brings rows up to date, the rest of it as of a later one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.connectors.oracle.reading.dialect import shown, sql_at
+from headrace.connectors.oracle.rows.images import key_texts
+from headrace.relational.reading.chunk_sql import Path
+from headrace.relational.table import Column
+from headrace.snapshots.chunks import Chunk
+
+GONE = frozenset({1466, 1555, 8180, 8181, 22924})
+"""ORA codes of rows that cannot be seen as of an SCN any more."""
+
+
+@dataclass(frozen=True)
+class RowsQuery:
+    """`columns` of a table, in the order of its `key`, or by a statement of the user's
+    (`override`). `later`: its rows, which are ordered by a key that is among the columns, may be
+    read as of a later SCN than `scn`. Picklable."""
+
+    leaf: Path
+    columns: tuple[Column, ...]
+    key: tuple[Column, ...]
+    chunk: Chunk
+    scn: int
+    condition: str | None = None
+    override: str | None = None
+    later: bool = False
+
+    def statement(self, scn: int, behind: tuple[str, ...] | None = None) -> str:
+        """The rows as of an SCN, those behind a key."""
+        statements = sql_at(scn)
+        selected = shown(statements, self.columns)
+        if self.override is not None:
+            alias = statements.dialect.quoted("t")
+            return f"SELECT {', '.join(selected)} FROM ({self.override}) {alias}"
+        condition = self.condition
+        if behind is not None:
+            beyond = statements.compared(self.key, ">", behind)
+            condition = beyond if condition is None else f"({condition}) AND {beyond}"
+        return statements.chunk(self.leaf, (), self.key, self.chunk, condition, selected)
+
+    def key_behind(self, row: tuple[object, ...]) -> tuple[str, ...]:
+        """The key, as texts, of a row that the driver gave."""
+        places = {column.name: place for place, column in enumerate(self.columns)}
+        values = tuple(row[places[column.name]] for column in self.key)
+        (texts,) = key_texts([values], self.key)
+        return tuple(map(str, texts))

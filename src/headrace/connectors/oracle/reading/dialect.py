@@ -1,0 +1,132 @@
+"""Oracle's SQL of chunks, where it is not the same in every database.
+
+Values of keys are literals of their columns' types, out of headrace's texts. Times and intervals
+are read as texts in the session's formats; see `rows.texts`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.types.declarations import (
+    BYTES,
+    DAY_TO_SECOND,
+    LOCAL,
+    NATIONAL,
+    NUMBERS,
+    YEAR_TO_MONTH,
+    ZONED,
+)
+from headrace.connectors.oracle.types.source_type import OracleType
+from headrace.relational.reading.chunk_sql import ChunkSql, Path
+from headrace.relational.reading.key_order import by_columns
+from headrace.relational.table import Column
+
+SQLGLOT = "oracle"
+"""What sqlglot calls the SQL of filters."""
+
+SHOWN = frozenset({"DATE", "TIMESTAMP", ZONED, LOCAL, YEAR_TO_MONTH, DAY_TO_SECOND})
+"""Kinds of types whose values are read as texts: the driver's have no zone, and fewer digits."""
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_HEXADECIMAL = re.compile(r"\\x((?:[0-9a-f]{2})*)")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?")
+_PAST_ASCII = re.compile(r"[^ -~]|\\")
+_SECONDS = "YYYY-MM-DD HH24:MI:SS"
+
+
+@dataclass(frozen=True)
+class OracleDialect:
+    """See `headrace.relational.reading.chunk_sql.Dialect`. Tables are read as they were at `scn`;
+    None: as they are."""
+
+    scn: int | None = None
+
+    no_table = " FROM DUAL"
+
+    def quoted(self, *names: str) -> str:
+        """See Dialect."""
+        return sql.quoted(*names)
+
+    def literal(self, text: str, column: Column) -> str:
+        """See Dialect. A text that is no value of its type is a text in SQL, too."""
+        kind = kind_of(column)
+        if kind in NUMBERS and _NUMBER.fullmatch(text):
+            return text
+        if kind in ("BINARY_FLOAT", "BINARY_DOUBLE"):
+            return f"TO_{kind}({sql.text(text)})"
+        if kind in BYTES and (digits := _HEXADECIMAL.fullmatch(text)):
+            return f"HEXTORAW('{digits[1]}')"
+        if kind in SHOWN and (parts := _TIME.fullmatch(text)):
+            return _time_literal(kind, *parts.groups(""))
+        if kind in NATIONAL and _PAST_ASCII.search(text):
+            return f"UNISTR({sql.text(_PAST_ASCII.sub(_escaped, text))})"
+        return sql.text(text)
+
+    def as_text(self, name: str, column: Column) -> str:
+        """See Dialect: the driver gives values, of which rows/ makes texts."""
+        return f"TO_CHAR({name})" if kind_of(column) in SHOWN else name
+
+    def source(self, table: Path, *, alone: bool) -> str:  # noqa: ARG002
+        """See Dialect: no table inherits from another."""
+        return self.quoted(*table) + ("" if self.scn is None else sql.as_of(self.scn))
+
+    def compared(self, columns: Sequence[str], operator: str, values: Sequence[str]) -> str:
+        """See Dialect."""
+        return by_columns(columns, operator, values)
+
+    def from_page(self, operator: str, page: int) -> str:
+        """See Dialect."""
+        raise AssertionError(f"Oracle's tables are not cut by pages ({operator} {page})")
+
+    def limited(self, select: str, rows: int, after: int = 0) -> str:
+        """See Dialect."""
+        behind = f" OFFSET {after} ROWS" if after else ""
+        return f"{select}{behind} FETCH FIRST {rows} ROWS ONLY"
+
+
+PRESENT = ChunkSql(OracleDialect())
+"""Of tables as they are."""
+
+
+def sql_at(scn: int) -> ChunkSql:
+    """Of tables as they were at an SCN."""
+    return ChunkSql(OracleDialect(scn))
+
+
+def shown(statements: ChunkSql, columns: Sequence[Column]) -> list[str]:
+    """The expressions that columns are read by, by their names."""
+    dialect = statements.dialect
+    names = statements.columns(column.name for column in columns)
+    return [
+        f"{dialect.as_text(name, column)} AS {dialect.quoted(column.name)}"
+        if kind_of(column) in SHOWN
+        else name
+        for name, column in zip(names, columns, strict=True)
+    ]
+
+
+def kind_of(column: Column) -> str:
+    """See `OracleType.kind`."""
+    assert isinstance(column.type, OracleType)
+    return column.type.kind
+
+
+def _time_literal(kind: str, day: str, clock: str, fraction: str, zone: str) -> str:
+    time = f"{day} {clock}"
+    if kind == "DATE":
+        return f"TO_DATE('{time}', '{_SECONDS}')"
+    time = f"{time}.{fraction.ljust(9, '0')}"
+    if kind in (ZONED, LOCAL):
+        offset = "+00:00" if zone in ("Z", "") else zone
+        return f"TO_TIMESTAMP_TZ('{time} {offset}', '{_SECONDS}.FF9 TZH:TZM')"
+    return f"TO_TIMESTAMP('{time}', '{_SECONDS}.FF9')"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    r"""A UTF-16 unit is `\XXXX` in UNISTR."""
+    units = match[0].encode("utf-16-be")
+    return "".join(f"\\{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

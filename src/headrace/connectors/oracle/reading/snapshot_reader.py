@@ -1,0 +1,110 @@
+"""How tasks read chunks of a snapshot: each on a connection of its own, as of the snapshot's
+SCN."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection, translated_error
+from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.reading.chunk_query import GONE, RowsQuery
+from headrace.connectors.oracle.reading.kept_connection import database_connection
+from headrace.connectors.oracle.rows.images import images_of
+from headrace.relational.events import RelationFacts
+from headrace.relational.reading.driver_chunks import READING
+from headrace.snapshots.image_block import ImageBlock
+from headrace.snapshots.slices import ChunkQuery, SnapshotReader, SnapshotRows
+
+log = logging.getLogger(__name__)
+
+_MOST_SCNS = 5
+"""As of which a chunk is read, one after the other, while undo loses them."""
+
+
+class OracleSnapshotRows(SnapshotRows):
+    """See SnapshotRows; `fetch` rows at once are taken from the driver."""
+
+    def __init__(self, config: OracleConfig, connection: Connection) -> None:
+        self._config, self._connection = config, connection
+
+    def blocks(self, query: ChunkQuery) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The rows of a chunk. When a signal's filter fails on a row, the rows end there; when the
+        SCN of the snapshot is gone and a later one may be read, the rest is read as of that one.
+        Raises HeadraceError."""
+        facts, rows = query.facts, query.query
+        assert isinstance(facts, RelationFacts)
+        assert isinstance(rows, RowsQuery)
+        scn = rows.scn
+        behind: tuple[str, ...] | None = None
+        for attempt in itertools.count(1):
+            try:
+                for block, last in self._read(rows.statement(scn, behind), facts):
+                    yield block
+                    if rows.later:
+                        behind = rows.key_behind(last)
+                return
+            except DriverError as error:
+                if rows.later and error.code in GONE and attempt < self._most_scns:
+                    scn = self._now()
+                    log.warning("%s is read on as of SCN %d: %s", facts.name, scn, error.text)
+                    continue
+                problem = translated_error(error, self._config, f"Reading rows of {facts.name}")
+                if not query.filtered or problem.retriable:
+                    raise problem from None
+                log.error("%s is not read to its end: its filter fails: %s", facts.name, error.text)
+                return
+
+    def _read(
+        self, statement: str, facts: RelationFacts
+    ) -> Iterator[tuple[ImageBlock, tuple[Any, ...]]]:
+        """Blocks of rows, each with its last row. Raises DriverError."""
+        size = self._config.snapshot_fetch_size
+        cursor = self._connection.cursor(statement, rows=size, exact=True)
+        images = images_of(facts.columns, cursor.columns)
+        while rows := cursor.fetch(size):
+            yield images.block(rows), rows[-1]
+        cursor.close()
+
+    @property
+    def _most_scns(self) -> int:
+        return max(_MOST_SCNS, self._config.snapshot_database_errors_max_retries)
+
+    def _now(self) -> int:
+        """The SCN of now. Raises HeadraceError."""
+        try:
+            ((scn,),) = self._connection.rows(sql.CURRENT_SCN())
+        except DriverError as error:
+            raise translated_error(error, self._config, READING) from None
+        return int(scn)
+
+    def count(self, query: ChunkQuery, rows: int) -> int:
+        """See SnapshotRows."""
+        if query.count is None:
+            return rows
+        try:
+            ((count,),) = self._connection.rows(query.count)
+        except DriverError:
+            return rows  # a signal's filter fails on a row, or the SCN is gone
+        return int(count)
+
+
+@dataclass(frozen=True)
+class OracleSnapshotReader(SnapshotReader):
+    """See `headrace.snapshots.slices.SnapshotReader`."""
+
+    config: OracleConfig
+
+    @contextmanager
+    def open(self) -> Iterator[OracleSnapshotRows]:
+        """See SnapshotReader. Raises HeadraceError."""
+        with database_connection(self.config) as connection:
+            yield OracleSnapshotRows(self.config, connection)

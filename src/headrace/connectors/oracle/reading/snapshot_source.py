@@ -1,0 +1,337 @@
+"""Oracle under a snapshot: rows are as of one SCN, for every query that asks and for as long as
+undo has them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headrace.connect.deadline import Deadline
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.capture import Capture
+from headrace.connectors.oracle.catalog.catalog import Catalog
+from headrace.connectors.oracle.clock import time_of_scn
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection, Cursor, translated_error
+from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.events import CONNECTOR
+from headrace.connectors.oracle.position import OraclePosition
+from headrace.connectors.oracle.properties.modes import BoundaryMode
+from headrace.connectors.oracle.reading.chunk_query import GONE, RowsQuery
+from headrace.connectors.oracle.reading.dialect import PRESENT, SQLGLOT, sql_at
+from headrace.connectors.oracle.reading.kept_connection import database_connection, kept_connection
+from headrace.connectors.oracle.reading.snapshot_reader import OracleSnapshotReader
+from headrace.connectors.oracle.reading.table_catalog import PAGE_BYTES, snapshot_catalog
+from headrace.connectors.oracle.rows.images import key_texts
+from headrace.connectors.oracle.schema_history import (
+    history_table,
+    oracle_history,
+    snapshot_position,
+)
+from headrace.connectors.oracle.scn import behind_scn
+from headrace.errors import HeadraceError
+from headrace.relational.catalog import StoredTable
+from headrace.relational.events import RelationFacts
+from headrace.relational.history.history import SchemaHistory
+from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
+from headrace.relational.reading.chunk_sql import ChunkSql
+from headrace.relational.reading.driver_snapshots import (
+    TAKING,
+    DriverSnapshots,
+    QueryRefusedError,
+)
+from headrace.relational.table import Column
+from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.modes import SnapshotRule
+from headrace.snapshots.snapshot import Snapshot
+from headrace.snapshots.source import HeldSnapshot
+from headrace.snapshots.tables import Leaf, SnapshotTable
+
+log = logging.getLogger(__name__)
+
+_SETTLING_SECONDS, _PAUSE_SECONDS = 20.0, 0.5
+"""How long a snapshot waits for SCNs behind the last DDL statement: Oracle knows when they were
+to three seconds."""
+_PROBED_TABLES = 200
+_GONE_CODES = frozenset({"oracle.snapshot_too_old", "oracle.table_altered", "oracle.unknown_scn"})
+
+
+@dataclass(frozen=True)
+class OracleState(HeldSnapshot):
+    """What was committed up to an SCN. Redo of a larger SCN than `mined` has all changes of
+    transactions that were open then and are captured whole."""
+
+    scn: int
+    taken_us: int = 0
+    mined: int | None = None
+
+    @property
+    def visible(self) -> str:
+        """See HeldSnapshot."""
+        return str(self.scn)
+
+    @property
+    def position(self) -> OraclePosition:
+        """Behind everything that it sees."""
+        return OraclePosition.behind_scn(self.scn, self.mined)
+
+
+class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
+    """See DriverSnapshots."""
+
+    page_bytes = PAGE_BYTES
+    dialect = SQLGLOT
+    keyless = Cut.WHOLE
+    _area = CONNECTOR
+
+    def __init__(self, config: OracleConfig, capture: Capture, *, reads_rows: bool = True) -> None:
+        kept = kept_connection(config)
+        super().__init__(
+            config,
+            capture,
+            snapshot_catalog(kept.get),
+            kept,
+            reads_rows=reads_rows,
+            is_prefaced=config.include_schema_changes,
+        )
+        self._config = config
+        self._streams = SnapshotRule.of(config).streams
+        self._locks: Connection | None = None
+        self._lost: int | None = None
+        self._ddl: dict[tuple[str, str], tuple[str, tuple[tuple[str, str | None], ...]]] = {}
+
+    # -- the snapshot ---------------------------------------------------------------------------
+
+    @property
+    def sql(self) -> ChunkSql:
+        """As of the SCN that is held."""
+        return PRESENT if self._snapshot is None else sql_at(self._snapshot.scn)
+
+    def lock(self) -> None:
+        """As snapshot.locking.mode says, until the tables are described."""
+        if self._locks is not None or self._config.snapshot_locking_mode != "shared":
+            return
+        names = self.names()
+        self._locks = database_connection(self._config)
+        try:
+            self._locks.execute(sql.SAVEPOINT())
+            for name in names:
+                self._locks.execute(sql.LOCK(table=sql.quoted(*name.split(".", 1))))
+        except DriverError as error:
+            raise translated_error(error, self._config, "Locking tables") from None
+
+    def _unlock(self) -> None:
+        if self._locks is not None:
+            locks, self._locks = self._locks, None
+            try:
+                locks.execute(sql.UNLOCK())
+            except DriverError as error:
+                log.debug("the session with the locks is gone: %s", error.text)
+            locks.close()
+
+    def _taken(self, _covers: str | None) -> OracleState:
+        """The SCN of now."""
+        return self.now()
+
+    def now(self) -> OracleState:
+        """The state that a snapshot of now begins with: an SCN as of which tables can be read,
+        which Oracle refuses for some seconds behind a DDL statement. Raises HeadraceError."""
+        rest = Deadline(_SETTLING_SECONDS)
+        names = self.names() if self._reads_rows else []
+        while True:
+            with self._asking(TAKING) as connection:
+                state = self._state(connection)
+                refused = self._refused_at(connection, state.scn, names)
+            if refused is None:
+                return state
+            if rest.is_over:
+                raise translated_error(refused, self._config, TAKING)
+            time.sleep(_PAUSE_SECONDS)
+
+    def _state(self, connection: Connection) -> OracleState:
+        """Transactions are looked for before the SCN is read, so that one that begins in between
+        is behind the SCN of then."""
+        mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode
+        before = _current_scn(connection)
+        oldest = None
+        if mode is not BoundaryMode.SKIP:
+            view = "GV$TRANSACTION" if self._config.rac_nodes else "V$TRANSACTION"
+            pending = connection.rows(sql.PENDING(view=view), {"scn": before})
+            oldest = min((int(start) for _, start in pending), default=before)
+        scn = _current_scn(connection)
+        taken_us = time_of_scn(connection, scn)
+        mined = None if oldest is None else max(min(oldest, scn) - 1, 0)
+        return OracleState(scn, time.time_ns() // 1000 if taken_us is None else taken_us, mined)
+
+    @staticmethod
+    def _refused_at(connection: Connection, scn: int, names: Sequence[str]) -> DriverError | None:
+        """Why tables cannot be read as of an SCN; None: they can. Raises DriverError."""
+        paths = [(schema, table) for schema, _, table in (name.partition(".") for name in names)]
+        try:
+            for first in range(0, len(paths), _PROBED_TABLES):
+                connection.rows(sql_at(scn).filled(paths[first : first + _PROBED_TABLES]))
+        except DriverError as error:
+            if error.code in GONE:
+                return error
+            raise
+        return None
+
+    def regain(self, visible: str) -> bool:
+        """See SnapshotSource: while undo has the rows."""
+        scn = int(visible)
+        if self._snapshot is not None or scn == self._lost:
+            return self._snapshot is not None and self._snapshot.scn == scn
+        names = self.names()
+        with self._asking(TAKING) as connection:
+            refused = self._refused_at(connection, scn, names)
+        if refused is not None:
+            log.warning("the snapshot as of SCN %d cannot go on: %s", scn, refused.text)
+            return False
+        self.adopt(OracleState(scn))
+        return True
+
+    def reader(self) -> OracleSnapshotReader:
+        """See SnapshotSource."""
+        return OracleSnapshotReader(self._config)
+
+    def position(self) -> int:
+        """Behind what is committed now."""
+        with self._asking(TAKING) as connection:
+            return behind_scn(_current_scn(connection))
+
+    def close(self) -> None:
+        """Let the locks and the connection go; never raises."""
+        self._unlock()
+        super().close()
+
+    # -- see DriverSnapshots --------------------------------------------------------------------
+
+    def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
+        """See SnapshotSource. Then the tables' structures are known, and locks are let go."""
+        if self._locks is not None:
+            self.structures()
+        tables = super().tables(conditions)
+        self._unlock()
+        return tables
+
+    def structures(self) -> list[StoredTable]:
+        """See DriverSnapshots; with the statement that would make each table."""
+        known = self._structures is not None
+        tables = super().structures()
+        if not known:
+            with self._asking("Reading how tables are made") as connection:
+                catalog = Catalog(connection)
+                for table in tables:
+                    ids = catalog.object_ids(*table.path) or (0, 0)
+                    attributes = zip(("OBJECT_ID", "DATA_OBJECT_ID"), map(str, ids), strict=True)
+                    self._ddl[table.path] = catalog.ddl(*table.path), tuple(attributes)
+        return tables
+
+    def _record(self, table: StoredTable, position: OraclePosition, at_ms: int) -> HistoryRecord:
+        database = self._config.catalog_name
+        ddl, attributes = self._ddl[table.path]
+        described = replace(history_table(table, database), attributes=attributes)
+        return HistoryRecord(
+            {},
+            snapshot_position(position.scn),
+            at_ms,
+            database,
+            table.schema,
+            ddl,
+            (TableChange(ChangeType.CREATE, described),),
+        )
+
+    def _opened_history(self) -> SchemaHistory:
+        return oracle_history(self._config)
+
+    def _cursor(self, statement: str) -> Cursor:
+        connection: Connection = self._kept.get()
+        return connection.cursor(statement, exact=True)
+
+    def _key_texts(
+        self, rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
+    ) -> list[tuple[str | None, ...]]:
+        return key_texts(rows, key)
+
+    def _has_rows(self, statement: str) -> bool:
+        return bool(self._probed(statement)[1])
+
+    def _probed(self, statement: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """The columns of a user's query, and its first row. Raises QueryRefusedError."""
+        try:
+            cursor = self._cursor(statement)
+            rows = cursor.fetch(1)
+            cursor.close()
+        except DriverError as error:
+            raise QueryRefusedError(error.text) from None
+        return cursor.columns, rows
+
+    @contextmanager
+    def _asking(self, doing: str) -> Iterator[Connection]:
+        """When the SCN that is held is gone, the snapshot is lost: it goes on by its rules."""
+        try:
+            with super()._asking(doing) as connection:
+                yield connection
+        except HeadraceError as error:
+            if self._snapshot is None or error.code not in _GONE_CODES:
+                raise
+            self._lost = self._snapshot.scn
+            self._let_go()
+            raise HeadraceError(
+                error.code,
+                error.message,
+                f"The snapshot goes on with a later SCN. {error.remedy}",
+                retriable=True,
+            ) from None
+
+    # -- chunks ---------------------------------------------------------------------------------
+
+    def _is_empty(self, name: str, statement: str) -> bool:
+        return super()._is_empty(name, f"SELECT * FROM ({self._overriding(statement)})")
+
+    def _overriding(self, statement: str) -> str:
+        """A statement of the user's, with the SCN where it wants it."""
+        token = self._config.internal_snapshot_enhance_predicate_scn
+        if not token:
+            return statement
+        return statement.replace(token, sql.as_of(self._present().scn))
+
+    def _statement(
+        self,
+        chunk: Chunk,
+        leaf: Leaf,
+        condition: str | None,
+        table: StoredTable,
+        facts: RelationFacts,
+    ) -> RowsQuery:
+        """Rows of a key may be of a later SCN, where the stream follows."""
+        names = facts.cell_names
+        statement = self._overrides.statements.get(table.name)
+        override = None
+        if chunk.kind is Cut.WHOLE and statement is not None and condition is None:
+            override = self._overriding(statement)
+            given = set(self._probed(f"SELECT * FROM ({override})")[0])
+            names = tuple(name for name in names if name in given)
+        key = table.key_columns if chunk.kind is Cut.KEY else ()
+        return RowsQuery(
+            leaf.path,
+            tuple(table.by_name[name] for name in names),
+            key,
+            chunk,
+            self._present().scn,
+            condition,
+            override,
+            later=self._streams and bool(key) and {one.name for one in key} <= set(names),
+        )
+
+
+OracleSnapshot = Snapshot[OraclePosition, OracleState]
+
+
+def _current_scn(connection: Connection) -> int:
+    ((scn,),) = connection.rows(sql.CURRENT_SCN())
+    return int(scn)

@@ -1,0 +1,29 @@
+"""The tables of a database as snapshots list and describe them, with their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.connectors.oracle.catalog.stored_tables import StoredTables
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.reading.dialect import PRESENT
+from headrace.relational.reading.chunk_sql import Path
+from headrace.relational.reading.counted_catalog import CountedCatalog
+from headrace.relational.table import Column
+
+PAGE_BYTES = 8192
+"""DB_BLOCK_SIZE, unless somebody chose another one: sizes of chunks are about these."""
+_LOB_BYTES = 4000
+
+
+def snapshot_catalog(connection: Callable[[], Connection]) -> CountedCatalog:
+    """See CountedCatalog. `connection` gives an open connection, in whose transaction it asks."""
+
+    def count(table: Path) -> int:
+        ((rows,),) = connection().rows(PRESENT.count([table], None))
+        return int(rows)
+
+    def width(column: Column) -> int:
+        return int(column.type.length_and_scale()[0]) or _LOB_BYTES
+
+    return CountedCatalog(lambda: StoredTables(connection()), count, width, PAGE_BYTES)

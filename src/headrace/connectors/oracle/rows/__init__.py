@@ -1,0 +1,1 @@
+"""Rows as the driver gives them, many at once, to row images."""

@@ -1,0 +1,111 @@
+"""Columns of the driver's values to headrace's texts (headrace.connect.encoding), by Arrow.
+
+Numbers are texts with all of their digits, or what Python has for them; times and intervals are
+texts in the session's formats (`sql.SESSION_FORMATS`), such as `2018-03-27 12:34:56.007891000`;
+RAW and BLOB are bytes. Every function takes one column's values (None is null) and returns them as
+large_string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connectors.oracle.types import literals
+from headrace.connectors.oracle.types.declarations import (
+    BYTES,
+    DAY_TO_SECOND,
+    LOCAL,
+    NUMBERS,
+    TIMESTAMPS,
+    YEAR_TO_MONTH,
+    ZONED,
+)
+from headrace.connectors.oracle.types.source_type import OracleType
+from headrace.relational.rows.texts import (
+    TEXTS,
+    Values,
+    booleans,
+    first_value,
+    hexadecimal,
+    mapped,
+    strings,
+)
+
+_ZEROS = r"(\.\d*?)0+$"
+_STAMP = r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?(?: ?([+-]\d\d:\d\d))?$"
+_UTC = r"[+-]00:00$"
+
+
+def _numbers(values: Values) -> pa.Array:
+    if not isinstance(first_value(values), str):
+        return strings([None if value is None else literals.number(str(value)) for value in values])
+    texts = strings(values)
+    # The driver leaves the zero before a point out, or writes an exponent, where Oracle does.
+    odd = pc.any(pc.match_substring_regex(texts, r"^-?\.|\.$|[eE+ ]"))
+    return mapped(literals.number)(values) if odd.as_py() else texts
+
+
+def _floats(kind: pa.DataType) -> Callable[[Values], pa.Array]:
+    def texts(values: Values) -> pa.Array:
+        numbers = pa.array([None if v is None else float(v) for v in values], kind)  # type: ignore[arg-type]
+        made = numbers.cast(TEXTS)
+        if pc.all(pc.is_finite(numbers)).as_py() is False:
+            for shown, written in (("nan", "NaN"), ("-nan", "NaN"), ("inf", "Infinity")):
+                made = pc.if_else(pc.equal(made, shown), pa.scalar(written, TEXTS), made)
+            made = pc.if_else(pc.equal(made, "-inf"), pa.scalar("-Infinity", TEXTS), made)
+        return made
+
+    return texts
+
+
+def _timestamps(values: Values) -> pa.Array:
+    """Without zeros at the end of the fraction."""
+    texts = strings(values)
+    if first_value(values) is None or not pc.any(pc.match_substring(texts, ".")).as_py():
+        return texts
+    return pc.replace_substring_regex(pc.replace_substring_regex(texts, _ZEROS, r"\1"), r"\.$", "")
+
+
+def _zoned(digits: int) -> Callable[[Values], pa.Array]:
+    """As events show them, at so many digits of the fraction (0: as many as a value needs)."""
+
+    def texts(values: Values) -> pa.Array:
+        made = strings(values)
+        fits = pc.all(pc.match_substring_regex(made, _STAMP)).as_py()
+        if fits is False or pc.any(pc.match_substring_regex(made, _ZONE_BEYOND)).as_py():
+            return mapped(lambda text: literals.zoned_timestamp(text, digits))(values)
+        made = pc.replace_substring_regex(made, _STAMP, r"\1T\2\3\4")
+        if digits:
+            made = pc.replace_substring_regex(made, rf"(\.\d{{{digits}}})\d+", r"\1")
+        else:
+            made = pc.replace_substring_regex(made, r"(\.\d*?)0+([+-]|$)", r"\1\2")
+            made = pc.replace_substring_regex(made, r"\.([+-]|$)", r"\1")
+        made = pc.replace_substring_regex(made, _UTC, "Z")
+        return pc.replace_substring_regex(made, r"(T[0-9:.]+)$", r"\1Z")
+
+    return texts
+
+
+_ZONE_BEYOND = r"(?:[+-](?:1[89]|[2-9]\d):\d\d|^0000)"
+_BY_KIND: dict[str, Callable[[Values], pa.Array]] = {
+    **dict.fromkeys(NUMBERS, _numbers),
+    "BINARY_FLOAT": _floats(pa.float32()),
+    "BINARY_DOUBLE": _floats(pa.float64()),
+    "BOOLEAN": booleans,
+    **dict.fromkeys(BYTES, hexadecimal),
+    **dict.fromkeys(TIMESTAMPS, _timestamps),
+    YEAR_TO_MONTH: mapped(literals.years_to_months),
+    DAY_TO_SECOND: mapped(literals.days_to_seconds),
+}
+
+
+def texts_of(declared: OracleType, values: Values) -> pa.Array:
+    """The texts (large_string) of one column's values, null where they are. Raises
+    pyarrow.ArrowException, TypeError or ValueError for values that are none of the type."""
+    kind = declared.kind
+    if kind in (ZONED, LOCAL):
+        return _zoned(declared.digits or 0)(values)
+    return _BY_KIND.get(kind, strings)(values)

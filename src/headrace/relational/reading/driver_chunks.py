@@ -1,0 +1,131 @@
+"""The parts of incremental snapshots over a driver's connections that databases have alike."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Generic, Protocol
+
+from headrace.errors import HeadraceError
+from headrace.relational.catalog import StoredTable
+from headrace.relational.events import RelationFacts
+from headrace.relational.reading.chunk_targets import ChunkTargets, TableTarget
+from headrace.relational.reading.driver_snapshots import DriverCursor, fetched
+from headrace.relational.reading.kept_connection import KeptConnection
+from headrace.relational.reading.key_ranges import Block, KeyRanges
+from headrace.relational.rows.images import RowImages
+from headrace.relational.table import Column
+from headrace.signals.progress import Key, Pending
+from headrace.snapshots.incremental.lanes import Lane, Lanes, S
+from headrace.snapshots.incremental.rows import ChunkRows
+from headrace.snapshots.incremental.source import ChunkSource, KeyRange, Skipped
+from headrace.streaming.changes.key_columns import KeyRendering
+
+READING = "Reading a chunk"
+Target = TableTarget[StoredTable]
+
+
+class Dial(Protocol):
+    """What of a configuration concerns chunks."""
+
+    @property
+    def snapshot_fetch_size(self) -> int: ...
+    @property
+    def headrace_incremental_snapshot_threads(self) -> int: ...
+
+
+class DriverRanges(KeyRanges[StoredTable]):
+    """See KeyRanges; on a connection of its own."""
+
+    def __init__(self, config: Dial, kept: KeptConnection[Any]) -> None:
+        self._fetch_size, self._kept = config.snapshot_fetch_size, kept
+        self._facts: RelationFacts
+
+    @abstractmethod
+    def _cursor(self, statement: str, /) -> DriverCursor:
+        """A query that runs. Raises an error of the driver."""
+
+    @abstractmethod
+    def _key_texts(
+        self, rows: Sequence[tuple[Any, ...]], key: Sequence[Column], /
+    ) -> list[tuple[str | None, ...]]:
+        """Keys that the driver gave, as texts."""
+
+    @abstractmethod
+    def _images(self, facts: RelationFacts, cursor: Any, /) -> RowImages[Any]:
+        """What makes images of a cursor's rows."""
+
+    @contextmanager
+    def planning(self, target: Target) -> Iterator[None]:  # noqa: ARG002
+        """What fails because of the table becomes Skipped, and a lost connection a HeadraceError
+        that may be tried again."""
+        try:
+            with self._kept.translated(READING):
+                yield
+        except HeadraceError as error:
+            if error.retriable:
+                raise
+            raise Skipped("SQL_EXCEPTION", error.message) from None
+
+    def _rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        return fetched(self._cursor(statement))
+
+    def _keys(self, statement: str, key: Sequence[Column]) -> list[Key]:
+        return list(self._key_texts(self._rows(statement), key))
+
+    def read_range(self, keys: KeyRange[Target]) -> ChunkRows | Skipped:
+        """See KeyRanges."""
+        self._facts = keys.target.facts
+        return super().read_range(keys)
+
+    def _blocks(self, select: str, max_bytes: int | None) -> tuple[list[Block], bool]:
+        cursor = self._cursor(select)
+        images = self._images(self._facts, cursor)
+        blocks: list[Block] = []
+        size = 0
+        while rows := cursor.fetch(self._fetch_size):
+            block = images.block(rows)
+            blocks.append(block)
+            size += len(block.images)
+            if max_bytes is not None and size > max_bytes:
+                cursor.close()
+                return blocks, True
+        cursor.close()
+        return blocks, False
+
+
+class DriverChunks(ChunkSource[Target], Generic[S]):
+    """See ChunkSource: one connection and lanes beside it, opened when they are first needed. S is
+    the state of the database that lanes read."""
+
+    def __init__(
+        self,
+        config: Dial,
+        kept: KeptConnection[Any],
+        targets: ChunkTargets[StoredTable],
+        rendering: KeyRendering,
+        open_lane: Callable[[], Lane[Target, S]],
+    ) -> None:
+        self._kept, self._targets, self._rendering = kept, targets, rendering
+        threads = config.headrace_incremental_snapshot_threads
+        self._lanes: Lanes[Target, S] = Lanes(threads, open_lane)
+
+    def close(self) -> None:
+        """Close the connections; never raises."""
+        self._lanes.close()
+        self._kept.close()
+
+    def rest(self) -> None:
+        """Close the lanes until something is to be read."""
+        self._lanes.close()
+
+    def tables(self) -> list[str]:
+        """See ChunkSource."""
+        with self._kept.transaction("Listing tables"):
+            return self._targets.names()
+
+    def target(self, pending: Pending) -> Target:
+        """See ChunkSource."""
+        with self._kept.transaction("Describing a table"):
+            return self._targets.target(pending, self._rendering)

@@ -1,0 +1,201 @@
+"""The parts of a snapshot over a driver's connection that databases have alike: tables are told of
+as schema changes and written into the schema history, queries run in transactions of their own."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Generic, Protocol
+
+from headrace.config.properties.relational import RelationalConfig
+from headrace.errors import HeadraceError
+from headrace.offsets.offset import P
+from headrace.relational.capture import TableCapture
+from headrace.relational.catalog import StoredTable, TableCatalog, TableReading
+from headrace.relational.history.history import SchemaHistory
+from headrace.relational.history.records import HistoryRecord
+from headrace.relational.overrides import PROPERTY
+from headrace.relational.reading.kept_connection import KeptConnection
+from headrace.relational.reading.snapshot_tables import SnapshotTables
+from headrace.relational.schema_changes import OPERATION, SchemaChangeFacts, schema_change_image
+from headrace.relational.table import Column
+from headrace.snapshots.chunks import KeyBound
+from headrace.snapshots.slices import PrefaceRecord
+from headrace.snapshots.source import H, SnapshotHolder, SnapshotSource
+from headrace.snapshots.tables import Leaf, SnapshotTable
+
+TAKING, ASKING = "Taking the snapshot", "Reading the tables of the snapshot"
+
+
+class DriverCursor(Protocol):
+    """Rows of a query that runs."""
+
+    def fetch(self, rows: int, /) -> Sequence[tuple[Any, ...]]:
+        """The next rows; none at the end."""
+        ...
+
+    def close(self) -> None:
+        """Let the query go; never raises."""
+        ...
+
+
+class QueryRefusedError(Exception):
+    """The server does not take a query of the user's; the text is the server's."""
+
+
+class DriverSnapshots(
+    SnapshotTables[StoredTable], SnapshotHolder[H], SnapshotSource[P, H], Generic[P, H]
+):
+    """See `headrace.snapshots.source.SnapshotSource`. `reads_rows`: False for a snapshot of the
+    tables' structures alone. `is_prefaced`: schema changes come before rows."""
+
+    def __init__(
+        self,
+        config: RelationalConfig,
+        capture: TableCapture,
+        catalog: TableCatalog[StoredTable],
+        kept: KeptConnection[Any],
+        *,
+        reads_rows: bool,
+        is_prefaced: bool,
+    ) -> None:
+        super().__init__(config, capture, catalog)
+        self._kept, self._reads_rows, self._is_prefaced = kept, reads_rows, is_prefaced
+        self._structures: list[StoredTable] | None = None
+
+    @abstractmethod
+    def _cursor(self, statement: str, /) -> DriverCursor:
+        """A query that runs. Raises an error of the driver."""
+
+    @abstractmethod
+    def _key_texts(
+        self, rows: Sequence[tuple[Any, ...]], key: Sequence[Column], /
+    ) -> list[tuple[str | None, ...]]:
+        """Keys that the driver gave, as texts."""
+
+    @abstractmethod
+    def _has_rows(self, statement: str, /) -> bool:
+        """Whether a query of the user's gives any. Raises QueryRefusedError."""
+
+    @abstractmethod
+    def _record(self, table: StoredTable, position: P, at_ms: int, /) -> HistoryRecord:
+        """What is told of a table at a snapshot's position."""
+
+    @abstractmethod
+    def _opened_history(self) -> SchemaHistory:
+        """The schema history, which the caller closes. Raises HeadraceError."""
+
+    @property
+    @abstractmethod
+    def _area(self) -> str:
+        """What codes of errors begin with."""
+
+    def close(self) -> None:
+        """Let the connection go; never raises."""
+        super().close()
+        self._kept.close()
+
+    # -- what is told of tables -----------------------------------------------------------------
+
+    @property
+    def is_prefaced(self) -> bool:
+        """Schema changes come before rows (include.schema.changes)."""
+        return self._is_prefaced
+
+    def preface(self, position: P) -> Sequence[PrefaceRecord]:
+        """See SnapshotSource: the captured tables, as schema changes."""
+        topic = self._captured.topics.schema_changes
+        return [
+            PrefaceRecord(
+                SchemaChangeFacts(topic, table.schema, table.table),
+                OPERATION,
+                schema_change_image(record),
+            )
+            for table, record in zip(self.structures(), self._records(position), strict=True)
+        ]
+
+    def record_tables(self, position: P) -> None:
+        """Write the captured tables into the schema history. Raises HeadraceError."""
+        history = self._opened_history()
+        try:
+            history.write(self._records(position))
+        finally:
+            history.close()
+
+    def _records(self, position: P) -> list[HistoryRecord]:
+        at_ms = time.time_ns() // 1_000_000
+        return [self._record(table, position, at_ms) for table in self.structures()]
+
+    def structures(self) -> list[StoredTable]:
+        """The captured tables, by name."""
+        if self._structures is None:
+            with self._asking(ASKING):
+                present = self._tables.tables()
+                ids = [table.id for table in present if self._captured.takes(table.name)]
+                reading = self._tables.read(ids)
+            described = (reading.describe(identity) for identity in ids)
+            self._structures = [table for table in described if table is not None]
+        return self._structures
+
+    # -- tables ---------------------------------------------------------------------------------
+
+    def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
+        """See SnapshotSource."""
+        if not self._reads_rows and conditions is None:
+            return []
+        with self._asking(ASKING):
+            return super().tables(conditions)
+
+    def names(self) -> list[str]:
+        """See SnapshotTables."""
+        with self._asking(ASKING):
+            return super().names()
+
+    def _read(self, ids: Sequence[Any]) -> TableReading[StoredTable]:
+        with self._asking(ASKING):
+            return super()._read(ids)
+
+    @contextmanager
+    def _asking(self, doing: str) -> Iterator[Any]:
+        """A transaction that only reads; errors of the driver become HeadraceError."""
+        with self._kept.transaction(doing) as connection:
+            yield connection
+
+    def _ask(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        with self._asking(ASKING):
+            return fetched(self._cursor(statement))
+
+    def _keys(self, statement: str, key: Sequence[Column]) -> list[KeyBound]:
+        return [tuple(map(str, one)) for one in self._key_texts(self._ask(statement), key)]
+
+    def _estimate(self, leaf: Leaf) -> int:
+        """The catalogue counts what has no statistics."""
+        return leaf.rows
+
+    def _check_filter(self, table: StoredTable, condition: str) -> None:
+        source = self.sql.dialect.source(table.path, alone=True)
+        try:
+            self._has_rows(f"SELECT 1 FROM {source} WHERE 0 = 1 AND ({condition})")
+        except QueryRefusedError as refused:
+            raise ValueError(f"its filter fails: {refused}") from None
+
+    def _is_empty(self, name: str, statement: str) -> bool:
+        try:
+            return not self._has_rows(statement)
+        except QueryRefusedError as refused:
+            raise HeadraceError(
+                f"{self._area}.override",
+                f"{PROPERTY}.{name}: {refused}",
+                "Give one SELECT whose columns have the names of the table's.",
+            ) from None
+
+
+def fetched(cursor: DriverCursor) -> list[tuple[Any, ...]]:
+    """All rows of a query."""
+    rows: list[tuple[Any, ...]] = []
+    while part := cursor.fetch(10_000):
+        rows += part
+    cursor.close()
+    return rows

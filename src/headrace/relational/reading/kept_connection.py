@@ -1,0 +1,75 @@
+"""A connection that is opened when it is first needed, and again when it was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from headrace.errors import HeadraceError
+
+
+class DriverConnection(Protocol):
+    """A connection of a driver."""
+
+    def rollback(self) -> None:
+        """End the transaction. Raises an error of the driver."""
+        ...
+
+    def close(self) -> None:
+        """Disconnect; never raises."""
+        ...
+
+
+C = TypeVar("C", bound=DriverConnection)
+
+
+class KeptConnection(Generic[C]):
+    """One thread uses it. `connect` opens a connection, and raises HeadraceError; `translate` puts
+    an error of the driver, during what its second argument says, in our words (None: it is not the
+    driver's)."""
+
+    def __init__(
+        self,
+        connect: Callable[[], C],
+        translate: Callable[[Exception, str], HeadraceError | None],
+    ) -> None:
+        self._connect, self._translate = connect, translate
+        self._connection: C | None = None
+
+    def get(self) -> C:
+        """The open connection. Raises HeadraceError."""
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    @contextmanager
+    def translated(self, doing: str) -> Iterator[None]:
+        """Around what is done on it: errors of the driver become HeadraceError, and close it."""
+        try:
+            yield
+        except Exception as error:
+            translated = self._translate(error, doing)
+            if translated is None:
+                raise
+            self.close()
+            raise translated from None
+
+    @contextmanager
+    def transaction(self, doing: str) -> Iterator[C]:
+        """A transaction that only reads; it ends, so that nothing stays locked."""
+        connection = self.get()
+        with self.translated(doing):
+            yield connection
+            connection.rollback()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is not open, or was lost."""
+        return self._connection is None
+
+    def close(self) -> None:
+        """Close it; never raises."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,1 @@
+"""Rows as a driver gives them, many at once, to row images."""

@@ -1,0 +1,80 @@
+"""Rows of the driver, many at once, as row images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.images import cells
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.relational.rows.image_kernel import COLUMN_BYTES, measure_images, write_images
+from headrace.relational.rows.texts import TEXTS, Values
+from headrace.snapshots.image_block import ImageBlock
+
+T = TypeVar("T")
+
+_WORDS = COLUMN_BYTES // 8
+_UNREAD: tuple[int, ...] = (0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class RowImages(Generic[T]):
+    """Makes images of a table's columns: of each, its type, and where its values stand in the rows
+    that the driver gives (None: the rows lack the column, which is null). `texts_of` makes the
+    texts (large_string) of one column's values, null where they are."""
+
+    texts_of: Callable[[T, Values], pa.Array]
+    types: tuple[T, ...]
+    places: tuple[int | None, ...]
+
+    def block(self, rows: Sequence[Sequence[object]]) -> ImageBlock:
+        """The images of rows. Raises pyarrow.ArrowException, TypeError or ValueError for values
+        that are none of their columns' types."""
+        return self.of_columns(list(zip(*rows, strict=True)), len(rows))
+
+    def of_columns(self, columns: Sequence[Sequence[object]], rows: int) -> ImageBlock:
+        """The same of rows that were turned to columns."""
+        texts = [
+            None if place is None else self.texts_of(one, columns[place])
+            for one, place in zip(self.types, self.places, strict=True)
+        ]
+        table = np.array([_addresses(text) for text in texts], np.int64).reshape(-1, _WORDS)
+        offsets = np.empty(rows + 1, np.int64)
+        size = measure_images(address_of(table), len(texts), rows, address_of(offsets))
+        images = np.empty(size + PADDING, np.uint8)
+        write_images(address_of(table), len(texts), rows, address_of(images))
+        return ImageBlock(images[:size], offsets)
+
+    def texts(self, rows: Sequence[Sequence[object]]) -> list[tuple[str | None, ...]]:
+        """The texts of few rows, such as keys. Raises as `block`."""
+        if not rows:
+            return []
+        block = self.block(rows)
+        images = (
+            block.images[block.offsets[row] : block.offsets[row + 1]].tobytes()
+            for row in range(len(rows))
+        )
+        return [
+            tuple(None if cell is None else cell.decode() for cell in cells(image))
+            for image in images
+        ]
+
+
+def _addresses(texts: pa.Array | None) -> tuple[int, ...]:
+    """The words of a column; valid while the array lives."""
+    if texts is None:
+        return _UNREAD
+    if isinstance(texts, pa.ChunkedArray):
+        raise TypeError("a column of one block is one array")
+    assert texts.type == TEXTS
+    validity, offsets, values = texts.buffers()
+    return (
+        validity.address if validity is not None and texts.null_count else 0,
+        texts.offset,
+        offsets.address + 8 * texts.offset,
+        0 if values is None else values.address,
+    )

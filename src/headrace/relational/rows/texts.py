@@ -1,0 +1,60 @@
+"""Columns of a driver's values to headrace's texts (headrace.connect.encoding), by Arrow, as far as
+drivers give them alike.
+
+Every function takes one column's values (None is null) and returns them as large_string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Values = Sequence[object]
+TEXTS = pa.large_string()
+
+
+def first_value(values: Values) -> object:
+    """The first one that is not null; None: all are."""
+    return next((value for value in values if value is not None), None)
+
+
+def strings(values: Values) -> pa.Array:
+    """Of texts."""
+    return pa.array(values, TEXTS)
+
+
+def mapped(text_of: Callable[[str], str | None]) -> Callable[[Values], pa.Array]:
+    """Of values that `text_of` makes one by one out of their texts. A text that is none of its kind
+    (None) raises ValueError."""
+
+    def one(value: object) -> str | None:
+        if value is None:
+            return None
+        text = text_of(str(value))
+        if text is None:
+            raise ValueError("a value of the driver is none of its column's type")
+        return text
+
+    return lambda values: strings([one(value) for value in values])
+
+
+def booleans(values: Values) -> pa.Array:
+    """Of truths, or of 0 and 1."""
+    truths = [None if value is None else bool(int(str(int(value)))) for value in values]  # type: ignore[call-overload]
+    return pc.if_else(pa.array(truths, pa.bool_()), "t", "f").cast(TEXTS)
+
+
+def hexadecimal(values: Values) -> pa.Array:
+    """Of bytes."""
+    return strings([None if value is None else "\\x" + bytes(value).hex() for value in values])  # type: ignore[call-overload]
+
+
+def decimal_texts(texts: pa.Array) -> pa.Array:
+    """Texts of decimals with digits on both sides of the point: databases leave zeros out."""
+    if pc.any(pc.match_substring_regex(texts, r"^-?\.|\.$|,")).as_py():
+        texts = pc.replace_substring(texts, ",", ".")
+        texts = pc.replace_substring_regex(texts, r"^(-?)\.", r"\10.")
+        texts = pc.replace_substring_regex(texts, r"\.$", "")
+    return texts
