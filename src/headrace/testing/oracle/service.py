@@ -120,6 +120,10 @@ class Service:
         """Threads and sequence numbers of all logs, the oldest first."""
         return [(log.thread, log.sequence) for log in self._database.state.logs]
 
+    def object_id(self, full_name: str) -> int:
+        """The number of a table."""
+        return self._database.table(full_name).object_id
+
     def committed(self) -> list[tuple[int, str, int, str]]:
         """Every change that was committed: the SCN of the commit, the table, SCN and operation, in
         the order of the redo. Transactions that were rolled back in part are not understood."""

@@ -310,11 +310,15 @@ class Session:
 
 def _committed(rows: str) -> str:
     """Rows of transactions that were committed, in the order of the commits, with START and COMMIT
-    around them, and without what was rolled back to savepoints."""
+    around them; what was rolled back to savepoints is among them, as in other sessions."""
+    columns = ", ".join(
+        f"C.AT AS {name(column)}" if column == "COMMIT_SCN" else f"R.{name(column)}"
+        for column in CONTENTS
+    )
     return (
         f"WITH R AS ({rows}), C AS (SELECT XID AS COMMITTED, SCN AS AT FROM R "
         "WHERE OPERATION_CODE = 7) "
-        "SELECT R.* FROM R LEFT JOIN C ON C.COMMITTED = R.XID "
-        "WHERE C.AT IS NOT NULL OR OPERATION_CODE = 5 "
+        f"SELECT {columns} FROM R LEFT JOIN C ON C.COMMITTED = R.XID "
+        "WHERE C.AT IS NOT NULL OR R.OPERATION_CODE = 5 "
         "ORDER BY COALESCE(C.AT, R.SCN), R.SCN, R.SSN"
     )

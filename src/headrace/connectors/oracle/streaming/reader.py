@@ -16,11 +16,13 @@ import pyarrow as pa
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.catalog import Catalog
+from headrace.connectors.oracle.catalog.object_names import ObjectNames
 from headrace.connectors.oracle.clock import offset_us
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.position import OraclePosition
+from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.scn import behind_scn, format_xid, scn_of, xid_of
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.flushing import LogFlush
@@ -28,6 +30,7 @@ from headrace.connectors.oracle.streaming.frames import index_frames
 from headrace.connectors.oracle.streaming.mining import (
     InconsistentLogsError,
     MiningSession,
+    OpenTransactions,
     Redo,
     Window,
 )
@@ -103,6 +106,11 @@ class RedoReader(SegmentReader):
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._carried: pa.RecordBatch | None = None
         self._next = self._mined = start.mined_from
+        if config.is_unbuffered:
+            # Rows come by the SCN of their commit.
+            self._next = max(scn_of(start.committed) - 1, 0)
+        self._open: deque[OpenTransactions] = deque()
+        """Of LogMiner_Unbuffered: what was open at SCNs that are not read yet."""
         self._reached = scn_of(start.committed)
         self._outgoing: deque[np.ndarray | bytes | int] = deque()
         self._written_apart: Iterator[bytes] | None = None
@@ -127,7 +135,10 @@ class RedoReader(SegmentReader):
             _CHARSETS.get(sets.get("NLS_NCHAR_CHARACTERSET", ""), "utf-16-be"),
             config.internal_log_mining_sql_relaxed_quote_detection,
         )
-        self._holder.open(self._open_tables(Catalog(self._database).table, texts))
+        tables = self._open_tables(Catalog(self._database).table, texts)
+        if config.log_mining_strategy == MiningStrategy.HYBRID:
+            tables.real_name = ObjectNames(self._database).find
+        self._holder.open(tables)
 
     def _open_root(self) -> MiningSession:
         if self._root is not None:
@@ -213,7 +224,9 @@ class RedoReader(SegmentReader):
         if scn <= self._reached:
             return
         changes, tables.changes = tables.changes, []
-        mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
+        mined = self._mined
+        if not self._config.is_unbuffered:
+            mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
         commits = self._buffer.commits()
         if len(commits) and int(commits.scns[0]) < self._reached:
             raise HeadraceError(
@@ -243,6 +256,11 @@ class RedoReader(SegmentReader):
 
     def _oldest_mined(self, scn: int) -> int:
         """Redo of a larger SCN has all of what is held, and what is at an SCN or behind it."""
+        if self._config.is_unbuffered:
+            mined = self._mined
+            while self._open and self._open[0].scn < scn:
+                mined = self._open.popleft().first - 1
+            return min(mined, scn - 1)
         deferred = self._config.log_mining_buffer_deferred_transaction_start
         oldest = self._buffer.oldest(with_empty=not deferred)
         return (scn if oldest is None else min(oldest, scn)) - 1
@@ -263,6 +281,8 @@ class RedoReader(SegmentReader):
         config = self._config
         self._look_around()
         self._flush.flush(self._database, self._next)
+        if config.is_unbuffered:
+            self._open.append(self._redo.open_transactions(self._root))
         newest = self._redo.newest(self._root)
         self.progress.current_scn = newest
         self.ends_at(behind_scn(newest))
@@ -342,6 +362,10 @@ class RedoReader(SegmentReader):
             self._carried = None
         if len(batch) == 0:
             return
+        if self._config.is_unbuffered:
+            self._holder.hold(batch)
+            self._release(int(self._order(batch)[-1]))
+            return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
         others = np.flatnonzero(scns != scns[-1])
         first = int(others[-1]) + 1 if len(others) else 0
@@ -349,6 +373,13 @@ class RedoReader(SegmentReader):
         if first:
             self._holder.hold(batch.slice(0, first))
             self._release(int(scns[-1]))
+
+    @staticmethod
+    def _order(batch: pa.RecordBatch) -> np.ndarray:
+        """The SCNs by which rows come where LogMiner holds transactions: those of their commits."""
+        scns = redo_rows.numbers(batch, redo_rows.SCN)
+        commits = redo_rows.numbers(batch, redo_rows.COMMIT_SCN)
+        return np.where(commits > 0, commits, scns)
 
     def _switched(self, error: DriverError) -> None:
         """What a log switch makes is tried again, from what was read on; other errors are raised,
@@ -360,6 +391,9 @@ class RedoReader(SegmentReader):
         log.info("%s; it is tried again", known.message)
         self._batches, self._carried, self._parts = None, None, StatementParts()
         self._next = max(self._next, self._reached - 1)
+        if self._config.is_unbuffered:
+            self._buffer.drop_open()
+            self._buffer.drop_committed()
         self._pause = Deadline(_SHORTEST_PAUSE)
         if self._session is not None:
             self._session.end()

@@ -11,6 +11,7 @@ import pyarrow as pa
 from headrace.connectors.oracle.capture import SYSTEM_USERS
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.position import OraclePosition
+from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.scn import scn_of
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.lobs.frames import held_row
@@ -56,6 +57,7 @@ class RedoHolder:
             shows_redo=config.log_mining_include_redo_sql,
             shows_ssn=config.headrace_source_ssn,
             failure=str(config.event_processing_failure_handling_mode),
+            numbers_columns=config.log_mining_strategy == MiningStrategy.HYBRID,
         )
         self._holds_lobs = config.lob_enabled
         self.begins_again_below = 0

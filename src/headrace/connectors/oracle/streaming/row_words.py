@@ -71,11 +71,13 @@ it has in place of images. Arguments: OPERATION_CODE, SQL_REDO, INFO, the model 
 @dataclass(frozen=True)
 class RowOptions:
     """`shows_redo` and `shows_ssn`: source.redo_sql and source.ssn are filled. `failure`:
-    event.processing.failure.handling.mode."""
+    event.processing.failure.handling.mode. `numbers_columns`: statements that LogMiner could not
+    make have numbers for the names of columns (log.mining.strategy=hybrid)."""
 
     shows_redo: bool = False
     shows_ssn: bool = False
     failure: str = "fail"
+    numbers_columns: bool = False
 
 
 class RowWords:
@@ -256,6 +258,10 @@ class RowWords:
         others of captured tables."""
         lacking = redo_rows.numbers(changed, redo_rows.STATUS) == redo_rows.NOT_RECONSTRUCTED
         lacking &= captured
+        if self._options.numbers_columns:
+            statements = changed.column(redo_rows.SQL_REDO)
+            has_columns = pc.match_substring(statements, '"COL ').fill_null(False)
+            lacking &= ~has_columns.to_numpy(zero_copy_only=False)
         for row in np.flatnonzero(lacking):
             one = changed.slice(row, 1).to_pylist()[0]
             table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"

@@ -166,6 +166,8 @@ class StreamTables:
         self.lobs: dict[int, LobTable] = {}
         """By relation version, the captured tables that were found."""
         self.charset = texts.charset
+        self.real_name: Callable[[str], tuple[str, str] | None] | None = None
+        """Finds the table behind a name that LogMiner made up (log.mining.strategy=hybrid)."""
         self.changes: list[tuple[SchemaChange, int]] = []
         """What became of tables since it was taken away, in the order of the redo, and when, in
         microseconds since 1970."""
@@ -174,8 +176,10 @@ class StreamTables:
         """The captured table of a row of redo; None: it is not captured, or gone. A table that was
         not told of yet is told of at this row."""
         path = (schema, name)
+        if self.real_name is not None:
+            path = self.real_name(name) or path
         if path not in self._tables:
-            self._tables[path] = self._made(schema, name, at, us)
+            self._tables[path] = self._made(*path, at, us)
         return self._tables[path]
 
     def _made(self, schema: str, name: str, at: At, us: int) -> CapturedTable | None:

@@ -252,6 +252,10 @@ class TransactionBuffer:
                     yield ctypes.string_at(entry + ENTRY_HEAD_BYTES, size)
                 entry += ENTRY_HEAD_BYTES + size
             chunk = following
+        self._let_go(number)
+
+    def _let_go(self, number: int) -> None:
+        """A transaction that was committed needs no memory any more."""
         release_transaction(
             number,
             address_of(self._transactions),
@@ -346,6 +350,12 @@ class TransactionBuffer:
         states = self._transactions[:, hold_kernel.STATE]
         for number in np.flatnonzero((states == OPEN) | (states == hold_kernel.ABANDONED)):
             self._drop(int(number))
+
+    def drop_committed(self) -> None:
+        """Drops what was committed and is not taken: it is mined again."""
+        for number in self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]:
+            self._let_go(int(number))
+        self._state[hold_kernel.PENDING_COUNT] = 0
 
     def _drop(self, number: int) -> None:
         drop_transaction(
