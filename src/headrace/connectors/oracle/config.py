@@ -50,9 +50,6 @@ class OracleConfig(
     heartbeat_action_query = RelationalConfig.heartbeat_action_query.with_status(
         refused("the flush table makes the position move")
     )
-    interval_handling_mode = RelationalConfig.interval_handling_mode.with_status(
-        refused("it is not read yet")
-    )
     driver = RelationalConfig.driver.with_meaning(
         "Parameters of python-oracledb's connect, by their names."
     )

@@ -8,7 +8,6 @@ from headrace.config.property import Group, Property, not_needed, refused
 from headrace.connectors.oracle.properties.modes import BoundaryMode
 
 _NO_ROWS = refused("existing rows are not read yet")
-_LATER = refused("it is not read yet")
 
 
 class OracleValuesConfig(Configuration):
@@ -27,7 +26,6 @@ class OracleValuesConfig(Configuration):
         "false",
         Group.VALUES,
         "Columns NUMBER(p, 0) are integers in decimal.handling.mode double and string, too.",
-        status=_LATER,
     )
     snapshot_locking_mode = Property(
         "snapshot.locking.mode",

@@ -1,0 +1,1 @@
+"""Statements that change tables, as the redo has them."""

@@ -1,0 +1,173 @@
+"""What statements do to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NoReturn
+
+from headrace.connectors.oracle.ddl.columns import ColumnDefinition
+from headrace.connectors.oracle.ddl.tokens import NotUnderstood
+from headrace.errors import HeadraceError
+from headrace.relational.table import Column, Table
+
+Path = tuple[str, str]
+"""Schema and table."""
+Step = Callable[[Table], Table]
+"""One of the changes that a statement makes; raises NotUnderstood."""
+
+
+class DdlKind(StrEnum):
+    """What becomes of a table."""
+
+    CREATE = "create"
+    ALTER = "alter"
+    RENAME = "rename"
+    DROP = "drop"
+    TRUNCATE = "truncate"
+    COMMENT = "comment"
+
+
+@dataclass(frozen=True)
+class TableDdl:
+    """What a statement does to a table: `path` is its name behind the statement, `previous` that
+    before it where it has another one then."""
+
+    kind: DdlKind
+    path: Path
+    previous: Path | None = None
+    steps: tuple[Step, ...] = ()
+
+    def applied(self, table: Table | None) -> Table | None:
+        """The table behind the statement, of that before it (None: there was none); None: there is
+        none. Raises HeadraceError `oracle.ddl_not_understood`: the statement does not say all that
+        it does, so the data dictionary has to be asked."""
+        if self.kind is DdlKind.DROP:
+            return None
+        if self.kind in (DdlKind.TRUNCATE, DdlKind.COMMENT) and table is None:
+            return None
+        if self.kind is DdlKind.CREATE:
+            table = Table(*self.path)
+        if table is None:
+            refuse(self.path, "nothing is known of the table before it")
+        table = replace(table, schema=self.path[0], table=self.path[1])
+        try:
+            for step in self.steps:
+                table = step(table)
+        except NotUnderstood as error:
+            refuse(self.path, str(error))
+        return table
+
+
+def refuse(path: Path, reason: str) -> NoReturn:
+    """Raises HeadraceError `oracle.ddl_not_understood`."""
+    raise HeadraceError(
+        "oracle.ddl_not_understood",
+        f"A statement that changes the table {path[0]}.{path[1]} cannot be read: {reason}",
+        "Nothing is to be done where the table is read from the data dictionary instead; take a "
+        "new snapshot of it if its columns are not those of the redo.",
+    )
+
+
+@dataclass(frozen=True)
+class AddColumns:
+    """Columns behind the others; one that is there is replaced."""
+
+    columns: tuple[ColumnDefinition, ...]
+
+    def __call__(self, table: Table) -> Table:
+        for definition in self.columns:
+            made = definition.made()
+            if definition.name in table.by_name:
+                table = _with_column(table, definition.name, made)
+            else:
+                table = replace(table, columns=(*table.columns, made))
+        keys = tuple(definition.name for definition in self.columns if definition.is_key)
+        return SetKey(keys)(table) if keys and not table.key else table
+
+
+@dataclass(frozen=True)
+class ModifyColumns:
+    """Columns that are there."""
+
+    columns: tuple[ColumnDefinition, ...]
+
+    def __call__(self, table: Table) -> Table:
+        for definition in self.columns:
+            column = _column(table, definition.name)
+            table = _with_column(table, definition.name, definition.applied(column))
+        keys = tuple(definition.name for definition in self.columns if definition.is_key)
+        return SetKey(keys)(table) if keys else table
+
+
+@dataclass(frozen=True)
+class DropColumns:
+    """Columns, which are in no key any more."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, table: Table) -> Table:
+        columns = tuple(one for one in table.columns if one.name not in self.names)
+        return replace(
+            table, columns=columns, key=tuple(one for one in table.key if one not in self.names)
+        )
+
+
+@dataclass(frozen=True)
+class RenameColumn:
+    """Another name of a column."""
+
+    old: str
+    new: str
+
+    def __call__(self, table: Table) -> Table:
+        renamed = replace(_column(table, self.old), name=self.new)
+        table = _with_column(table, self.old, renamed)
+        return replace(table, key=tuple(self.new if one == self.old else one for one in table.key))
+
+
+@dataclass(frozen=True)
+class SetKey:
+    """The primary key, whose columns accept no null; empty: there is none any more."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, table: Table) -> Table:
+        for name in self.names:
+            table = _with_column(table, name, replace(_column(table, name), not_null=True))
+        return replace(table, key=self.names)
+
+
+@dataclass(frozen=True)
+class CommentColumn:
+    """The comment of a column."""
+
+    name: str
+    comment: str
+
+    def __call__(self, table: Table) -> Table:
+        described = replace(_column(table, self.name), comment=self.comment)
+        return _with_column(table, self.name, described)
+
+
+@dataclass(frozen=True)
+class Unstated:
+    """Something that the statement does not say."""
+
+    reason: str
+
+    def __call__(self, _table: Table, /) -> Table:
+        raise NotUnderstood(self.reason)
+
+
+def _column(table: Table, name: str) -> Column:
+    column = table.by_name.get(name)
+    if column is None:
+        raise NotUnderstood(f"the table has no column {name}")
+    return column
+
+
+def _with_column(table: Table, name: str, column: Column) -> Table:
+    columns: Sequence[Column] = [column if one.name == name else one for one in table.columns]
+    return replace(table, columns=tuple(columns))

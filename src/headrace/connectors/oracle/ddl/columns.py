@@ -1,0 +1,117 @@
+"""Definitions of columns in CREATE TABLE and ALTER TABLE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from headrace.connectors.oracle.ddl.data_types import read_type
+from headrace.connectors.oracle.ddl.tokens import Cursor, NotUnderstood
+from headrace.connectors.oracle.types.source_type import OracleType
+from headrace.relational.table import Column
+
+_OPTIONS = frozenset({
+    "AS", "CHECK", "COLLATE", "CONSTRAINT", "DECRYPT", "DEFAULT", "DISABLE", "ENABLE", "ENCRYPT",
+    "GENERATED", "INVISIBLE", "LOB", "NOT", "NULL", "PRIMARY", "REFERENCES", "RESERVABLE", "SORT",
+    "STORE", "SUPPLEMENTAL", "UNIQUE", "USING", "VIRTUAL", "VISIBLE",
+})  # fmt: skip
+"""What may stand behind the type of a column, or in its place where a column is modified."""
+
+
+@dataclass(frozen=True)
+class ColumnDefinition:
+    """What a statement says of a column; None: it says nothing of that. `default` is the text of an
+    expression."""
+
+    name: str
+    type: OracleType | None = None
+    default: str | None = None
+    not_null: bool | None = None
+    is_key: bool = False
+    generated: bool = False
+
+    def made(self) -> Column:
+        """A new column. Raises NotUnderstood for one whose type an expression gives."""
+        if self.type is None:
+            raise NotUnderstood(f"the type of column {self.name} is not stated")
+        default = None if self.generated else self.default
+        not_null = bool(self.not_null) or self.is_key
+        return Column(self.name, self.type, not_null, default, generated=self.generated)
+
+    def applied(self, column: Column) -> Column:
+        """A column that is modified."""
+        if self.type is not None:
+            column = replace(column, type=self.type)
+        if self.default is not None:
+            column = replace(column, default=self.default)
+        if self.not_null is not None or self.is_key:
+            column = replace(column, not_null=bool(self.not_null) or self.is_key)
+        return column
+
+
+IN_LIST = frozenset({",", ")"})
+"""What ends definitions in parentheses."""
+
+
+def read_column(cursor: Cursor, ends: frozenset[str] = IN_LIST) -> ColumnDefinition:
+    """The definition that stands next, to one of `ends` or the end. Raises NotUnderstood."""
+    made = ColumnDefinition(cursor.name())
+    if not (cursor.at_end or cursor.sees_any(_OPTIONS | ends)):
+        made = replace(made, type=read_type(cursor))
+    while not (cursor.at_end or cursor.sees_any(ends)):
+        made = _option(cursor, made, ends)
+    return made
+
+
+def _option(cursor: Cursor, made: ColumnDefinition, ends: frozenset[str]) -> ColumnDefinition:
+    if cursor.take("DEFAULT"):
+        return _default(cursor, made, ends)
+    if cursor.take("NOT", "NULL"):
+        return replace(made, not_null=True)
+    if cursor.take("NULL"):
+        return replace(made, not_null=False)
+    if cursor.take("PRIMARY", "KEY"):
+        return replace(made, is_key=True)
+    if cursor.take("GENERATED"):
+        return _generated(cursor, made)
+    if cursor.take("AS"):
+        cursor.skip_parentheses()
+        return replace(made, generated=True)
+    if cursor.take("CONSTRAINT"):
+        cursor.name()
+        return made
+    if cursor.take("LOB") or cursor.take("STORE"):
+        # Where large objects are stored: to the end of the definition.
+        while not (cursor.at_end or cursor.sees_any(ends)):
+            _skip_one(cursor)
+        return made
+    _skip_one(cursor)
+    return made
+
+
+def _skip_one(cursor: Cursor) -> None:
+    if cursor.sees("("):
+        cursor.skip_parentheses()
+    else:
+        cursor.next()
+
+
+def _default(cursor: Cursor, made: ColumnDefinition, ends: frozenset[str]) -> ColumnDefinition:
+    not_null = made.not_null
+    if cursor.take("ON", "NULL"):
+        not_null = True
+        cursor.take("FOR", "INSERT", "ONLY")
+        cursor.take("FOR", "INSERT", "AND", "UPDATE")
+    text = cursor.skip_until(lambda: cursor.sees_any(_OPTIONS | ends))
+    return replace(made, default=text, not_null=not_null)
+
+
+def _generated(cursor: Cursor, made: ColumnDefinition) -> ColumnDefinition:
+    if not cursor.take("ALWAYS"):
+        cursor.expect("BY", "DEFAULT")
+        cursor.take("ON", "NULL")
+    cursor.expect("AS")
+    if cursor.take("IDENTITY"):
+        cursor.skip_parentheses()
+        return replace(made, not_null=True)
+    cursor.skip_parentheses()
+    return replace(made, generated=True)

@@ -1,0 +1,180 @@
+"""The words of a statement that changes tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+_TOKEN = re.compile(
+    r"""\s+ | --[^\n]* | /\*.*?\*/
+    | (?P<quoted>"[^"]*")
+    | (?P<text>[nN]?'(?:[^']|'')*')
+    | (?P<word>[^\W\d][\w$\#]*)
+    | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)
+    | (?P<sign>\|\||[^\s])""",
+    re.VERBOSE | re.DOTALL,
+)
+_ENDS = " \t\r\n;/\0"
+"""What may stand behind a statement; LogMiner writes a byte 0."""
+
+
+class NotUnderstood(ValueError):
+    """A statement is of none of the forms that are known; the message says where."""
+
+
+class TokenKind(Enum):
+    """What a token is."""
+
+    WORD = "word"
+    QUOTED = "quoted"
+    TEXT = "text"
+    NUMBER = "number"
+    SIGN = "sign"
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token and where it stands; `text` is in upper case for words, and without quotes for names
+    in quotes."""
+
+    kind: TokenKind
+    text: str
+    start: int
+    end: int
+
+
+def tokens_of(sql: str) -> tuple[Token, ...]:
+    """The tokens of a statement without comments."""
+    sql = sql.rstrip(_ENDS)
+    made = []
+    for match in _TOKEN.finditer(sql):
+        if match.lastgroup is None:
+            continue
+        kind, text = TokenKind(match.lastgroup), match[0]
+        if kind is TokenKind.WORD:
+            text = text.upper()
+        elif kind is TokenKind.QUOTED:
+            text = text[1:-1]
+        made.append(Token(kind, text, *match.span()))
+    return tuple(made)
+
+
+class Cursor:
+    """Reads tokens one after the other."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self._tokens: Sequence[Token] = tokens_of(sql)
+        self._place = 0
+
+    def peek(self, ahead: int = 0) -> Token | None:
+        """The next token, or one behind it; None behind the last."""
+        place = self._place + ahead
+        return self._tokens[place] if place < len(self._tokens) else None
+
+    @property
+    def at_end(self) -> bool:
+        return self._place >= len(self._tokens)
+
+    def next(self) -> Token:
+        """The next token, behind which it goes on. Raises NotUnderstood at the end."""
+        token = self.peek()
+        if token is None:
+            raise NotUnderstood("it ends too early")
+        self._place += 1
+        return token
+
+    def sees(self, *texts: str) -> bool:
+        """Whether these words or signs stand next."""
+        for ahead, text in enumerate(texts):
+            token = self.peek(ahead)
+            if token is None or not _is(token, text):
+                return False
+        return True
+
+    def sees_any(self, texts: frozenset[str]) -> bool:
+        """Whether one of these words or signs stands next."""
+        token = self.peek()
+        return token is not None and any(_is(token, text) for text in texts)
+
+    def take(self, *texts: str) -> bool:
+        """Go behind these words or signs if they stand next."""
+        if not self.sees(*texts):
+            return False
+        self._place += len(texts)
+        return True
+
+    def expect(self, *texts: str) -> None:
+        """The same; raises NotUnderstood if they do not."""
+        if not self.take(*texts):
+            raise NotUnderstood(f"{' '.join(texts)} is lacking{self._here()}")
+
+    def name(self) -> str:
+        """A name: in upper case unless it stands in quotes."""
+        token = self.next()
+        if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
+            raise NotUnderstood(f"a name is lacking at character {token.start + 1}")
+        return token.text
+
+    def path(self, schema: str) -> tuple[str, str]:
+        """A schema and a name; `schema` is that of a name without one."""
+        first = self.name()
+        return (first, self.name()) if self.take(".") else (schema, first)
+
+    def names(self) -> tuple[str, ...]:
+        """Names in parentheses."""
+        made = []
+        self.expect("(")
+        while True:
+            made.append(self.name())
+            if not self.take(","):
+                break
+        self.expect(")")
+        return tuple(made)
+
+    def number(self) -> int:
+        """A whole number with or without sign."""
+        sign = -1 if self.take("-") else 1
+        token = self.next()
+        if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
+            raise NotUnderstood(f"a number is lacking at character {token.start + 1}")
+        return sign * int(token.text)
+
+    def skip_until(self, is_end: Callable[[], bool]) -> str:
+        """Go on to a token outside of parentheses of which `is_end` is true, a comma or a closing
+        parenthesis that was not opened, or the end; the text between. The first token is never the
+        end."""
+        first = self.peek()
+        if first is None:
+            raise NotUnderstood("it ends too early")
+        depth, last = 0, first
+        while not self.at_end:
+            if not depth and last is not first and (is_end() or self.sees(",")):
+                break
+            if not depth and self.sees(")"):
+                break
+            token = self.next()
+            depth += _is(token, "(") - _is(token, ")")
+            last = token
+            if token is first and not depth and (self.at_end or is_end() or self.sees(",")):
+                break
+        return self.sql[first.start : last.end]
+
+    def skip_parentheses(self) -> None:
+        """Go behind what stands in parentheses, if they stand next."""
+        if not self.take("("):
+            return
+        depth = 1
+        while depth:
+            token = self.next()
+            depth += _is(token, "(") - _is(token, ")")
+
+    def _here(self) -> str:
+        token = self.peek()
+        return " at its end" if token is None else f" at character {token.start + 1}"
+
+
+def _is(token: Token, text: str) -> bool:
+    return token.text == text and token.kind in (TokenKind.WORD, TokenKind.SIGN)
