@@ -65,7 +65,8 @@ class OracleDatabase(Source[OraclePosition]):
             )
         run = self._run
         with run.connect() as connection:
-            scn = run.scn(connection)
+            # What comes next may have the SCN of now.
+            scn = run.scn(connection) - 1
         self._position.is_known = True
         self._is_new = True
         return run.offset(OraclePosition.behind_scn(scn), epoch), None

@@ -232,7 +232,7 @@ def test_a_transaction_that_grows_beyond_the_threshold_is_given_up(
     )
     reader.stop()
     assert reader.ids() == [100]
-    assert large.xid in caplog.text
+    assert "are given up" in caplog.text
 
 
 def test_a_transaction_that_is_open_for_too_long_is_given_up(

@@ -206,7 +206,6 @@ class MiningSession:
         """`container`: the pluggable database whose rows are read; None: there is none."""
         self._connection, self._config = connection, config
         self._selection: Selection | None = None
-        self._added: tuple[str, ...] = ()
         self._age = Deadline(config.log_mining_session_max_ms / 1000)
         self._columns = contents_schema(config)
         self._statement = sql.contents(
@@ -234,10 +233,9 @@ class MiningSession:
         if self.needs_new(window):
             self.end()
         if self._selection is None:
+            self._selection = window.logs
             for one in window.logs.logs:
                 self._connection.execute(sql.ADD_LOGFILE(), {"name": one.name})
-                self._added = (*self._added, one.name)
-            self._selection = window.logs
             self._age.restart()
         self._connection.execute(self._start, {"first": window.start, "last": window.last})
 
@@ -255,9 +253,9 @@ class MiningSession:
         except DriverError as error:
             if error.code != _CLOSED:
                 raise
-        for name in self._added:
+        for (name,) in self._connection.rows(sql.SESSION_LOGS()):
             self._connection.execute(sql.REMOVE_LOGFILE(), {"name": name})
-        self._added, self._selection = (), None
+        self._selection = None
 
 
 def contents_schema(config: OracleConfig) -> pa.Schema:

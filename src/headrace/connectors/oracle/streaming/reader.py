@@ -23,7 +23,7 @@ from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.properties.modes import MiningStrategy
-from headrace.connectors.oracle.scn import behind_scn, format_xid, scn_of, xid_of
+from headrace.connectors.oracle.scn import behind_scn, format_xid, parse_xid, scn_of, xid_of
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.flushing import LogFlush
 from headrace.connectors.oracle.streaming.frames import index_frames
@@ -118,6 +118,7 @@ class RedoReader(SegmentReader):
         self._pause, self._attempts, self._began = Deadline(0), 0, 0.0
         self._window_rows = 0
         self._asked = threading.Event()
+        self._dropped: deque[int] = deque()
 
     # -- see LogReader --------------------------------------------------------------------------
 
@@ -152,6 +153,11 @@ class RedoReader(SegmentReader):
     def ask_position(self) -> None:
         """The views are asked without a pause. Any thread."""
         self._asked.set()
+
+    def drop_transaction(self, transaction: str) -> None:
+        """An open transaction is left out, by the id that events show (drop-transaction). Any
+        thread. Raises ValueError for what is none."""
+        self._dropped.append(parse_xid(transaction.strip().lower()))
 
     def read_into(self, target: memoryview, seconds: float) -> int:
         """See LogReader."""
@@ -395,6 +401,7 @@ class RedoReader(SegmentReader):
             self._buffer.drop_open()
             self._buffer.drop_committed()
         self._pause = Deadline(_SHORTEST_PAUSE)
+        self.progress.waited_ms += int(_SHORTEST_PAUSE * 1000)
         if self._session is not None:
             self._session.end()
 
@@ -410,6 +417,7 @@ class RedoReader(SegmentReader):
                 retriable=True,
             )
         wait = min(_SHORTEST_PAUSE * 2 ** (self._attempts - 1), _LONGEST_PAUSE)
+        self.progress.waited_ms += int(wait * 1000)
         log.info("Waiting %d s for redo logs: %s", wait, error)
         self._pause = Deadline(wait)
 
@@ -418,6 +426,11 @@ class RedoReader(SegmentReader):
         assert self._database is not None
         ((clock,),) = self._database.rows(sql.CLOCK())
         self._holder.clock_is_ahead(offset_us(str(clock)))
+        while self._dropped:
+            xid = self._dropped.popleft()
+            was_open = self._buffer.give_up(xid)
+            told = "is left out" if was_open else "is not open: nothing is left out"
+            log.warning("drop-transaction: the transaction %s %s", format_xid(xid), told)
         retention = self._config.log_mining_transaction_retention_ms
         if retention:
             keep = self._start.transaction
@@ -431,7 +444,7 @@ class RedoReader(SegmentReader):
                 )
         progress, buffer = self.progress, self._buffer
         progress.offset_scn = self._mined
-        progress.oldest_scn = buffer.oldest() or 0
+        progress.oldest_scn, progress.oldest_us = buffer.oldest() or 0, buffer.oldest_us()
         progress.active_transactions = buffer.open_count
         progress.rolled_back, progress.abandoned = buffer.rolled_back, buffer.abandoned
         progress.held_bytes, progress.disk_bytes = buffer.held_bytes, buffer.disk_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 
@@ -12,7 +13,7 @@ from headrace.connectors.oracle.capture import SYSTEM_USERS
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.properties.modes import MiningStrategy
-from headrace.connectors.oracle.scn import scn_of
+from headrace.connectors.oracle.scn import format_xid, scn_of
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.lobs.frames import held_row
 from headrace.connectors.oracle.streaming.lobs.merging import Merging
@@ -25,6 +26,8 @@ from headrace.connectors.oracle.streaming.transactions.buffer import (
     Names,
     TransactionBuffer,
 )
+
+log = logging.getLogger(__name__)
 
 _HALF = (1 << 64) - 1
 _TRUNCATE = re.compile(r"\s*truncate\s+table\b", re.IGNORECASE)
@@ -112,7 +115,16 @@ class RedoHolder:
     def _hold_rows(self, batch: pa.RecordBatch) -> None:
         assert self._words is not None
         self._at = batch
+        before = self.buffer.abandoned
         self.buffer.hold(self._words.of(batch, self._delivered(batch)))
+        given_up = self.buffer.abandoned - before
+        if given_up:
+            log.warning(
+                "%d transactions have reached log.mining.buffer.transaction.events.threshold and "
+                "are given up: their changes are lost. Open are of these: %s",
+                given_up,
+                ", ".join(map(format_xid, self.buffer.given_up())) or "none",
+            )
 
     def _delivered(self, batch: pa.RecordBatch) -> np.ndarray:
         """Mask of the commits that were delivered before the stream was opened."""

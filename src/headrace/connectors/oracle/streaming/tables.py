@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headrace.connectors.oracle.capture import Capture
+from headrace.connectors.oracle.ddl.changes import DdlKind, TableDdl, Unstated
+from headrace.connectors.oracle.ddl.statements import parse_ddl
 from headrace.connectors.oracle.redo.statements import RedoStatements
 from headrace.connectors.oracle.redo.tables import RedoTable
 from headrace.connectors.oracle.schema_history import (
@@ -17,6 +19,7 @@ from headrace.connectors.oracle.schema_history import (
 )
 from headrace.connectors.oracle.scn import behind_scn, place_of
 from headrace.connectors.oracle.streaming.lobs.merging import LobTable
+from headrace.errors import HeadraceError
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, TableChange
 from headrace.relational.history.tables import HistoryTable, TableId
@@ -79,10 +82,17 @@ class ToldTables:
         return not self._is_told and not self._known
 
     def change(
-        self, kind: ChangeType, table: Table, at: At, us: int, ddl: str | None
+        self,
+        kind: ChangeType,
+        table: Table,
+        at: At,
+        us: int,
+        ddl: str | None,
+        previous: tuple[str, str] | None = None,
     ) -> bytes | None:
         """Write down what became of a table, unless that was done before; the image of its schema
-        change. None: it is not told again. Raises HeadraceError."""
+        change. None: it is not told again. `previous`: the name that it had. Raises
+        HeadraceError."""
         identity = self._id(*table.path)
         if at.place < self._delivered:
             self._again(identity, at)
@@ -94,11 +104,13 @@ class ToldTables:
         )
         record = self._history.record(
             {**stream_position(*at), "ts_us": us},
-            [TableChange(kind, described)],
+            [TableChange(kind, described, None if previous is None else self._id(*previous))],
             database=self._database,
             schema=table.schema,
             ddl=ddl,
         )
+        if previous is not None:
+            self._known.pop(self._id(*previous), None)
         if kind is ChangeType.DROP:
             self._known.pop(identity, None)
         else:
@@ -214,21 +226,66 @@ class StreamTables:
         return CapturedTable(table, version, truncates, model, bool(apart))
 
     def changed(self, schema: str, name: str, at: At, us: int, ddl: str) -> None:
-        """A statement changed a table, whose name it has now: from here on its rows have the
-        columns that the data dictionary says."""
-        if not self._capture.takes(f"{schema}.{name}"):
-            return
-        self._tables.pop((schema, name), None)
-        table = self._describe(schema, name)
-        known = self._told.knows(schema, name)
-        if table is None:
-            if known:
-                self._tell(ChangeType.DROP, Table(schema, name), at, us, ddl)
-            return
-        self._tell(ChangeType.ALTER if known else ChangeType.CREATE, table, at, us, ddl)
+        """A statement changed tables; `schema` and `name` are what LogMiner says of it. From here
+        on rows have the columns that the statement leaves, or, where it does not say, those of the
+        data dictionary."""
+        try:
+            statements = parse_ddl(ddl, schema)
+        except HeadraceError as error:
+            log.warning("%s: the data dictionary is asked", error.message)
+            statements = (TableDdl(DdlKind.ALTER, (schema, name), steps=(Unstated("?"),)),)
+        for one in statements:
+            if one.kind is not DdlKind.TRUNCATE:
+                self._change(one, at, us, ddl)
 
-    def _tell(self, kind: ChangeType, table: Table, at: At, us: int, ddl: str | None) -> None:
-        image = self._told.change(kind, table, at, us, ddl)
+    def _change(self, statement: TableDdl, at: At, us: int, ddl: str) -> None:
+        path, previous = statement.path, statement.previous
+        is_captured = self._capture.takes(".".join(path))
+        was_captured = previous is not None and self._told.knows(*previous)
+        if not is_captured and not was_captured:
+            return
+        before = self._before(previous or path)
+        for one in filter(None, (path, previous)):
+            self._tables.pop(one, None)
+        if previous is not None and not is_captured:
+            self._tell(ChangeType.DROP, Table(*previous), at, us, ddl)
+            return
+        after = self._after(statement, before)
+        if after is not None:
+            is_known = self._told.knows(*(previous or path))
+            is_made = statement.kind is DdlKind.CREATE or not is_known
+            kind = ChangeType.CREATE if is_made else ChangeType.ALTER
+            self._tell(kind, after, at, us, ddl, previous if was_captured else None)
+            self._tables[path] = self._captured(after)
+        elif self._told.knows(*path):
+            self._tell(ChangeType.DROP, Table(*path), at, us, ddl)
+
+    def _before(self, path: tuple[str, str]) -> Table | None:
+        """A table as it is known so far."""
+        if not self._told.knows(*path):
+            return None
+        captured = self._tables.get(path)
+        return self._told.table(*path) if captured is None else captured.table
+
+    def _after(self, statement: TableDdl, before: Table | None) -> Table | None:
+        """A table as a statement leaves it; None: it is gone."""
+        if statement.kind is DdlKind.DROP:
+            return None
+        try:
+            return statement.applied(before)
+        except HeadraceError:
+            return self._describe(*statement.path)
+
+    def _tell(
+        self,
+        kind: ChangeType,
+        table: Table,
+        at: At,
+        us: int,
+        ddl: str | None,
+        previous: tuple[str, str] | None = None,
+    ) -> None:
+        image = self._told.change(kind, table, at, us, ddl, previous)
         if image is None or not self._tells:
             return
         topic = self._capture.topics.schema_changes

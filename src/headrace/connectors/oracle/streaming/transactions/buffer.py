@@ -329,15 +329,27 @@ class TransactionBuffer:
             )
         return given_up
 
-    def drop(self, xid: int) -> bool:
-        """Drops an open transaction; whether it was there."""
+    def oldest_us(self) -> int:
+        """When the oldest open transaction began (microseconds since 1970); 0: there is none."""
+        transactions = self._transactions
+        starts = transactions[transactions[:, hold_kernel.STATE] == OPEN, hold_kernel.START_US]
+        return int(starts.min()) if len(starts) else 0
+
+    def given_up(self) -> list[int]:
+        """The ids of the open transactions that were given up."""
+        abandoned = self._transactions[:, hold_kernel.STATE] == hold_kernel.ABANDONED
+        return [int(xid) & ((1 << 64) - 1) for xid in self._transactions[abandoned, hold_kernel.ID]]
+
+    def give_up(self, xid: int) -> bool:
+        """An open transaction is given up; whether it was there."""
         ids = self._transactions[:, hold_kernel.ID].view(np.uint64)
-        states = self._transactions[:, hold_kernel.STATE]
-        present = (ids == np.uint64(xid)) & (states != hold_kernel.FREE)
-        present &= states != hold_kernel.COMMITTED
-        for number in np.flatnonzero(present):
-            self._drop(int(number))
-        return bool(present.any())
+        is_open = self._transactions[:, hold_kernel.STATE] == OPEN
+        numbers = np.flatnonzero((ids == np.uint64(xid)) & is_open)
+        for number in numbers:
+            abandon_transaction(
+                self._address(int(number)), address_of(self._state), address_of(self._blocks.words)
+            )
+        return bool(len(numbers))
 
     @property
     def has_marked(self) -> bool:
