@@ -25,7 +25,7 @@ class OracleSubject(Subject):
     """Two tables of a fresh database. Their names are in lower case, as in the suite. An empty text
     is NULL in Oracle."""
 
-    features = frozenset(Feature) - {Feature.ACKNOWLEDGES, Feature.SNAPSHOTS, Feature.SIGNALS}
+    features = frozenset(Feature) - {Feature.ACKNOWLEDGES}
     slices = Fill(100, 1200, 3900), Fill(7000, 7300, 3900)
     ranges = Fill(1, 4000, 3900)
 

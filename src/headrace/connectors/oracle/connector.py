@@ -14,6 +14,9 @@ from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.oracle.capture import Capture, settings_of
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
+from headrace.connectors.oracle.reading.chunk_source import OracleChunkSource
+from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshot
+from headrace.connectors.oracle.signal_table import SignalTable
 from headrace.connectors.oracle.starting.readiness import Readiness
 from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.starting.stored_position import StoredPosition
@@ -21,9 +24,10 @@ from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.reader import ReaderOptions, RedoReader
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
 from headrace.connectors.record_options import transaction_counts
-from headrace.connectors.source import Lost, OpenSnapshot, Source
+from headrace.connectors.source import Lost, OpenSnapshot, Source, closed_on_failure
 from headrace.connectors.waiting import Waiting
 from headrace.errors import HeadraceError
+from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
 from headrace.snapshots.modes import SnapshotRule
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.streaming import Streaming
@@ -42,7 +46,8 @@ class OracleDatabase(Source[OraclePosition]):
         self.lost_log = self._position = StoredPosition(run, rule)
         self._readiness = Readiness(config, run.capture, run.database)
         self._progress = MiningProgress()
-        self._is_new = False
+        self._greets = False
+        self._told: list[tuple[str, str]] | None = None
         streaming = StreamingMetrics(_source_position, own=self._mining_metrics)
         self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
 
@@ -55,21 +60,28 @@ class OracleDatabase(Source[OraclePosition]):
             self._position.check(stored)
 
     def begin(self, epoch: int) -> tuple[OracleOffset, OpenSnapshot[OraclePosition] | None]:
-        """The stream begins behind what was committed up to now."""
+        """The stream begins behind the SCN as of which rows are read. Without rows there is a
+        snapshot all the same, where the tables' structures are told."""
         self._readiness.prepare()
-        if self._rule.reads(epoch):
-            raise HeadraceError(
-                "oracle.no_snapshots",
-                "Existing rows cannot be read yet",
-                "Set snapshot.mode=no_data.",
-            )
-        run = self._run
-        with run.connect() as connection:
-            # What comes next may have the SCN of now.
-            scn = run.scn(connection) - 1
-        self._position.is_known = True
-        self._is_new = True
-        return run.offset(OraclePosition.behind_scn(scn), epoch), None
+        run, reads_rows = self._run, self._rule.reads(epoch)
+        source = run.snapshot_source(reads_rows=reads_rows)
+        snapshot = run.snapshot_of(source)
+        with closed_on_failure(snapshot):
+            source.lock()
+            state = source.now()
+            source.record_tables(state.position)
+            start = run.offset(state.position, epoch)
+            self._position.is_known = True
+            self._told = [table.path for table in source.structures()]
+            if reads_rows or source.is_prefaced:
+                self._greets = not reads_rows
+                return snapshot.begin(start, state), snapshot
+        snapshot.close()
+        return start, None
+
+    def snapshot(self) -> OracleSnapshot:
+        """See Source."""
+        return self._run.snapshot_of(self._run.snapshot_source())
 
     def check(
         self,
@@ -88,14 +100,14 @@ class OracleDatabase(Source[OraclePosition]):
 
     # -- the stream -----------------------------------------------------------------------------
 
-    def stream(self, start: OracleOffset, *, greets: bool) -> Streaming[OraclePosition]:  # noqa: ARG002
+    def stream(self, start: OracleOffset, *, greets: bool) -> Streaming[OraclePosition]:
         """See Source."""
         run, config = self._run, self._run.config
         compared = run.settings if config.skip_messages_without_change else None
         versions = RelationVersions(run.key_rendering, compared)
         counts = transaction_counts(config, run.settings.format)
-        told = run.told_tables(start.position, is_new=self._is_new)
-        self._is_new = False
+        told = run.told_tables(start.position, self._told)
+        self._told = None
 
         def open_tables(describe: Describe, texts: TextOptions) -> StreamTables:
             tells = config.include_schema_changes
@@ -115,9 +127,28 @@ class OracleDatabase(Source[OraclePosition]):
             run.translate,
         )
         self._progress = reader.progress
+        signals = self._signals(reader, greets=greets or self._greets)
+        self._greets = False
         return run.streaming(
-            reader, versions, start, self.metrics, counts=counts, marks=reader.places
+            reader,
+            versions,
+            start,
+            self.metrics,
+            signals=signals,
+            counts=counts,
+            marks=reader.places,
         )
+
+    def _signals(
+        self, reader: RedoReader, *, greets: bool
+    ) -> IncrementalSnapshots[OraclePosition] | None:
+        run, config = self._run, self._run.config
+        name = run.capture.signal_table
+        marks = run.watermarks(None if name is None else SignalTable(config, name))
+        stream = SignalStream[OraclePosition](
+            greets, name, marks, drop_transaction=reader.drop_transaction
+        )
+        return run.signals(OracleChunkSource(config, run.capture), stream, self.metrics)
 
     def log_end(self) -> int:
         """See Source."""

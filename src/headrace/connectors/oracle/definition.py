@@ -33,13 +33,19 @@ class OracleDefinition(NamedDefinition):
             "release_transaction",
         ),
         "headrace.connectors.oracle.streaming.transactions.write_kernel": ("write_ready",),
+        "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),
         "headrace.streaming.changes.late_kernel": ("take_back_beginning", "tell_beginning"),
     }
-    worker_modules: Sequence[str] = ("headrace.streaming.slices",)
+    worker_modules: Sequence[str] = (
+        "headrace.connectors.oracle.reading.snapshot_reader",
+        "headrace.streaming.slices",
+    )
 
     configuration_class = "headrace.connectors.oracle.config:OracleConfig"
     open_function = "headrace.connectors.oracle.connector:open_connector"
     check_function = "headrace.connectors.oracle.checks.database:check"
+    signal_function = "headrace.connectors.oracle.signal_table:insert_signal"
+    targets_function = "headrace.connectors.oracle.signal_table:signal_targets"
     shapes_function = "headrace.connectors.oracle.catalog.event_shapes:event_shapes"
     demo_class = "headrace.connectors.oracle.demo:ShopDemo"
 

@@ -89,7 +89,7 @@ class DriverSnapshots(
 
     @property
     @abstractmethod
-    def _area(self) -> str:
+    def _connector(self) -> str:
         """What codes of errors begin with."""
 
     def close(self) -> None:
@@ -186,7 +186,7 @@ class DriverSnapshots(
             return not self._has_rows(statement)
         except QueryRefusedError as refused:
             raise HeadraceError(
-                f"{self._area}.override",
+                f"{self._connector}.override",
                 f"{PROPERTY}.{name}: {refused}",
                 "Give one SELECT whose columns have the names of the table's.",
             ) from None

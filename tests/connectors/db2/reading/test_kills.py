@@ -27,7 +27,7 @@ def test_five_kills_lose_and_double_no_row(db2_database: Db2Database, tmp_path: 
         headrace_snapshot_chunk_bytes="4096", headrace_snapshot_threads="1"
     )
     (tmp_path / "properties.json").write_text(json.dumps(properties))
-    command = [sys.executable, "-m", "tests.connectors.db2.reading.killed_reader", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.connectors.killed_reader", str(tmp_path)]
     killed = 0
     while not (tmp_path / "over").exists():
         before = len(list(tmp_path.glob("*.json")))

@@ -60,7 +60,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
     sql = SQL
     dialect = SQLGLOT
     keyless = Cut.WHOLE
-    _area = CONNECTOR
+    _connector = CONNECTOR
 
     def __init__(self, config: Db2Config, capture: Capture, *, reads_rows: bool = True) -> None:
         kept = kept_connection(config, isolation_of(config))

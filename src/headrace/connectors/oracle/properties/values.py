@@ -7,8 +7,6 @@ from headrace.config.kinds import BOOLEAN, TEXT, choice, integer, one_of
 from headrace.config.property import Group, Property, not_needed, refused
 from headrace.connectors.oracle.properties.modes import BoundaryMode
 
-_NO_ROWS = refused("existing rows are not read yet")
-
 
 class OracleValuesConfig(Configuration):
     """Large objects, numbers, snapshots."""
@@ -41,7 +39,6 @@ class OracleValuesConfig(Configuration):
         "10000",
         Group.SNAPSHOT,
         "Rows that a snapshot's query takes from the driver at once.",
-        status=_NO_ROWS,
     )
     snapshot_database_errors_max_retries = Property(
         "snapshot.database.errors.max.retries",
@@ -49,7 +46,6 @@ class OracleValuesConfig(Configuration):
         "0",
         Group.SNAPSHOT,
         "How often a table is read again after ORA-01466 (its definition changed).",
-        status=_NO_ROWS,
     )
     internal_log_mining_transaction_snapshot_boundary_mode = Property(
         "internal.log.mining.transaction.snapshot.boundary.mode",
@@ -58,7 +54,6 @@ class OracleValuesConfig(Configuration):
         Group.SNAPSHOT,
         "Whether transactions that are open when a snapshot is taken are found in V$TRANSACTION, so"
         " that their earlier changes become events.",
-        status=_NO_ROWS,
     )
     internal_snapshot_enhance_predicate_scn = Property(
         "internal.snapshot.enhance.predicate.scn",
@@ -66,7 +61,6 @@ class OracleValuesConfig(Configuration):
         None,
         Group.SNAPSHOT,
         "What ` AS OF SCN n` takes the place of in snapshot.select.statement.overrides.",
-        status=_NO_ROWS,
     )
     internal_log_mining_sql_relaxed_quote_detection = Property(
         "internal.log.mining.sql.relaxed.quote.detection",

@@ -86,7 +86,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     page_bytes = PAGE_BYTES
     dialect = SQLGLOT
     keyless = Cut.WHOLE
-    _area = CONNECTOR
+    _connector = CONNECTOR
 
     def __init__(self, config: OracleConfig, capture: Capture, *, reads_rows: bool = True) -> None:
         kept = kept_connection(config)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import cached_property
 
+from headrace.connectors.oracle.redo.forms import Form
 from headrace.connectors.oracle.types.declarations import (
     BINARY_FLOATS,
     BYTES,
@@ -25,22 +25,6 @@ from headrace.relational.table import Column, Table
 ARCHIVE_STATE = "ORA_ARCHIVE_STATE"
 """A hidden column of tables with row archival, which is no part of any row."""
 _NUMBERED = re.compile(r"COL ([0-9]{1,4})")
-
-
-class Form(IntEnum):
-    """What a column's values are, as far as their literals go."""
-
-    TEXT = 0
-    NUMBER = 1
-    TIMESTAMP = 2
-    BYTES = 3
-    ZONED = 4
-    LOCAL = 5
-    DOUBLE = 6
-    FLOAT = 7
-    YEAR_TO_MONTH = 8
-    DAY_TO_SECOND = 9
-    BOOLEAN = 10
 
 
 _FORMS = {

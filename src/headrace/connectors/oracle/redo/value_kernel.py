@@ -25,8 +25,8 @@ from headrace.connect.kernels.memory import (
     store64,
 )
 from headrace.connect.kernels.text import as_word
+from headrace.connectors.oracle.redo.forms import Form
 from headrace.connectors.oracle.redo.scan import NONE, QUOTE, find_byte, has_word
-from headrace.connectors.oracle.redo.tables import Form
 from headrace.converters.json.times import NO_TIME, timestamp_micros
 
 _TEXT_FORM, _NUMBER_FORM, _TIMESTAMP_FORM = int(Form.TEXT), int(Form.NUMBER), int(Form.TIMESTAMP)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headrace.connectors.oracle.redo import internal_values
-from headrace.connectors.oracle.redo.tables import Form, RedoColumn
+from headrace.connectors.oracle.redo.forms import Form
+from headrace.connectors.oracle.redo.tables import RedoColumn
 from headrace.connectors.oracle.types import literals
 
 _CALL = re.compile(r"([A-Za-z_]+) *\( *(?:N?'((?:[^']|'')*)' *(?:,.*)?)?\)", re.DOTALL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from headrace.connectors.oracle import sql
@@ -11,6 +12,7 @@ from headrace.connectors.oracle.connection import Connection, connect
 from headrace.connectors.oracle.errors import translate
 from headrace.connectors.oracle.events import OracleSettings
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
+from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshotSource
 from headrace.connectors.oracle.schema_history import oracle_history
 from headrace.connectors.oracle.streaming.mining import Redo
 from headrace.connectors.oracle.streaming.tables import ToldTables
@@ -35,6 +37,10 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         """The pluggable database; None: there is none."""
         return self.config.catalog_name if self.config.database_pdb_name else None
 
+    def snapshot_source(self, *, reads_rows: bool = True) -> OracleSnapshotSource:
+        """The database under a snapshot; see OracleSnapshotSource."""
+        return OracleSnapshotSource(self.config, self.capture, reads_rows=reads_rows)
+
     def connect(self) -> Connection:
         """A connection of its own, in the root, which the caller closes."""
         return connect(self.config)
@@ -57,11 +63,13 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         ((scn,),) = connection.rows(sql.CURRENT_SCN())
         return int(scn)
 
-    def told_tables(self, position: OraclePosition, *, is_new: bool = False) -> ToldTables:
+    def told_tables(
+        self, position: OraclePosition, told: Collection[tuple[str, str]] | None = None
+    ) -> ToldTables:
         """What was told of tables up to a position; see ToldTables. The caller closes it."""
         history = oracle_history(self.config)
         mined, delivered = position.mined_from, position.committed
-        return ToldTables(history, self.capture.database, mined, delivered, is_new=is_new)
+        return ToldTables(history, self.capture.database, mined, delivered, told)
 
     def offset(self, position: OraclePosition, epoch: int) -> OracleOffset:
         """The first offset of an epoch."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,14 +58,22 @@ class ToldTables:
     everything below the place `delivered`: what is told again there is told to nobody."""
 
     def __init__(
-        self, history: SchemaHistory, database: str, mined: int, delivered: int, *, is_new: bool
+        self,
+        history: SchemaHistory,
+        database: str,
+        mined: int,
+        delivered: int,
+        told: Collection[tuple[str, str]] | None = None,
     ) -> None:
-        """`is_new`: nothing was streamed before. Raises HeadraceError."""
+        """`told` are the tables (schema, name) that this process told of, where it began anew;
+        None: another one may have told of any. Raises HeadraceError."""
         self._history, self._database = history, database
         self._delivered = delivered
-        self._known = history.tables_before(behind_scn(mined))
+        # A snapshot tells of tables where it is delivered, with redo before it to be mined.
+        self._known = history.tables_before(behind_scn(mined)) or history.tables_before(delivered)
         # What was told before this process is not known: then tables are as they are now.
-        self._is_told = not is_new and not history.outlives_process and not self._known
+        self._is_told = told is None and not history.outlives_process and not self._known
+        self._told = {self._id(*path) for path in told or ()}
 
     def table(self, schema: str, name: str) -> Table | None:
         """A table as it was told of; None: it was not."""
@@ -74,7 +82,8 @@ class ToldTables:
 
     def knows(self, schema: str, name: str) -> bool:
         """Whether a table was told of, as far as is known."""
-        return self._is_told or self._id(schema, name) in self._known
+        identity = self._id(schema, name)
+        return self._is_told or identity in self._known or identity in self._told
 
     @property
     def is_empty(self) -> bool:
@@ -113,6 +122,7 @@ class ToldTables:
             self._known.pop(self._id(*previous), None)
         if kind is ChangeType.DROP:
             self._known.pop(identity, None)
+            self._told.discard(identity)
         else:
             self._known[identity] = described
         return schema_change_image(record)

@@ -1,4 +1,4 @@
-"""A source process that a test kills: `python -m tests.connectors.db2.reading.killed_reader DIR`.
+"""A source process that a test kills: `python -m tests.connectors.killed_reader DIR`.
 
 DIR has `properties.json`, and, as Spark's checkpoint would, `offsets` (planned ends, a line each)
 and a file of records per range, which is there when the range is done.
