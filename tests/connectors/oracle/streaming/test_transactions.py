@@ -209,8 +209,8 @@ def test_a_half_delivered_transaction_goes_on_behind_its_last_event(
     with oracle_database.transaction() as transaction:
         for number in range(40):
             transaction.insert(TABLE, ID=number, NAME="x")
-    while len(reader.values()) < 40:
-        reader.step()
+    while (count := len(reader.values())) < 40:
+        reader.await_changes(count + 1)
         reader.restart()
     assert reader.ids() == list(range(40))
     assert [value["source"]["txSeq"] for value in reader.values()] == list(range(1, 41))
