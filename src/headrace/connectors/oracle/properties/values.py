@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import BOOLEAN, TEXT, choice, integer, one_of
-from headrace.config.property import Group, Property, not_needed, refused
+from headrace.config.property import Group, Property, not_needed
 from headrace.connectors.oracle.properties.modes import BoundaryMode
 
 
