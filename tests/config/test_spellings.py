@@ -142,7 +142,6 @@ def test_log_mining_is_the_connectors_and_not_the_servers_logging() -> None:
     assert [note.property for note in read.notes] == ["log.level"]
 
 
-
 def test_json_numbers_keep_their_text_and_null_is_unset() -> None:
     assert dict(read_text('{"a": 1.50, "b": true, "c": null}')) == {"a": "1.50", "b": "true"}
 
