@@ -62,7 +62,6 @@ class ScriptedDatabase(Database):
             "database.dbname": "ORCLCDB",
             "database.pdb.name": PDB,
             "table.include.list": r"S\..*",
-            "log.mining.read.only": "true",
             "include.schema.changes": "false",
             "schema.history.internal": _HISTORY,
             "schema.history.internal.file.filename": str(self._work / "history"),

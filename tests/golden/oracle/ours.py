@@ -52,6 +52,7 @@ class StandInDatabase(ScriptedDatabase):
         return {
             **super().properties(),
             **self._server.properties(),
+            "log.mining.read.only": "true",  # a flush would move the SCNs that a script names
             "errors.max.retries": "0",
             "poll.interval.ms": "20",
         }

@@ -43,6 +43,8 @@ _THREADS = (
     "NULL AS DISABLE_TIME, 1 AS LAST_REDO_BLOCK, 0 AS CON_ID FROM V$THREAD T"
 )
 """All columns of V$THREAD: the stand-in has those that ours reads."""
+_FLUSH_TABLE = "LOG_MINING_FLUSH"
+"""Is told to be there, and never written, so that SCNs are those that a script names."""
 _CHARSET_IDS = {"AL32UTF8": 873, "WE8ISO8859P1": 31, "WE8MSWIN1252": 178}
 
 
@@ -116,6 +118,8 @@ class JdbcSession(Session):
     def _own_answer(self, sql: str, binds: Sequence[Any]) -> Answer | None:
         """What views of the stand-in do not tell."""
         state, upper = self.database.state, sql.upper()
+        if _FLUSH_TABLE in upper and "V$LOGMNR" not in upper:
+            return _single(1) if upper.startswith("SELECT") else {"count": 1}
         if "NLS_CHARSET_ID" in upper:
             return _single(_CHARSET_IDS[state.charset])
         if "NLS_NCHAR_CHARACTERSET" in upper:

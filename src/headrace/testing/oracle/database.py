@@ -100,7 +100,9 @@ class Database:
         with self.lock:
             for line in block:
                 match line:
-                    case {"table": given} if "redo" not in line:
+                    case {"redo": _}:
+                        self.state.apply([line])
+                    case {"table": given}:
                         before = self.state.tables.get(given["name"])
                         self.state.define(given)
                         table = self.state.tables[given["name"]]
