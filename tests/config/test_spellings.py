@@ -129,12 +129,6 @@ def test_settings_of_the_server_process_are_ignored_with_a_note() -> None:
     assert [note.property for note in read.notes] == ["quarkus.log.level"]
 
 
-def test_properties_of_mining_the_log_are_the_connectors() -> None:
-    read = read_text("log.level=INFO\nlog.mining.read.only=true")
-    assert dict(read) == {"log.mining.read.only": "true"}
-    assert [note.property for note in read.notes] == ["log.level"]
-
-
 @pytest.mark.parametrize("text", ["a=1\na=2", '{"a":1,"a":2}', '{"config":{"a":1,"a":2}}'])
 def test_a_repeated_property_is_noted_and_the_last_counts(text: str) -> None:
     read = read_text(text)

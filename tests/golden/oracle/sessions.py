@@ -26,8 +26,8 @@ _CALLS = {
     "add_logfile": re.compile(r"dbms_logmnr\.add_logfile\(.*?LOGFILENAME\s*=>\s*'([^']*)'", re.I),
     "remove_logfile": re.compile(r"dbms_logmnr\.remove_logfile\(.*?'([^']*)'", re.I),
     "start_logmnr": re.compile(
-        r"dbms_logmnr\.start_logmnr\(\s*STARTSCN\s*=>\s*'?(\d+)'?\s*,\s*ENDSCN\s*=>\s*'?(\d+)'?"
-        r"(.*)", re.I | re.S),
+        r"dbms_logmnr\.start_logmnr\(\s*STARTSCN\s*=>\s*'?(\d+)'?\s*,"
+        r"(?:\s*ENDSCN\s*=>\s*'?(\d+)'?\s*,)?(.*)", re.I | re.S),
     "end_logmnr": re.compile(r"dbms_logmnr\.end_logmnr", re.I),
     "build_dictionary": re.compile(r"dbms_logmnr_d\.build", re.I),
     "set_container": re.compile(r"alter session set container\s*=\s*(\S+)", re.I),
@@ -109,7 +109,7 @@ class JdbcSession(Session):
         if called in ("add_logfile", "remove_logfile"):
             binds["name"] = match[1]
         elif called == "start_logmnr":
-            binds |= {"first": match[1], "last": match[2]}
+            binds |= {"first": match[1], "last": match[2] or self.database.state.scn}
             slots["options"] = match[3]
         elif called == "set_container":
             slots["container"] = match[1].upper()
