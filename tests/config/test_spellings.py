@@ -136,6 +136,12 @@ def test_a_repeated_property_is_noted_and_the_last_counts(text: str) -> None:
     assert [note.code for note in read.notes] == ["config.repeated"]
 
 
+def test_log_mining_is_the_connectors_and_not_the_servers_logging() -> None:
+    read = read_text("log.level=INFO\nlog.mining.read.only=true")
+    assert dict(read) == {"log.mining.read.only": "true"}
+    assert [note.property for note in read.notes] == ["log.level"]
+
+
 def test_json_numbers_keep_their_text_and_null_is_unset() -> None:
     assert dict(read_text('{"a": 1.50, "b": true, "c": null}')) == {"a": "1.50", "b": "true"}
 

@@ -30,6 +30,8 @@ _HEADER_CONVERTER = "header.converter"
 _SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 # Settings of the process that runs Debezium Server, not of the connector.
 _SERVER_PREFIXES = ("quarkus.", "log.", "mp.", "smallrye.")
+_OF_CONNECTORS = "log.mining."
+"""What connectors have under one of these prefixes."""
 
 
 class Properties(Mapping[str, str]):
@@ -341,7 +343,7 @@ def _collect(entries: Iterable[tuple[str, str, str]]) -> Properties:
     specific: list[tuple[str, str, str]] = []
     general: list[tuple[str, str, str]] = []
     for name, text, origin in entries:
-        if name.startswith(_SERVER_PREFIXES):
+        if name.startswith(_SERVER_PREFIXES) and not name.startswith(_OF_CONNECTORS):
             notes.append(ignored(name))
             continue
         names = _debezium_names(name)

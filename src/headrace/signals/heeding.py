@@ -13,6 +13,7 @@ from headrace.signals.notifications import HEEDED, IGNORED, tell
 from headrace.signals.progress import SignalProgress
 from headrace.signals.signal import (
     Action,
+    DropTransaction,
     ExecuteSnapshot,
     LogMessage,
     PauseSnapshot,
@@ -51,6 +52,10 @@ class SnapshotActions(Protocol[P]):
 
     def resume(self, place: P, /) -> None:
         """Go on reading."""
+        ...
+
+    def drop_transaction(self, transaction: str, /) -> None:
+        """Leave out an open transaction. Raises ValueError where there is none to leave out."""
         ...
 
     def position_text(self, place: P, /) -> str:
@@ -116,6 +121,8 @@ class Heeding(Generic[P]):
                 pass  # of a chunk that was given up
             case LogMessage(message):
                 signal_log.info("%s", message.replace("{}", self._actions.position_text(place)))
+            case DropTransaction(transaction):
+                self._actions.drop_transaction(transaction)
             case ExecuteSnapshot():
                 self._actions.execute(signal, action, place)
             case StopSnapshot() | PauseSnapshot() if not progress.running:

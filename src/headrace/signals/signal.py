@@ -28,6 +28,7 @@ _MEMBERS = {
     "pause-snapshot": ("type",),
     "resume-snapshot": ("type",),
     "log": ("message",),
+    "drop-transaction": ("transaction-id",),
 }
 
 
@@ -85,13 +86,29 @@ class LogMessage:
 
 
 @dataclass(frozen=True)
+class DropTransaction:
+    """Leave out what an open transaction has changed and will change, by the id that events show
+    of it."""
+
+    transaction: str
+
+
+@dataclass(frozen=True)
 class WindowMark:
     """A watermark that a connector wrote."""
 
     opens: bool
 
 
-Action = ExecuteSnapshot | StopSnapshot | PauseSnapshot | ResumeSnapshot | LogMessage | WindowMark
+Action = (
+    ExecuteSnapshot
+    | StopSnapshot
+    | PauseSnapshot
+    | ResumeSnapshot
+    | LogMessage
+    | DropTransaction
+    | WindowMark
+)
 
 
 def parse_signal(text: str) -> Signal:
@@ -119,6 +136,11 @@ def parse_action(signal: Signal) -> Action:
             return ResumeSnapshot()
         case "log":
             return LogMessage(str(_data(signal).get("message", "")))
+        case "drop-transaction":
+            transaction = _text(_data(signal), "transaction-id")
+            if not transaction:
+                raise ValueError("transaction-id is empty or missing")
+            return DropTransaction(transaction)
         case "stop-snapshot":
             _kind(_data(signal))
             return StopSnapshot(_collections(_data(signal)))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.statement import Statement, listed
+from headrace.connectors.oracle.streaming import row_filters
 
 PAGE = Path(__file__).parents[3] / "docs/reference/oracle-statements.md"
 SLOTS = {
@@ -102,22 +103,22 @@ def test_options_of_logminer_are_those_of_the_strategy() -> None:
 
 def test_long_lists_of_names_are_cut_as_oracle_takes_them() -> None:
     names = [f"S.T{number}" for number in range(2500)]
-    (included,) = sql.table_filter(names, [], regex=False)
+    (included,) = row_filters.table_filter(names, [], regex=False)
     assert included.count(" IN (") == 3
     assert included.count(" OR ") == 3
-    (excluded,) = sql.table_filter([], names, regex=False)
+    (excluded,) = row_filters.table_filter([], names, regex=False)
     assert excluded.count(" NOT IN (") == 3
     assert excluded.count(" AND ") == 2
 
 
 def test_ddl_is_read_whatever_the_filters_say_unless_it_is_filtered_too() -> None:
     filters = ["F"]
-    outside = sql.contents_condition("PDB", filters)
+    outside = row_filters.contents_condition("PDB", filters)
     assert outside == (
         "SRC_CON_NAME = 'PDB' AND ((OPERATION_CODE IN (1,2,3,6,7,27,34,36,255) AND F) OR "
         "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%'))"
     )
-    inside = sql.contents_condition(None, filters, lobs=True, ddl_is_filtered=True)
+    inside = row_filters.contents_condition(None, filters, lobs=True, ddl_is_filtered=True)
     assert inside == (
         "(OPERATION_CODE IN (1,2,3,6,7,27,34,36,255,9,10,11,29,68,70,71,91,92,93) OR "
         "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%')) AND F"

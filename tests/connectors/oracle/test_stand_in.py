@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.streaming import row_filters
 from headrace.testing.oracle import driver
 from headrace.testing.oracle.server import OracleServer
 from tests.servers.oracle import PDB, OracleDatabase
@@ -62,7 +63,7 @@ def mined(connection: driver.OracleConnection, condition: str = "", low: int = 0
     ((high,),) = run(connection, sql.CURRENT_SCN())
     add_logs(connection)
     run(connection, sql.start_logmnr("online_catalog"), first=999_000, last=high)
-    statement = sql.contents(READ, condition or sql.contents_condition(PDB, lobs=True))
+    statement = sql.contents(READ, condition or row_filters.contents_condition(PDB, lobs=True))
     rows = run(connection, statement, low=low, high=high)
     run(connection, sql.END_LOGMNR())
     return rows
@@ -134,7 +135,7 @@ def test_a_long_statement_is_in_several_rows(
 
 def test_logminer_wants_its_session_in_order(session: driver.OracleConnection) -> None:
     start = sql.start_logmnr("online_catalog")
-    contents = sql.contents(READ, sql.contents_condition(None))
+    contents = sql.contents(READ, row_filters.contents_condition(None))
     assert refused(session, sql.END_LOGMNR()) == 1307
     assert refused(session, contents, low=0, high=1) == 1306
     assert refused(session, start, first=1, last=2) == 1292
@@ -183,21 +184,21 @@ def test_filters_are_really_applied(
         transaction.insert("OTHER.T", ID=1)
 
     def tables(*filters: list[str]) -> list[str]:
-        condition = sql.contents_condition(PDB, [one for part in filters for one in part])
+        condition = row_filters.contents_condition(PDB, [one for part in filters for one in part])
         rows = [row for row in mined(session, condition) if row[0] == "INSERT"]
         return [row[1].split("(")[0].removeprefix("insert into ") for row in rows]
 
     everything = ['"INV"."T"', '"INV"."U"', '"OTHER"."T"']
     assert tables() == everything
-    assert tables(sql.schema_filter(["inv"], [], regex=False)) == everything[:2]
-    assert tables(sql.schema_filter([], ["INV"], regex=True)) == everything[2:]
-    assert tables(sql.table_filter(["INV.T"], [], regex=False)) == everything[:1]
-    assert tables(sql.table_filter([], [r"inv\..*"], regex=True)) == everything[2:]
-    assert tables(sql.user_filter("USERNAME", ["ANNE"], [])) == everything
-    assert tables(sql.user_filter("USERNAME", [], ["anne"])) == []
-    assert tables(sql.user_filter("CLIENT_ID", ["two"], [])) == []
-    assert tables(sql.default_filter(["OTHER"])) == everything[:2]
-    assert mined(session, sql.contents_condition("ELSEWHERE")) == []
+    assert tables(row_filters.schema_filter(["inv"], [], regex=False)) == everything[:2]
+    assert tables(row_filters.schema_filter([], ["INV"], regex=True)) == everything[2:]
+    assert tables(row_filters.table_filter(["INV.T"], [], regex=False)) == everything[:1]
+    assert tables(row_filters.table_filter([], [r"inv\..*"], regex=True)) == everything[2:]
+    assert tables(row_filters.user_filter("USERNAME", ["ANNE"], [])) == everything
+    assert tables(row_filters.user_filter("USERNAME", [], ["anne"])) == []
+    assert tables(row_filters.user_filter("CLIENT_ID", ["two"], [])) == []
+    assert tables(row_filters.default_filter(["OTHER"])) == everything[:2]
+    assert mined(session, row_filters.contents_condition("ELSEWHERE")) == []
 
 
 def test_committed_data_comes_by_the_order_of_commits(
@@ -213,7 +214,7 @@ def test_committed_data_comes_by_the_order_of_commits(
     ((high,),) = run(session, sql.CURRENT_SCN())
     add_logs(session)
     run(session, sql.start_logmnr("online_catalog", committed=True), first=999_000, last=high)
-    rows = run(session, sql.contents(READ, sql.contents_condition(PDB)), low=0, high=high)
+    rows = run(session, sql.contents(READ, row_filters.contents_condition(PDB)), low=0, high=high)
     numbers = [row[4].hex() for row in rows]
     assert numbers == [second.xid] * 3 + [first.xid] * 3
     assert [row[0] for row in rows] == ["START", "INSERT", "COMMIT"] * 2

@@ -127,7 +127,7 @@ class OracleDatabase(Source[OraclePosition]):
             run.translate,
         )
         self._progress = reader.progress
-        signals = self._signals(greets=greets or self._greets)
+        signals = self._signals(reader, greets=greets or self._greets)
         self._greets = False
         return run.streaming(
             reader,
@@ -139,11 +139,15 @@ class OracleDatabase(Source[OraclePosition]):
             marks=reader.places,
         )
 
-    def _signals(self, *, greets: bool) -> IncrementalSnapshots[OraclePosition] | None:
+    def _signals(
+        self, reader: RedoReader, *, greets: bool
+    ) -> IncrementalSnapshots[OraclePosition] | None:
         run, config = self._run, self._run.config
         name = run.capture.signal_table
         marks = run.watermarks(None if name is None else SignalTable(config, name))
-        stream = SignalStream[OraclePosition](greets, name, marks)
+        stream = SignalStream[OraclePosition](
+            greets, name, marks, drop_transaction=reader.drop_transaction
+        )
         return run.signals(OracleChunkSource(config, run.capture), stream, self.metrics)
 
     def log_end(self) -> int:

@@ -30,6 +30,7 @@ class OracleDefinition(NamedDefinition):
             "enter",
             "hash_texts",
             "hold_rows",
+            "release_transaction",
         ),
         "headrace.connectors.oracle.streaming.transactions.write_kernel": ("write_ready",),
         "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),

@@ -8,7 +8,7 @@ literals where LogMiner prunes by them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 from headrace.connectors.oracle.statement import Statement
 
@@ -242,105 +242,21 @@ CONTENTS = _statement(
     "Reference, V$LOGMNR_CONTENTS; Utilities, Querying V$LOGMNR_CONTENTS",
     "SELECT {columns} FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high AND {condition}",
 )
+COMMITTED_CONTENTS = _statement(
+    "committed_contents",
+    "Reference, V$LOGMNR_CONTENTS; Utilities, Showing Only Committed Transactions",
+    "SELECT {columns} FROM V$LOGMNR_CONTENTS WHERE (COMMIT_SCN > :low AND COMMIT_SCN <= :high "
+    "OR COMMIT_SCN IS NULL AND OPERATION_CODE = 5 AND SCN > :low AND SCN <= :high) "
+    "AND {condition}",
+)
 
 
-def contents(columns: Iterable[str], condition: str) -> str:
+def contents(columns: Iterable[str], condition: str, *, committed: bool = False) -> str:
     """Redo rows between two SCNs, the upper one included (binds `low` and `high`); `columns` are of
-    `CONTENTS_COLUMNS` and `TRACKED_COLUMNS`."""
-    return CONTENTS(columns=", ".join(columns), condition=condition)
-
-
-_DML, _LOBS = (1, 2, 3, 6, 7, 27, 34, 36, 255), (9, 10, 11, 29, 68, 70, 71, 91, 92, 93)
-_DDL = "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%')"
-_MOST_ITEMS = 1000
-"""Items of a list that Oracle takes."""
-
-
-def contents_condition(
-    container: str | None,
-    filters: Sequence[str] = (),
-    *,
-    lobs: bool = False,
-    ddl_is_filtered: bool = False,
-) -> str:
-    """Which operations are read, those that all `filters` let through; DDL of every table, unless
-    `ddl_is_filtered`. `container` is the pluggable database."""
-    codes = ",".join(map(str, _DML + _LOBS if lobs else _DML))
-    operations = f"OPERATION_CODE IN ({codes})"
-    if ddl_is_filtered:
-        operations = f"({operations} OR {_DDL})"
-    condition = " AND ".join((operations, *filters))
-    if not ddl_is_filtered:
-        condition = f"(({condition}) OR {_DDL})"
-    return condition if container is None else f"SRC_CON_NAME = {text(container)} AND {condition}"
-
-
-def is_in(expression: str, names: Sequence[str], *, excluded: bool = False) -> str:
-    """An expression's upper-case value is one of `names`, or none of them."""
-    operator, joint = ("NOT IN", " AND ") if excluded else ("IN", " OR ")
-    lists = (names[at : at + _MOST_ITEMS] for at in range(0, len(names), _MOST_ITEMS))
-    parts = [
-        f"UPPER({expression}) {operator} ({','.join(text(name.upper()) for name in part)})"
-        for part in lists
-    ]
-    return parts[0] if len(parts) == 1 else f"({joint.join(parts)})"
-
-
-def matches(expression: str, expressions: Sequence[str], *, excluded: bool = False) -> str:
-    """An expression's whole value matches one of regular expressions, or none of them."""
-    joint, negation = (" AND ", "NOT ") if excluded else (" OR ", "")
-    parts = [f"{negation}REGEXP_LIKE({expression}, {text(f'^{one}$')}, 'i')" for one in expressions]
-    return parts[0] if len(parts) == 1 else f"({joint.join(parts)})"
-
-
-def schema_filter(included: Sequence[str], excluded: Sequence[str], *, regex: bool) -> list[str]:
-    """Schemas in the query (log.mining.query.filter.mode `in` or `regex`); rows without a schema,
-    and of one that LogMiner does not know, are always read."""
-    test: Callable[..., str] = matches if regex else is_in
-    conditions = ["SEG_OWNER IS NULL"]
-    if included:
-        conditions.append(test("SEG_OWNER", [*included, "UNKNOWN"]))
-    elif excluded:
-        conditions.append(test("SEG_OWNER", excluded, excluded=True))
-    return [f"({' OR '.join(conditions)})"] if len(conditions) > 1 else []
-
-
-def table_filter(
-    included: Sequence[str], excluded: Sequence[str], *, regex: bool, hybrid: bool = False
-) -> list[str]:
-    """Tables (`SCHEMA.TABLE`) in the query; `hybrid`: tables that LogMiner only knows by number,
-    too."""
-    test: Callable[..., str] = matches if regex else is_in
-    conditions = ["TABLE_NAME IS NULL"]
-    if included:
-        conditions.append(test("SEG_OWNER || '.' || TABLE_NAME", included))
-    elif excluded:
-        conditions.append(test("SEG_OWNER || '.' || TABLE_NAME", excluded, excluded=True))
-    if len(conditions) == 1:
-        return []
-    if hybrid:
-        conditions.append("TABLE_NAME LIKE 'OBJ#%'")
-    return [f"({' OR '.join(conditions)})"]
-
-
-def user_filter(column: str, included: Sequence[str], excluded: Sequence[str]) -> list[str]:
-    """Users (USERNAME) or clients (CLIENT_ID); markers of transactions are always read."""
-    if included:
-        names = [*included, "UNKNOWN"] if column == "USERNAME" else included
-        condition = is_in(column, names)
-    elif excluded:
-        condition = f"({column} IS NULL OR {is_in(column, excluded, excluded=True)})"
-    else:
-        return []
-    return [f"(OPERATION_CODE IN (6,7,36) OR {condition})"]
-
-
-def default_filter(schemas: Sequence[str]) -> list[str]:
-    """What is never captured (log.mining.query.filter.mode `none`)."""
-    return [
-        f"(SEG_OWNER IS NULL OR SEG_OWNER NOT IN ({','.join(map(text, schemas))}))",
-        "(TABLE_NAME IS NULL OR TABLE_NAME NOT LIKE 'MLOG$%')",
-    ]
+    `CONTENTS_COLUMNS` and `TRACKED_COLUMNS`. `committed`: those of transactions that were committed
+    there, and DDL; for sessions that give no others."""
+    statement = COMMITTED_CONTENTS if committed else CONTENTS
+    return statement(columns=", ".join(columns), condition=condition)
 
 
 # -- the table that flushes redo ------------------------------------------------------------------

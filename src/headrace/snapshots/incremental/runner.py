@@ -61,7 +61,8 @@ class SignalStream(Generic[P]):
     collection (None: there is none), and `texts` reads its rows; `marks` writes to it where windows
     open and close (None: they close where the log was when their chunks had been read).
     `last_commit` gives what `source` shows of the last commit at a position, `position_text` the
-    place that it shows, for people.
+    place that it shows, for people. `drop_transaction` leaves out an open transaction, and raises
+    ValueError for what is no id of one (None: the log has committed ones only).
     """
 
     greets: bool
@@ -70,6 +71,7 @@ class SignalStream(Generic[P]):
     last_commit: Callable[[P], int | None] = lambda _position: None
     position_text: Callable[[int], str] = "{:x}".format
     texts: SignalTexts = signal_columns
+    drop_transaction: Callable[[str], None] | None = None
 
 
 class IncrementalSnapshots(Generic[P]):
@@ -319,6 +321,12 @@ class IncrementalSnapshots(Generic[P]):
         self._notify("RESUMED", place, {"data_collections": self._names()})
         if self._wave is None:
             self._read(place)
+
+    def drop_transaction(self, transaction: str) -> None:
+        """See SnapshotActions."""
+        if self._stream.drop_transaction is None:
+            raise ValueError("the log has committed transactions only")
+        self._stream.drop_transaction(transaction)
 
     def position_text(self, place: InsertionPoint) -> str:
         """The place of the log for people."""

@@ -100,6 +100,8 @@ class Database:
         with self.lock:
             for line in block:
                 match line:
+                    case {"redo": _}:
+                        self.state.apply([line])
                     case {"table": given}:
                         before = self.state.tables.get(given["name"])
                         self.state.define(given)

@@ -223,7 +223,8 @@ class State:
         given.setdefault("code", OPERATION_CODES.get(operation, 0))
         given.setdefault("rs_id", f" 0x000001.{scn:08x}.0010 ")
         given.setdefault("container", self.pdb)
-        given.setdefault("sequence", self._log_at(given.get("thread", 1), scn).sequence)
+        if "sequence" not in given:
+            given["sequence"] = self._log_at(given.get("thread", 1), scn).sequence
         for name in ("time", "start_time", "commit_time"):
             if isinstance(given.get(name), str):
                 given[name] = dt.datetime.fromisoformat(given[name])

@@ -120,6 +120,22 @@ class Service:
         """Threads and sequence numbers of all logs, the oldest first."""
         return [(log.thread, log.sequence) for log in self._database.state.logs]
 
+    def object_id(self, full_name: str) -> int:
+        """The number of a table."""
+        return self._database.table(full_name).object_id
+
+    def committed(self) -> list[tuple[int, str, int, str]]:
+        """Every change that was committed: the SCN of the commit, the table, SCN and operation, in
+        the order of the redo. Transactions that were rolled back in part are not understood."""
+        database = self._database
+        with database.lock:
+            rows = database.store.connection.execute(
+                "SELECT C.SCN, R.TABLE_NAME, R.SCN, R.OPERATION FROM REDO R "
+                "JOIN REDO C ON C.XID = R.XID AND C.OPERATION_CODE = 7 AND C.SCN > R.SCN "
+                "WHERE R.OPERATION_CODE IN (1, 2, 3) AND R.CSF = 0 ORDER BY R.SCN"
+            )
+            return list(rows.fetchall())
+
     def counted(self) -> dict[str, int]:
         """How often each statement of `sql.py` ran, by its name."""
         return dict(self._database.statements)

@@ -38,14 +38,17 @@ Recognize = Callable[[str], tuple[Statement, Mapping[str, str]] | None]
 class Cursor:
     """Rows of a query. `fetch` gives the next ones, none at the end."""
 
-    def __init__(self, session: Session, columns: Sequence[str], rows: sqlite3.Cursor) -> None:
+    def __init__(
+        self, session: Session, columns: Sequence[str], rows: sqlite3.Cursor, called: str = ""
+    ) -> None:
+        """`called`: what a script calls fetching whose errors it asks for."""
         self.columns = tuple(columns)
-        self._session, self._rows = session, rows
+        self._session, self._rows, self._called = session, rows, called
 
     def fetch(self, count: int) -> list[Row]:
         """Raises OracleError."""
         with self._session.database.lock:
-            self._session.fail_if_asked("FETCH")
+            self._session.fail_if_asked(self._called)
             return self._rows.fetchmany(count)
 
 
@@ -137,7 +140,8 @@ class Session:
             if "no such column" in str(error):
                 raise OracleError(904, f"invalid identifier: {error}") from None
             raise OracleError(900, f"{error}: {query}") from None
-        return Cursor(self, [one[0] for one in rows.description], rows)
+        called = "FETCH" if "V$LOGMNR_CONTENTS" in text else ""
+        return Cursor(self, [one[0] for one in rows.description], rows, called)
 
     def _check_flashback(self, full_name: str, scn: int) -> None:
         database = self.database
@@ -310,11 +314,15 @@ class Session:
 
 def _committed(rows: str) -> str:
     """Rows of transactions that were committed, in the order of the commits, with START and COMMIT
-    around them, and without what was rolled back to savepoints."""
+    around them; what was rolled back to savepoints is among them, as in other sessions."""
+    columns = ", ".join(
+        f"C.AT AS {name(column)}" if column == "COMMIT_SCN" else f"R.{name(column)}"
+        for column in CONTENTS
+    )
     return (
         f"WITH R AS ({rows}), C AS (SELECT XID AS COMMITTED, SCN AS AT FROM R "
         "WHERE OPERATION_CODE = 7) "
-        "SELECT R.* FROM R LEFT JOIN C ON C.COMMITTED = R.XID "
-        "WHERE C.AT IS NOT NULL OR OPERATION_CODE = 5 "
+        f"SELECT {columns} FROM R LEFT JOIN C ON C.COMMITTED = R.XID "
+        "WHERE C.AT IS NOT NULL OR R.OPERATION_CODE = 5 "
         "ORDER BY COALESCE(C.AT, R.SCN), R.SCN, R.SSN"
     )

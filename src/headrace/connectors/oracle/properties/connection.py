@@ -47,7 +47,7 @@ class OracleConnectionConfig(Configuration):
         Group.REPLICATION,
         "What reads the redo: `LogMiner`, or `LogMiner_Unbuffered`, where the database holds "
         "transactions until their commit.",
-        refused_values=("LogMiner_Unbuffered", "XStream", "OLR"),
+        refused_values=("XStream", "OLR"),
     )
     rac_nodes = Property(
         "rac.nodes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import BOOLEAN, TEXT, choice, integer, one_of
-from headrace.config.property import Group, Property, not_needed, refused
+from headrace.config.property import Group, Property, not_needed
 from headrace.connectors.oracle.properties.modes import BoundaryMode
 
 
@@ -17,7 +17,6 @@ class OracleValuesConfig(Configuration):
         "false",
         Group.VALUES,
         "Captures the values of CLOB, NCLOB, BLOB, XMLTYPE and extended strings.",
-        status=refused("large objects are not put together yet"),
     )
     legacy_decimal_handling_strategy = Property(
         "legacy.decimal.handling.strategy",

@@ -76,8 +76,9 @@ class OracleState(HeldSnapshot):
 
     @property
     def position(self) -> OraclePosition:
-        """Behind everything that it sees."""
-        return OraclePosition.behind_scn(self.scn, self.mined)
+        """Behind everything that it sees. What comes next may have the SCN of now."""
+        mined = max(self.scn - 1, 0) if self.mined is None else self.mined
+        return OraclePosition.behind_scn(self.scn, mined)
 
 
 class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):

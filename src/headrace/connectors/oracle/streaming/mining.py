@@ -17,6 +17,7 @@ from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import QueryFilterMode
+from headrace.connectors.oracle.streaming import row_filters
 from headrace.connectors.oracle.streaming.logs import (
     LogCount,
     RedoLog,
@@ -47,6 +48,13 @@ class Window(NamedTuple):
     first: int
     last: int
     logs: Selection
+
+
+class OpenTransactions(NamedTuple):
+    """All redo of transactions that are committed behind `scn` is at the SCN `first` or behind."""
+
+    scn: int
+    first: int
 
 
 class InconsistentLogsError(Exception):
@@ -116,6 +124,15 @@ class Redo:
         }
         ((oldest,),) = connection.rows(sql.OLDEST_SCN(), binds)
         return None if oldest is None else int(oldest)
+
+    @staticmethod
+    def open_transactions(connection: Connection) -> OpenTransactions:
+        """The transactions that are open now."""
+        ((current,),) = connection.rows(sql.CURRENT_SCN())
+        threads = len(connection.rows(sql.THREADS()))
+        view = "V$TRANSACTION" if threads == 1 else "GV$TRANSACTION"
+        pending = connection.rows(sql.PENDING(view=view), {"scn": int(current)})
+        return OpenTransactions(int(current), min([int(current), *(int(n) for _, n in pending)]))
 
     def logs(self, connection: Connection, scn: int) -> list[RedoLog]:
         """The logs with the redo behind an SCN, each once. Raises InconsistentLogsError, and
@@ -189,10 +206,11 @@ class MiningSession:
         """`container`: the pluggable database whose rows are read; None: there is none."""
         self._connection, self._config = connection, config
         self._selection: Selection | None = None
-        self._added: tuple[str, ...] = ()
         self._age = Deadline(config.log_mining_session_max_ms / 1000)
         self._columns = contents_schema(config)
-        self._statement = sql.contents(self._columns.names, _condition(config, container))
+        self._statement = sql.contents(
+            self._columns.names, _condition(config, container), committed=config.is_unbuffered
+        )
         self._start = sql.start_logmnr(
             str(config.log_mining_strategy),
             config.log_mining_path_dictionary,
@@ -215,10 +233,9 @@ class MiningSession:
         if self.needs_new(window):
             self.end()
         if self._selection is None:
+            self._selection = window.logs
             for one in window.logs.logs:
                 self._connection.execute(sql.ADD_LOGFILE(), {"name": one.name})
-                self._added = (*self._added, one.name)
-            self._selection = window.logs
             self._age.restart()
         self._connection.execute(self._start, {"first": window.start, "last": window.last})
 
@@ -236,9 +253,9 @@ class MiningSession:
         except DriverError as error:
             if error.code != _CLOSED:
                 raise
-        for name in self._added:
+        for (name,) in self._connection.rows(sql.SESSION_LOGS()):
             self._connection.execute(sql.REMOVE_LOGFILE(), {"name": name})
-        self._added, self._selection = (), None
+        self._selection = None
 
 
 def contents_schema(config: OracleConfig) -> pa.Schema:
@@ -266,7 +283,7 @@ def _condition(config: OracleConfig, container: str | None) -> str:
     """What the database leaves out (log.mining.query.filter.mode)."""
     mode = config.log_mining_query_filter_mode
     if mode is QueryFilterMode.NONE:
-        filters = sql.default_filter(SYSTEM_SCHEMAS)
+        filters = row_filters.default_filter(SYSTEM_SCHEMAS)
     else:
         regex = mode is QueryFilterMode.REGEX
         tables = list(config.table_include_list)
@@ -274,8 +291,10 @@ def _condition(config: OracleConfig, container: str | None) -> str:
         if tables and signals is not None:
             tables.append(signals)
         filters = [
-            *sql.schema_filter(config.schema_include_list, config.schema_exclude_list, regex=regex),
-            *sql.table_filter(
+            *row_filters.schema_filter(
+                config.schema_include_list, config.schema_exclude_list, regex=regex
+            ),
+            *row_filters.table_filter(
                 tables,
                 config.table_exclude_list,
                 regex=regex,
@@ -283,18 +302,18 @@ def _condition(config: OracleConfig, container: str | None) -> str:
             ),
         ]
     if config.log_mining_buffer_track_username:
-        filters += sql.user_filter(
+        filters += row_filters.user_filter(
             "USERNAME",
             config.log_mining_username_include_list,
             config.log_mining_username_exclude_list,
         )
     if config.log_mining_buffer_track_client_id:
-        filters += sql.user_filter(
+        filters += row_filters.user_filter(
             "CLIENT_ID",
             config.log_mining_clientid_include_list,
             config.log_mining_clientid_exclude_list,
         )
-    return sql.contents_condition(
+    return row_filters.contents_condition(
         container,
         filters,
         lobs=config.lob_enabled,

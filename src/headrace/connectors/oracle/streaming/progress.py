@@ -109,6 +109,8 @@ class MiningProgress:
     rows: int = 0
     log_switches: int = 0
     inconsistent_logs: int = 0
+    waited_ms: int = 0
+    """For logs that are switched or archived."""
     last_query_ms: int = 0
     most_query_ms: int = 0
     last_batch_rows: int = 0
@@ -141,6 +143,7 @@ class MiningProgress:
             "TotalProcessedRows": self.rows,
             "SwitchCounter": self.log_switches,
             "InconsistentLogs": self.inconsistent_logs,
+            "LogWaitTimeInMilliseconds": self.waited_ms,
             "LastDurationOfFetchQueryInMilliseconds": self.last_query_ms,
             "MaxDurationOfFetchQueryInMilliseconds": self.most_query_ms,
             "LastCapturedDmlCount": self.last_batch_rows,

@@ -16,18 +16,21 @@ import pyarrow as pa
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.catalog import Catalog
+from headrace.connectors.oracle.catalog.object_names import ObjectNames
 from headrace.connectors.oracle.clock import offset_us
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.position import OraclePosition
-from headrace.connectors.oracle.scn import behind_scn, format_xid, scn_of, xid_of
+from headrace.connectors.oracle.properties.modes import MiningStrategy
+from headrace.connectors.oracle.scn import behind_scn, format_xid, parse_xid, scn_of, xid_of
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.flushing import LogFlush
 from headrace.connectors.oracle.streaming.frames import index_frames
 from headrace.connectors.oracle.streaming.mining import (
     InconsistentLogsError,
     MiningSession,
+    OpenTransactions,
     Redo,
     Window,
 )
@@ -103,12 +106,19 @@ class RedoReader(SegmentReader):
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._carried: pa.RecordBatch | None = None
         self._next = self._mined = start.mined_from
+        if config.is_unbuffered:
+            # Rows come by the SCN of their commit.
+            self._next = max(scn_of(start.committed) - 1, 0)
+        self._open: deque[OpenTransactions] = deque()
+        """Of LogMiner_Unbuffered: what was open at SCNs that are not read yet."""
         self._reached = scn_of(start.committed)
-        self._outgoing: deque[np.ndarray | bytes] = deque()
+        self._outgoing: deque[np.ndarray | bytes | int] = deque()
+        self._written_apart: Iterator[bytes] | None = None
         self._bytes = b""
         self._pause, self._attempts, self._began = Deadline(0), 0, 0.0
         self._window_rows = 0
         self._asked = threading.Event()
+        self._dropped: deque[int] = deque()
 
     # -- see LogReader --------------------------------------------------------------------------
 
@@ -126,7 +136,10 @@ class RedoReader(SegmentReader):
             _CHARSETS.get(sets.get("NLS_NCHAR_CHARACTERSET", ""), "utf-16-be"),
             config.internal_log_mining_sql_relaxed_quote_detection,
         )
-        self._holder.open(self._open_tables(Catalog(self._database).table, texts))
+        tables = self._open_tables(Catalog(self._database).table, texts)
+        if config.log_mining_strategy == MiningStrategy.HYBRID:
+            tables.real_name = ObjectNames(self._database).find
+        self._holder.open(tables)
 
     def _open_root(self) -> MiningSession:
         if self._root is not None:
@@ -140,6 +153,11 @@ class RedoReader(SegmentReader):
     def ask_position(self) -> None:
         """The views are asked without a pause. Any thread."""
         self._asked.set()
+
+    def drop_transaction(self, transaction: str) -> None:
+        """An open transaction is left out, by the id that events show (drop-transaction). Any
+        thread. Raises ValueError for what is none."""
+        self._dropped.append(parse_xid(transaction.strip().lower()))
 
     def read_into(self, target: memoryview, seconds: float) -> int:
         """See LogReader."""
@@ -179,6 +197,11 @@ class RedoReader(SegmentReader):
                 out[:size] = np.frombuffer(self._bytes, np.uint8, size)
                 self._bytes = self._bytes[size:]
                 return size
+            if self._written_apart is not None:
+                self._bytes = next(self._written_apart, b"")
+                if not self._bytes:
+                    self._written_apart = None
+                continue
             if self._buffer.has_ready:
                 return self._buffer.write(out)
             if not self._outgoing:
@@ -186,8 +209,19 @@ class RedoReader(SegmentReader):
             item = self._outgoing.popleft()
             if isinstance(item, bytes):
                 self._bytes = item
+            elif isinstance(item, int):
+                self._written_apart = self._holder.written(item)
             else:
                 self._buffer.release(item)
+
+    def _give_out(self, numbers: np.ndarray) -> None:
+        """Committed transactions go out; those with large values one by one."""
+        marked = np.flatnonzero(self._buffer.is_marked(numbers))
+        for number, (first, last) in enumerate(redo_rows.runs(marked, len(numbers))):
+            if last > first:
+                self._outgoing.append(numbers[first:last])
+            if number < len(marked):
+                self._outgoing.append(int(numbers[last]))
 
     def _release(self, scn: int) -> None:
         """Everything of a smaller SCN was read: what was committed there goes out."""
@@ -196,7 +230,9 @@ class RedoReader(SegmentReader):
         if scn <= self._reached:
             return
         changes, tables.changes = tables.changes, []
-        mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
+        mined = self._mined
+        if not self._config.is_unbuffered:
+            mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
         commits = self._buffer.commits()
         if len(commits) and int(commits.scns[0]) < self._reached:
             raise HeadraceError(
@@ -214,10 +250,10 @@ class RedoReader(SegmentReader):
             at, xid = scn_of(change.place), np.uint64(xid_of(change.place))
             before = (taken.scns < at) | ((taken.scns == at) & (taken.xids < xid))
             upto = int(np.count_nonzero(before))
-            self._outgoing.append(taken.numbers[first:upto])
+            self._give_out(taken.numbers[first:upto])
             self._outgoing.append(schema_change_frame(change, us))
             first = upto
-        self._outgoing.append(taken.numbers[first:])
+        self._give_out(taken.numbers[first:])
         self._outgoing.append(reached_frame(scn << 64))
         self._mined = self._oldest_mined(scn)
         self._reached = scn
@@ -226,6 +262,11 @@ class RedoReader(SegmentReader):
 
     def _oldest_mined(self, scn: int) -> int:
         """Redo of a larger SCN has all of what is held, and what is at an SCN or behind it."""
+        if self._config.is_unbuffered:
+            mined = self._mined
+            while self._open and self._open[0].scn < scn:
+                mined = self._open.popleft().first - 1
+            return min(mined, scn - 1)
         deferred = self._config.log_mining_buffer_deferred_transaction_start
         oldest = self._buffer.oldest(with_empty=not deferred)
         return (scn if oldest is None else min(oldest, scn)) - 1
@@ -246,6 +287,8 @@ class RedoReader(SegmentReader):
         config = self._config
         self._look_around()
         self._flush.flush(self._database, self._next)
+        if config.is_unbuffered:
+            self._open.append(self._redo.open_transactions(self._root))
         newest = self._redo.newest(self._root)
         self.progress.current_scn = newest
         self.ends_at(behind_scn(newest))
@@ -271,9 +314,10 @@ class RedoReader(SegmentReader):
             oldest = self._buffer.oldest(since_us=since)
             start = first if oldest is None else min(oldest - 1, first)
         start = min(start, first)
-        if config.lob_enabled and self._buffer.open_count and newest > first:
-            # The whole of a transaction with large objects is mined again.
+        if newest > first and self._buffer.has_marked:
+            # As Debezium does, the whole of a transaction with large objects is mined at once.
             self._buffer.drop_open()
+            self._holder.begins_again_below = self._reached
             first = start
         return self._redo.window(self._root, start, first, newest)
 
@@ -324,6 +368,10 @@ class RedoReader(SegmentReader):
             self._carried = None
         if len(batch) == 0:
             return
+        if self._config.is_unbuffered:
+            self._holder.hold(batch)
+            self._release(int(self._order(batch)[-1]))
+            return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
         others = np.flatnonzero(scns != scns[-1])
         first = int(others[-1]) + 1 if len(others) else 0
@@ -331,6 +379,13 @@ class RedoReader(SegmentReader):
         if first:
             self._holder.hold(batch.slice(0, first))
             self._release(int(scns[-1]))
+
+    @staticmethod
+    def _order(batch: pa.RecordBatch) -> np.ndarray:
+        """The SCNs by which rows come where LogMiner holds transactions: those of their commits."""
+        scns = redo_rows.numbers(batch, redo_rows.SCN)
+        commits = redo_rows.numbers(batch, redo_rows.COMMIT_SCN)
+        return np.where(commits > 0, commits, scns)
 
     def _switched(self, error: DriverError) -> None:
         """What a log switch makes is tried again, from what was read on; other errors are raised,
@@ -342,7 +397,11 @@ class RedoReader(SegmentReader):
         log.info("%s; it is tried again", known.message)
         self._batches, self._carried, self._parts = None, None, StatementParts()
         self._next = max(self._next, self._reached - 1)
+        if self._config.is_unbuffered:
+            self._buffer.drop_open()
+            self._buffer.drop_committed()
         self._pause = Deadline(_SHORTEST_PAUSE)
+        self.progress.waited_ms += int(_SHORTEST_PAUSE * 1000)
         if self._session is not None:
             self._session.end()
 
@@ -358,6 +417,7 @@ class RedoReader(SegmentReader):
                 retriable=True,
             )
         wait = min(_SHORTEST_PAUSE * 2 ** (self._attempts - 1), _LONGEST_PAUSE)
+        self.progress.waited_ms += int(wait * 1000)
         log.info("Waiting %d s for redo logs: %s", wait, error)
         self._pause = Deadline(wait)
 
@@ -366,6 +426,11 @@ class RedoReader(SegmentReader):
         assert self._database is not None
         ((clock,),) = self._database.rows(sql.CLOCK())
         self._holder.clock_is_ahead(offset_us(str(clock)))
+        while self._dropped:
+            xid = self._dropped.popleft()
+            was_open = self._buffer.give_up(xid)
+            told = "is left out" if was_open else "is not open: nothing is left out"
+            log.warning("drop-transaction: the transaction %s %s", format_xid(xid), told)
         retention = self._config.log_mining_transaction_retention_ms
         if retention:
             keep = self._start.transaction
@@ -379,7 +444,7 @@ class RedoReader(SegmentReader):
                 )
         progress, buffer = self.progress, self._buffer
         progress.offset_scn = self._mined
-        progress.oldest_scn = buffer.oldest() or 0
+        progress.oldest_scn, progress.oldest_us = buffer.oldest() or 0, buffer.oldest_us()
         progress.active_transactions = buffer.open_count
         progress.rolled_back, progress.abandoned = buffer.rolled_back, buffer.abandoned
         progress.held_bytes, progress.disk_bytes = buffer.held_bytes, buffer.disk_bytes

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +12,12 @@ import pyarrow as pa
 from headrace.connectors.oracle.capture import SYSTEM_USERS
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.position import OraclePosition
-from headrace.connectors.oracle.scn import scn_of
+from headrace.connectors.oracle.properties.modes import MiningStrategy
+from headrace.connectors.oracle.scn import format_xid, scn_of
 from headrace.connectors.oracle.streaming import redo_rows
+from headrace.connectors.oracle.streaming.lobs.frames import held_row
+from headrace.connectors.oracle.streaming.lobs.merging import Merging
+from headrace.connectors.oracle.streaming.lobs.writing import written
 from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
 from headrace.connectors.oracle.streaming.tables import At, CapturedTable, StreamTables
 from headrace.connectors.oracle.streaming.transactions import write_kernel
@@ -20,6 +26,8 @@ from headrace.connectors.oracle.streaming.transactions.buffer import (
     Names,
     TransactionBuffer,
 )
+
+log = logging.getLogger(__name__)
 
 _HALF = (1 << 64) - 1
 _TRUNCATE = re.compile(r"\s*truncate\s+table\b", re.IGNORECASE)
@@ -52,7 +60,12 @@ class RedoHolder:
             shows_redo=config.log_mining_include_redo_sql,
             shows_ssn=config.headrace_source_ssn,
             failure=str(config.event_processing_failure_handling_mode),
+            numbers_columns=config.log_mining_strategy == MiningStrategy.HYBRID,
         )
+        self._holds_lobs = config.lob_enabled
+        self.begins_again_below = 0
+        """What was committed, and the statements that changed tables, below this SCN were read
+        before."""
         self._last_statement: At | None = None
         self._at: pa.RecordBatch | None = None
         self.tables: StreamTables | None = None
@@ -62,8 +75,27 @@ class RedoHolder:
         """What comes is of these tables."""
         self.tables = tables
         self._words = RowWords(
-            self._find, tables.statements.parse, self._users, self._clients, self._row_options
+            self._find,
+            tables.statements.parse,
+            self._users,
+            self._clients,
+            self._row_options,
+            self._held_row if self._holds_lobs else None,
         )
+
+    def _held_row(
+        self, code: int, statement: str | None, info: str | None, model: int
+    ) -> tuple[int, bytes]:
+        assert self.tables is not None
+        table = self.tables.statements.tables[model]
+        return held_row(code, statement, info, table, self.tables.charset)
+
+    def written(self, number: int) -> Iterator[bytes]:
+        """The bytes of a marked transaction that was taken from the buffer, whose large values are
+        put into its changes."""
+        assert self.tables is not None
+        merged = Merging(self.tables.lobs).merged(self.buffer.held_frames(number))
+        return written(self.buffer.committed(number), merged, self.buffer.shown)
 
     def clock_is_ahead(self, microseconds: int) -> None:
         """How far the database's local time is ahead of UTC."""
@@ -83,22 +115,32 @@ class RedoHolder:
     def _hold_rows(self, batch: pa.RecordBatch) -> None:
         assert self._words is not None
         self._at = batch
+        before = self.buffer.abandoned
         self.buffer.hold(self._words.of(batch, self._delivered(batch)))
+        given_up = self.buffer.abandoned - before
+        if given_up:
+            log.warning(
+                "%d transactions have reached log.mining.buffer.transaction.events.threshold and "
+                "are given up: their changes are lost. Open are of these: %s",
+                given_up,
+                ", ".join(map(format_xid, self.buffer.given_up())) or "none",
+            )
 
     def _delivered(self, batch: pa.RecordBatch) -> np.ndarray:
         """Mask of the commits that were delivered before the stream was opened."""
         start = self._start
         scns = redo_rows.numbers(batch, redo_rows.SCN)
         last = max([scn_of(start.committed), *(one.scn for one in start.threads)])
-        if len(scns) == 0 or scns[0] > last:
+        if len(scns) == 0 or scns[0] > max(last, self.begins_again_below):
             return np.zeros(len(batch), bool)
         commits = redo_rows.numbers(batch, redo_rows.OPERATION_CODE) == redo_rows.COMMIT
+        read_before = commits & (scns < self.begins_again_below)
         xids = redo_rows.transaction_ids(batch)
         threads = redo_rows.numbers(batch, redo_rows.THREAD)
         for row in np.flatnonzero(commits):
             xid = int(xids[row]) & _HALF
             commits[row] = start.is_delivered(int(threads[row]), int(scns[row]), xid)
-        return np.asarray(commits)
+        return np.asarray(commits | read_before)
 
     def _find(self, schema: str, name: str) -> CapturedTable | None:
         assert self.tables is not None
@@ -125,7 +167,7 @@ class RedoHolder:
             )
         )
         at = _at(row)
-        if at == self._last_statement or not name:
+        if at == self._last_statement or not name or at.scn < self.begins_again_below:
             return
         self._last_statement = at
         if _TRUNCATE.match(statement):

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.kernels.memory import address_of
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.oracle.streaming import frames, redo_rows
+from headrace.connectors.oracle.streaming.lobs import frames as lob_frames
 from headrace.connectors.oracle.streaming.transactions import hold_kernel
 from headrace.connectors.oracle.streaming.transactions.buffer import Names
 from headrace.errors import HeadraceError
@@ -36,6 +37,11 @@ class RowTable(Protocol):
         """Its number among the tables of the parser."""
         ...
 
+    @property
+    def has_apart(self) -> bool:
+        """Whether the redo may hold values apart from its rows."""
+        ...
+
 
 class Images(Protocol):
     """Images of many statements, one behind the other: row i has the bytes from `offsets[i]` to
@@ -57,16 +63,21 @@ class Images(Protocol):
 
 Parse = Callable[[pa.Array, np.ndarray], Images]
 """Makes images of statements; the other argument is the model of each."""
+HeldRow = Callable[[int, str | None, str | None, int], tuple[int, bytes]]
+"""What is held of a row that tells of a value apart from its row: the kind of the frame, and what
+it has in place of images. Arguments: OPERATION_CODE, SQL_REDO, INFO, the model of the table."""
 
 
 @dataclass(frozen=True)
 class RowOptions:
     """`shows_redo` and `shows_ssn`: source.redo_sql and source.ssn are filled. `failure`:
-    event.processing.failure.handling.mode."""
+    event.processing.failure.handling.mode. `numbers_columns`: statements that LogMiner could not
+    make have numbers for the names of columns (log.mining.strategy=hybrid)."""
 
     shows_redo: bool = False
     shows_ssn: bool = False
     failure: str = "fail"
+    numbers_columns: bool = False
 
 
 class RowWords:
@@ -79,8 +90,11 @@ class RowWords:
         users: Names,
         clients: Names,
         options: RowOptions,
+        held_row: HeldRow | None = None,
     ) -> None:
+        """`held_row`: values apart from their rows are captured (lob.enabled)."""
         self._find, self._parse, self._options = find, parse, options
+        self._held_row = held_row
         self._users, self._clients = users, clients
         self.offset_us = 0
         """How far the database's local time is ahead of UTC."""
@@ -105,6 +119,10 @@ class RowWords:
         )
         undone = redo_rows.numbers(batch, redo_rows.ROLLBACK) != 0
         actions[changes & undone] = hold_kernel.CANCELS
+        if self._held_row is not None:
+            apart = np.isin(codes, lob_frames.CODES)
+            actions[apart & undone] = hold_kernel.CANCELS
+            self._add_apart(batch, np.flatnonzero(apart & ~undone), codes, self._held_row, words)
         self._add_changes(batch, np.flatnonzero(changes & ~undone), words)
         _warn_of_gaps(codes, words[:, hold_kernel.SCN])
         return words
@@ -138,7 +156,7 @@ class RowWords:
         if len(rows) == 0:
             return
         changed = batch if len(rows) == len(batch) else batch.take(pa.array(rows))
-        relations, models = self._tables_of(changed)
+        relations, models, apart = self._tables_of(changed)
         texts = changed.column(redo_rows.SQL_REDO)
         sound = relations >= 0
         if texts.null_count:
@@ -146,7 +164,9 @@ class RowWords:
         sound &= pc.fill_null(pc.not_equal(texts, _TEMPORARY), False).to_numpy(zero_copy_only=False)
         sound &= self._are_reconstructed(changed, sound)
         if not sound.all():
-            rows, relations, models = rows[sound], relations[sound], models[sound]
+            rows, relations, models, apart = (
+                part[sound] for part in (rows, relations, models, apart)
+            )
             changed = changed.filter(pa.array(sound))
             texts = changed.column(redo_rows.SQL_REDO)
         if len(rows) == 0:
@@ -158,6 +178,8 @@ class RowWords:
         words[rows, hold_kernel.KIND] = parsed.operations
         words[rows, hold_kernel.IMAGES] = address_of(parsed.images) + parsed.offsets[:-1]
         words[rows, hold_kernel.IMAGES_BYTES] = np.diff(parsed.offsets)
+        if self._held_row is not None:
+            words[rows, hold_kernel.MARK] = apart
         self._add_texts(changed, rows, words)
         for row, error in parsed.errors.items():
             self._failed(error)
@@ -178,25 +200,68 @@ class RowWords:
         if self._options.shows_ssn:
             words[rows, hold_kernel.SSN] = redo_rows.numbers(changed, redo_rows.SSN)
 
-    def _tables_of(self, changed: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
-        """The relation version of each row (-1: its table is not captured) and its model."""
+    def _add_apart(
+        self,
+        batch: pa.RecordBatch,
+        rows: np.ndarray,
+        codes: np.ndarray,
+        held_row: HeldRow,
+        words: np.ndarray,
+    ) -> None:
+        """The words of rows that tell of values apart from their rows. They are read one at a time:
+        each is a part of a large value."""
+        if len(rows) == 0:
+            return
+        told = batch.take(pa.array(rows))
+        relations, models, _ = self._tables_of(told)
+        statements, infos = (told.column(name) for name in (redo_rows.SQL_REDO, redo_rows.INFO))
+        for place in np.flatnonzero(relations >= 0):
+            row, statement, info = rows[place], statements[place].as_py(), infos[place].as_py()
+            try:
+                kind, raw = held_row(int(codes[row]), statement, info, int(models[place]))
+            except HeadraceError as error:
+                self._failed(error)
+                continue
+            image = np.frombuffer(raw + bytes(PADDING), np.uint8)
+            self.kept.append(image)
+            words[row, hold_kernel.ACTION] = hold_kernel.CHANGES
+            words[row, hold_kernel.RELATION] = relations[place]
+            words[row, hold_kernel.KIND] = kind
+            words[row, hold_kernel.IMAGES] = address_of(image)
+            words[row, hold_kernel.IMAGES_BYTES] = len(raw)
+            words[row, hold_kernel.MARK] = 1
+        captured = relations >= 0
+        self._add_texts(told.filter(pa.array(captured)), rows[captured], words)
+
+    def _tables_of(self, changed: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each row the relation version (-1: its table is not captured), the model, and whether
+        the redo may hold values apart from its rows."""
         names = pc.binary_join_element_wise(
             changed.column(redo_rows.SEG_OWNER), changed.column(redo_rows.TABLE_NAME), _SEPARATOR
         )
         encoded = names.dictionary_encode()
-        relations, models = [-1], [-1]
+        relations, models, apart = [-1], [-1], [False]
         for name in encoded.dictionary.to_pylist():
             table = self._find(*name.split(_SEPARATOR, 1))
             relations.append(-1 if table is None else table.relation)
             models.append(-1 if table is None else table.model)
+            apart.append(table is not None and table.has_apart)
         numbers = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False) + 1
-        return np.array(relations, np.int64)[numbers], np.array(models, np.int32)[numbers]
+        return (
+            np.array(relations, np.int64)[numbers],
+            np.array(models, np.int32)[numbers],
+            np.array(apart)[numbers],
+        )
 
     def _are_reconstructed(self, changed: pa.RecordBatch, captured: np.ndarray) -> np.ndarray:
         """Mask of the rows whose statement LogMiner could make; an error or a warning tells of the
         others of captured tables."""
         lacking = redo_rows.numbers(changed, redo_rows.STATUS) == redo_rows.NOT_RECONSTRUCTED
         lacking &= captured
+        if self._options.numbers_columns:
+            statements = changed.column(redo_rows.SQL_REDO)
+            has_columns = pc.match_substring(statements, '"COL ').fill_null(False)
+            lacking &= ~has_columns.to_numpy(zero_copy_only=False)
         for row in np.flatnonzero(lacking):
             one = changed.slice(row, 1).to_pylist()[0]
             table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"

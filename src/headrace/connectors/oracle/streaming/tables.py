@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headrace.connectors.oracle.capture import Capture
+from headrace.connectors.oracle.ddl.changes import DdlKind, TableDdl, Unstated
+from headrace.connectors.oracle.ddl.statements import parse_ddl
 from headrace.connectors.oracle.redo.statements import RedoStatements
 from headrace.connectors.oracle.redo.tables import RedoTable
 from headrace.connectors.oracle.schema_history import (
@@ -16,6 +18,8 @@ from headrace.connectors.oracle.schema_history import (
     stream_position,
 )
 from headrace.connectors.oracle.scn import behind_scn, place_of
+from headrace.connectors.oracle.streaming.lobs.merging import LobTable
+from headrace.errors import HeadraceError
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, TableChange
 from headrace.relational.history.tables import HistoryTable, TableId
@@ -87,10 +91,17 @@ class ToldTables:
         return not self._is_told and not self._known
 
     def change(
-        self, kind: ChangeType, table: Table, at: At, us: int, ddl: str | None
+        self,
+        kind: ChangeType,
+        table: Table,
+        at: At,
+        us: int,
+        ddl: str | None,
+        previous: tuple[str, str] | None = None,
     ) -> bytes | None:
         """Write down what became of a table, unless that was done before; the image of its schema
-        change. None: it is not told again. Raises HeadraceError."""
+        change. None: it is not told again. `previous`: the name that it had. Raises
+        HeadraceError."""
         identity = self._id(*table.path)
         if at.place < self._delivered:
             self._again(identity, at)
@@ -102,11 +113,13 @@ class ToldTables:
         )
         record = self._history.record(
             {**stream_position(*at), "ts_us": us},
-            [TableChange(kind, described)],
+            [TableChange(kind, described, None if previous is None else self._id(*previous))],
             database=self._database,
             schema=table.schema,
             ddl=ddl,
         )
+        if previous is not None:
+            self._known.pop(self._id(*previous), None)
         if kind is ChangeType.DROP:
             self._known.pop(identity, None)
             self._told.discard(identity)
@@ -133,12 +146,14 @@ class ToldTables:
 @dataclass(frozen=True)
 class CapturedTable:
     """A captured table: as the rows that are read have it, the relation version of its records,
-    that of its truncations, and its number among the parser's tables."""
+    that of its truncations, its number among the parser's tables, and whether the redo may hold
+    values apart from its rows."""
 
     table: Table
     relation: int
     truncates: int
     model: int
+    has_apart: bool
 
 
 @dataclass(frozen=True)
@@ -170,6 +185,11 @@ class StreamTables:
         self._describe, self._texts, self._tells = describe, texts, tells
         self._tables: dict[tuple[str, str], CapturedTable | None] = {}
         self.statements = RedoStatements()
+        self.lobs: dict[int, LobTable] = {}
+        """By relation version, the captured tables that were found."""
+        self.charset = texts.charset
+        self.real_name: Callable[[str], tuple[str, str] | None] | None = None
+        """Finds the table behind a name that LogMiner made up (log.mining.strategy=hybrid)."""
         self.changes: list[tuple[SchemaChange, int]] = []
         """What became of tables since it was taken away, in the order of the redo, and when, in
         microseconds since 1970."""
@@ -178,8 +198,10 @@ class StreamTables:
         """The captured table of a row of redo; None: it is not captured, or gone. A table that was
         not told of yet is told of at this row."""
         path = (schema, name)
+        if self.real_name is not None:
+            path = self.real_name(name) or path
         if path not in self._tables:
-            self._tables[path] = self._made(schema, name, at, us)
+            self._tables[path] = self._made(*path, at, us)
         return self._tables[path]
 
     def _made(self, schema: str, name: str, at: At, us: int) -> CapturedTable | None:
@@ -204,29 +226,76 @@ class StreamTables:
                 table, charset=texts.charset, national=texts.national, relaxed=texts.relaxed
             )
         )
-        return CapturedTable(
-            table,
-            self._versions.version_of(facts),
-            self._versions.version_of(facts.as_truncates()),
-            model,
-        )
+        redo = self.statements.tables[model]
+        apart = tuple(place for place, column in enumerate(redo.columns) if column.is_apart)
+        plain = (place for place in range(len(redo.columns)) if place not in apart)
+        key = tuple(redo.places[name] for name in table.key)
+        version = self._versions.version_of(facts)
+        self.lobs[version] = LobTable(key or tuple(plain), apart)
+        truncates = self._versions.version_of(facts.as_truncates())
+        return CapturedTable(table, version, truncates, model, bool(apart))
 
     def changed(self, schema: str, name: str, at: At, us: int, ddl: str) -> None:
-        """A statement changed a table, whose name it has now: from here on its rows have the
-        columns that the data dictionary says."""
-        if not self._capture.takes(f"{schema}.{name}"):
-            return
-        self._tables.pop((schema, name), None)
-        table = self._describe(schema, name)
-        known = self._told.knows(schema, name)
-        if table is None:
-            if known:
-                self._tell(ChangeType.DROP, Table(schema, name), at, us, ddl)
-            return
-        self._tell(ChangeType.ALTER if known else ChangeType.CREATE, table, at, us, ddl)
+        """A statement changed tables; `schema` and `name` are what LogMiner says of it. From here
+        on rows have the columns that the statement leaves, or, where it does not say, those of the
+        data dictionary."""
+        try:
+            statements = parse_ddl(ddl, schema)
+        except HeadraceError as error:
+            log.warning("%s: the data dictionary is asked", error.message)
+            statements = (TableDdl(DdlKind.ALTER, (schema, name), steps=(Unstated("?"),)),)
+        for one in statements:
+            if one.kind is not DdlKind.TRUNCATE:
+                self._change(one, at, us, ddl)
 
-    def _tell(self, kind: ChangeType, table: Table, at: At, us: int, ddl: str | None) -> None:
-        image = self._told.change(kind, table, at, us, ddl)
+    def _change(self, statement: TableDdl, at: At, us: int, ddl: str) -> None:
+        path, previous = statement.path, statement.previous
+        is_captured = self._capture.takes(".".join(path))
+        was_captured = previous is not None and self._told.knows(*previous)
+        if not is_captured and not was_captured:
+            return
+        before = self._before(previous or path)
+        for one in filter(None, (path, previous)):
+            self._tables.pop(one, None)
+        if previous is not None and not is_captured:
+            self._tell(ChangeType.DROP, Table(*previous), at, us, ddl)
+            return
+        after = self._after(statement, before)
+        if after is not None:
+            is_known = self._told.knows(*(previous or path))
+            is_made = statement.kind is DdlKind.CREATE or not is_known
+            kind = ChangeType.CREATE if is_made else ChangeType.ALTER
+            self._tell(kind, after, at, us, ddl, previous if was_captured else None)
+            self._tables[path] = self._captured(after)
+        elif self._told.knows(*path):
+            self._tell(ChangeType.DROP, Table(*path), at, us, ddl)
+
+    def _before(self, path: tuple[str, str]) -> Table | None:
+        """A table as it is known so far."""
+        if not self._told.knows(*path):
+            return None
+        captured = self._tables.get(path)
+        return self._told.table(*path) if captured is None else captured.table
+
+    def _after(self, statement: TableDdl, before: Table | None) -> Table | None:
+        """A table as a statement leaves it; None: it is gone."""
+        if statement.kind is DdlKind.DROP:
+            return None
+        try:
+            return statement.applied(before)
+        except HeadraceError:
+            return self._describe(*statement.path)
+
+    def _tell(
+        self,
+        kind: ChangeType,
+        table: Table,
+        at: At,
+        us: int,
+        ddl: str | None,
+        previous: tuple[str, str] | None = None,
+    ) -> None:
+        image = self._told.change(kind, table, at, us, ddl, previous)
         if image is None or not self._tells:
             return
         topic = self._capture.topics.schema_changes

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from headrace.connectors.oracle.config import OracleConfig
 from headrace.relational.types.options import TypeOptions
+
+if TYPE_CHECKING:
+    from headrace.connectors.oracle.config import OracleConfig
 
 
 @dataclass(frozen=True)

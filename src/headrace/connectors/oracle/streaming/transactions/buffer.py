@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,14 +14,17 @@ from headrace.connect.kernels.loading import load
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.oracle.streaming.transactions import hold_kernel, write_kernel
 from headrace.connectors.oracle.streaming.transactions.blocks import Blocks
+from headrace.connectors.oracle.streaming.transactions.chunk_kernel import CHUNK_HEAD_BYTES
 from headrace.connectors.oracle.streaming.transactions.hold_kernel import (
     ALL_HELD,
+    ENTRY_HEAD_BYTES,
     OPEN,
     ROW_WORDS,
     TRANSACTION_WORDS,
     abandon_transaction,
     drop_transaction,
     hold_rows,
+    release_transaction,
 )
 from headrace.connectors.oracle.streaming.transactions.write_kernel import write_ready
 
@@ -52,6 +57,18 @@ class Commits(NamedTuple):
         return len(self.numbers)
 
 
+class Committed(NamedTuple):
+    """A transaction that was committed: its id, the SCN of the commit, its time and that of the
+    beginning (microseconds since 1970), the redo thread, and the user."""
+
+    xid: int
+    scn: int
+    us: int
+    start_us: int
+    thread: int
+    user: str | None
+
+
 class Names:
     """Names of users or clients by number, and which of them are captured."""
 
@@ -79,6 +96,11 @@ class Names:
         self.table[number] = address_of(text), len(raw)
         self.captured[number] = self._takes(name.upper())
         return number
+
+    def name(self, number: int) -> str:
+        """The name that has a number."""
+        address, size = (int(word) for word in self.table[number])
+        return ctypes.string_at(address, size).decode()
 
     def _takes(self, name: str) -> bool:
         if self._included:
@@ -108,6 +130,11 @@ class TransactionBuffer:
         self._make_room(_FIRST_TRANSACTIONS)
         for kernel in (hold_rows, write_ready, abandon_transaction, drop_transaction):
             load(kernel)
+
+    @property
+    def shown(self) -> int:
+        """See BufferOptions."""
+        return self._options.shown
 
     # -- what comes in --------------------------------------------------------------------------
 
@@ -193,6 +220,49 @@ class TransactionBuffer:
         self._ready = np.concatenate([self._ready[self._written :], numbers])
         self._cursor[write_kernel.TRANSACTION] = 0
 
+    def is_marked(self, numbers: np.ndarray) -> np.ndarray:
+        """Mask of the transactions with a row that Python looks at before they are written: see
+        `held_frames`."""
+        return np.asarray(self._transactions[numbers, hold_kernel.MARKED] != 0)
+
+    def committed(self, number: int) -> Committed:
+        """What is known of a transaction that was taken."""
+        words = self._transactions[number]
+        user = int(words[hold_kernel.BY_USER])
+        return Committed(
+            int(words[hold_kernel.ID]) & ((1 << 64) - 1),
+            int(words[hold_kernel.COMMIT]),
+            int(words[hold_kernel.COMMITTED_US]),
+            int(words[hold_kernel.START_US]),
+            int(words[hold_kernel.REDO_THREAD]),
+            self._users.name(user) if user >= 0 else None,
+        )
+
+    def held_frames(self, number: int) -> Iterator[bytes]:
+        """The frames that are held of a transaction that was taken, in their order; then it is let
+        go."""
+        chunk = int(self._transactions[number, hold_kernel.FIRST])
+        while chunk:
+            following, _, end = struct.unpack("=qqq", ctypes.string_at(chunk, CHUNK_HEAD_BYTES))
+            entry = chunk + CHUNK_HEAD_BYTES
+            while entry < end:
+                head = ctypes.string_at(entry, ENTRY_HEAD_BYTES)
+                _, _, is_cancelled, size = struct.unpack("=qqqq", head)
+                if not is_cancelled:
+                    yield ctypes.string_at(entry + ENTRY_HEAD_BYTES, size)
+                entry += ENTRY_HEAD_BYTES + size
+            chunk = following
+        self._let_go(number)
+
+    def _let_go(self, number: int) -> None:
+        """A transaction that was committed needs no memory any more."""
+        release_transaction(
+            number,
+            address_of(self._transactions),
+            address_of(self._state),
+            address_of(self._blocks.words),
+        )
+
     @property
     def _written(self) -> int:
         return int(self._cursor[write_kernel.TRANSACTION])
@@ -259,21 +329,45 @@ class TransactionBuffer:
             )
         return given_up
 
-    def drop(self, xid: int) -> bool:
-        """Drops an open transaction; whether it was there."""
+    def oldest_us(self) -> int:
+        """When the oldest open transaction began (microseconds since 1970); 0: there is none."""
+        transactions = self._transactions
+        starts = transactions[transactions[:, hold_kernel.STATE] == OPEN, hold_kernel.START_US]
+        return int(starts.min()) if len(starts) else 0
+
+    def given_up(self) -> list[int]:
+        """The ids of the open transactions that were given up."""
+        abandoned = self._transactions[:, hold_kernel.STATE] == hold_kernel.ABANDONED
+        return [int(xid) & ((1 << 64) - 1) for xid in self._transactions[abandoned, hold_kernel.ID]]
+
+    def give_up(self, xid: int) -> bool:
+        """An open transaction is given up; whether it was there."""
         ids = self._transactions[:, hold_kernel.ID].view(np.uint64)
+        is_open = self._transactions[:, hold_kernel.STATE] == OPEN
+        numbers = np.flatnonzero((ids == np.uint64(xid)) & is_open)
+        for number in numbers:
+            abandon_transaction(
+                self._address(int(number)), address_of(self._state), address_of(self._blocks.words)
+            )
+        return bool(len(numbers))
+
+    @property
+    def has_marked(self) -> bool:
+        """Whether a transaction is open with a row that Python looks at before it is written."""
         states = self._transactions[:, hold_kernel.STATE]
-        present = (ids == np.uint64(xid)) & (states != hold_kernel.FREE)
-        present &= states != hold_kernel.COMMITTED
-        for number in np.flatnonzero(present):
-            self._drop(int(number))
-        return bool(present.any())
+        return bool(((states == OPEN) & (self._transactions[:, hold_kernel.MARKED] != 0)).any())
 
     def drop_open(self) -> None:
         """Drops every open transaction: they are mined again."""
         states = self._transactions[:, hold_kernel.STATE]
         for number in np.flatnonzero((states == OPEN) | (states == hold_kernel.ABANDONED)):
             self._drop(int(number))
+
+    def drop_committed(self) -> None:
+        """Drops what was committed and is not taken: it is mined again."""
+        for number in self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]:
+            self._let_go(int(number))
+        self._state[hold_kernel.PENDING_COUNT] = 0
 
     def _drop(self, number: int) -> None:
         drop_transaction(

@@ -1,0 +1,46 @@
+"""Tables that LogMiner names by their number, or by their name in the recycle bin
+(log.mining.strategy=hybrid): those that were altered or dropped since the redo was written."""
+
+from __future__ import annotations
+
+import re
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.catalog.catalog import Catalog
+from headrace.connectors.oracle.connection import Connection
+
+Path = tuple[str, str]
+
+_NUMBERED = re.compile(r"OBJ# ?([0-9]+)")
+_RECYCLED = "BIN$"
+
+
+class ObjectNames:
+    """Asks the data dictionary over a connection where the tables are, and remembers what it said
+    of tables that are dropped later. Methods raise DriverError."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._paths: dict[int, Path] = {}
+        self._recycled: dict[str, Path | None] = {}
+        self._read()
+
+    def find(self, name: str) -> Path | None:
+        """Schema and name of the table behind a name that LogMiner gave; None: it is not known, or
+        the name is a plain one."""
+        if name.startswith(_RECYCLED):
+            if name not in self._recycled:
+                rows = self._connection.rows(sql.RECYCLED(), {"name": name})
+                self._recycled[name] = (str(rows[0][0]), str(rows[0][1])) if rows else None
+            return self._recycled[name]
+        numbered = _NUMBERED.fullmatch(name)
+        if numbered is None:
+            return None
+        number = int(numbered[1])
+        if number not in self._paths:
+            self._read()
+        return self._paths.get(number)
+
+    def _read(self) -> None:
+        for schema, name, number in Catalog(self._connection).tables():
+            self._paths[number] = (schema, name)

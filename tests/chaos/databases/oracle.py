@@ -1,0 +1,164 @@
+"""The stand-in for Oracle under the kills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.connectors.oracle.position import OraclePosition
+from headrace.errors import HeadraceError
+from headrace.testing.oracle.server import OracleServer
+from tests.chaos.databases.database import (
+    ACCOUNTS,
+    LEDGER_ROWS,
+    START_BALANCE,
+    Change,
+    ChaosDatabase,
+    Row,
+    Transfer,
+)
+from tests.servers.oracle import SCHEMA, OracleDatabase
+
+_NUMBERS = ("id", "balance", "source", "target", "amount")
+_TABLES = {
+    "accounts": (
+        '"id" NUMBER(9,0) NOT NULL', '"balance" NUMBER(18,0) NOT NULL', '"note" VARCHAR2(40)',
+    ),
+    "ledger": (
+        '"id" NUMBER(9,0) NOT NULL', '"source" NUMBER(9,0)', '"target" NUMBER(9,0)',
+        '"amount" NUMBER(18,0)', '"note" VARCHAR2(200)',
+    ),
+}  # fmt: skip
+_OPERATIONS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d"}
+_SWITCHED_EVERY = 200
+"""Transactions between two log switches."""
+
+
+class _Instance:
+    """The instance, not the process that keeps what is stored: sessions break, and nobody gets
+    in."""
+
+    def __init__(self, server: OracleServer) -> None:
+        self._server = server
+
+    def kill(self) -> None:
+        self._server.call("shut")
+
+    def start(self) -> None:
+        self._server.call("open_again")
+
+
+class ChaosOracle(ChaosDatabase):
+    """See ChaosDatabase. What happened is asked of the redo. Rows that were there before are in no
+    event: nothing is read of them. Only one client changes rows."""
+
+    name = "oracle"
+    errors = (RuntimeError, HeadraceError, OSError, EOFError)
+    collection_member = "table"
+    unwrapping = "io.debezium.transforms.ExtractNewRecordState"
+    source_members = ("table", "scn", "commit_scn", "txId")
+    is_exclusive = False
+
+    def __init__(self, server: OracleServer) -> None:
+        self._stand_in = server
+        self.server: Any = _Instance(server)
+        self.database = OracleDatabase.create(server)
+        self._balances = dict.fromkeys(range(1, ACCOUNTS + 1), START_BALANCE)
+        self._entries, self._transfers = LEDGER_ROWS, 0
+
+    def properties(self) -> dict[str, str]:
+        return self.database.properties() | {
+            "topic.prefix": "chaos",
+            "table.include.list": rf"{SCHEMA}\.(accounts|ledger)",
+            "snapshot.mode": "no_data",
+            "poll.interval.ms": "50",
+            "include.schema.changes": "false",
+        }
+
+    def create(self) -> None:
+        rows: dict[str, list[list[Any]]] = {
+            "accounts": [[n, balance, "opened"] for n, balance in self._balances.items()],
+            "ledger": [[n + 1, n % 100 + 1, n % 99 + 1, 0, "old"] for n in range(LEDGER_ROWS)],
+        }
+        for table, columns in _TABLES.items():
+            self.database.create_table(table, *columns, key=["id"], rows=rows[table])
+
+    @contextmanager
+    def connect(self) -> Iterator[Any]:
+        """The stand-in's own connection."""
+        yield None
+
+    def commit(self, connection: Any, transfer: Transfer) -> None:
+        balances = dict(self._balances)
+        first = self._entries + 1
+        entries = [
+            {"id": first + n, "source": transfer.source, "target": transfer.target, "amount": n}
+            for n in range(transfer.entries)
+        ]
+        with self.database.transaction() as transaction:
+            for account, change, note in transfer.moves:
+                balances[account] += change
+                transaction.update(
+                    f"{SCHEMA}.accounts", {"id": account}, balance=balances[account], note=note
+                )
+            transaction.insert_all(f"{SCHEMA}.ledger", entries)
+            if transfer.victim is not None:
+                transaction.delete(f"{SCHEMA}.ledger", id=transfer.victim)
+        self._balances, self._entries = balances, self._entries + len(entries)
+        self._transfers += 1
+        if self._transfers % _SWITCHED_EVERY == 0:
+            self._stand_in.apply([{"switch": 1}])
+
+    def head(self) -> int:
+        return int(self._stand_in.call("scn"))
+
+    def stir(self) -> None:
+        """The flush table makes the position move."""
+
+    def place(self, offset: dict[str, object]) -> int:
+        return OraclePosition.from_json(offset).scn
+
+    def consistent(self, offset: dict[str, object]) -> int:
+        return 0
+
+    def has_position(self, planned: int) -> bool:
+        return planned >= 0
+
+    @contextmanager
+    def readers(self) -> Iterator[Callable[[], bool]]:
+        """Nobody can tell: readers leave no trace."""
+        yield lambda: True
+
+    def identifier(self, collection: str) -> str:
+        return f"{SCHEMA}.{collection}"
+
+    def create_signals(self) -> str:
+        raise NotImplementedError
+
+    def signal(self, identity: str, kind: str, data: Row) -> None:
+        raise NotImplementedError
+
+    def change(self, value: Row) -> Change:
+        source = value["source"]
+        commit, scn = int(source["commit_scn"]), int(source["scn"])
+        row = value["after"] or value["before"]
+        return Change(
+            source["table"], row["id"], value["op"], value["before"], value["after"],
+            source["txId"], (source["table"], scn), scn, commit,
+        )  # fmt: skip
+
+    def image(self, row: Row) -> object:
+        return row
+
+    def history(self, first: int) -> Iterator[tuple[tuple[str, int], str]]:
+        for commit, table, scn, operation in self._stand_in.call("committed"):
+            if commit > first and table in _TABLES:
+                yield (table, scn), _OPERATIONS[operation]
+
+    def rows(self, collection: str) -> dict[int, Row]:
+        rows = [
+            {name: int(text) if name in _NUMBERS and text else text for name, text in row.items()}
+            for row in self._stand_in.rows(f"{SCHEMA}.{collection}")
+        ]
+        return {int(str(row["id"])): row for row in rows}

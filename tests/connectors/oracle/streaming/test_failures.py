@@ -1,0 +1,195 @@
+"""What goes wrong while redo is read: what is tried again, and what ends the stream with a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.errors import HeadraceError
+from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
+from tests.servers.oracle import OracleDatabase
+
+pytestmark = pytest.mark.oracle
+
+TABLE = "INV.T"
+
+
+@pytest.fixture
+def reading(oracle_database: OracleDatabase) -> Iterator[OracleReader]:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(oracle_database)
+    yield reader
+    reader.stop()
+
+
+def add(database: OracleDatabase, *numbers: int, thread: int = 1) -> None:
+    """Rows, in one transaction."""
+    with database.transaction(thread=thread) as transaction:
+        for number in numbers:
+            transaction.insert(TABLE, ID=number, NAME="x")
+
+
+def failure(reader: OracleReader) -> HeadraceError:
+    """What the stream ends with."""
+    with pytest.raises(HeadraceError) as caught:
+        reader.step_until(lambda: False)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("code", "when"), [(1291, "START_LOGMNR"), (310, "START_LOGMNR"), (310, "FETCH")]
+)
+def test_a_log_that_is_switched_meanwhile_is_looked_for_again(
+    reading: OracleReader, oracle_database: OracleDatabase, code: int, when: str
+) -> None:
+    oracle_database.server.apply([{"error": code, "when": when, "times": 2}, {"switch": 1}])
+    add(oracle_database, 1, 2)
+    reading.await_changes(2)
+    assert reading.ids() == [1, 2]
+
+
+def test_a_log_that_stays_missing_ends_the_stream(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    oracle_database.server.apply([{"error": 1291, "when": "START_LOGMNR", "times": 100}])
+    error = failure(reading)
+    assert (error.code, error.retriable) == ("oracle.missing_log", True)
+
+
+def test_logs_that_were_removed_are_told(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    add(oracle_database, 1)
+    reading.await_changes(1)
+    reading.stop()
+    server = oracle_database.server
+    server.apply([{"switch": 1}] * 4)
+    server.apply([{"delete_logs": [1, 2, 3]}])
+    error = failure(reading)
+    assert error.code == "oracle.redo_gone"
+    assert "snapshot.mode=when_needed" in error.remedy
+
+
+def test_many_log_switches_lose_nothing(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    for number in range(8):
+        add(oracle_database, number)
+        oracle_database.server.apply([{"switch": 1}])
+        if number % 3 == 0:
+            reading.step()
+    reading.await_changes(8)
+    assert reading.ids() == list(range(8))
+
+
+def test_redo_threads_that_open_and_close_are_followed(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    server = oracle_database.server
+    add(oracle_database, 1)
+    server.apply([{"open_thread": 2}])
+    add(oracle_database, 2, thread=2)
+    add(oracle_database, 3)
+    reading.await_changes(3)
+    server.apply([{"close_thread": 2}])
+    add(oracle_database, 4)
+    reading.await_changes(4)
+    reading.restart()
+    add(oracle_database, 5)
+    reading.await_changes(5)
+    assert reading.ids() == [1, 2, 3, 4, 5]
+    threads = [value["source"]["redo_thread"] for value in reading.values()]
+    assert threads == [1, 2, 1, 1, 1]
+
+
+def test_the_databases_clock_may_change(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    add(oracle_database, 1)
+    (first,) = reading.await_changes(1)
+    oracle_database.change(offset="+02:00")
+    reading.restart()
+    add(oracle_database, 2)
+    _, second = reading.await_changes(2)
+    scns = [int(value["source"]["scn"]) for value in (first, second)]
+    times = [value["source"]["ts_ms"] for value in (first, second)]
+    assert times[1] - times[0] == (scns[1] - scns[0]) * 1000 - 2 * 3600 * 1000
+
+
+def test_redo_that_is_behind_the_position_is_waited_for(
+    oracle_database: OracleDatabase,
+) -> None:
+    """The slowest redo thread may have written less than the SCN at which the stream begins."""
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    oracle_database.change(thread_states={1: {"LAST_REDO_CHANGE#": 5}})
+    reader = OracleReader.of(oracle_database)
+    add(oracle_database, 1)
+    for _ in range(3):
+        reader.step()
+    assert reader.values() == []
+    oracle_database.change(thread_states={})
+    reader.await_changes(1)
+    reader.stop()
+
+
+def test_a_statement_that_is_not_understood_ends_the_stream_or_is_left_out(
+    oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    for mode in ("fail", "warn"):
+        reader = OracleReader.of(oracle_database, event_processing_failure_handling_mode=mode)
+        oracle_database.server.apply(
+            [{"redo": "INSERT", "xid": "0b00010001000000", "table": TABLE, "sql": "grr;",
+              "row_id": "AAAAAAAAAAAAAAAA01"},
+             {"redo": "COMMIT", "xid": "0b00010001000000"}]
+        )  # fmt: skip
+        if mode == "fail":
+            assert failure(reader).code == "oracle.redo_not_understood"
+        else:
+            add(oracle_database, 1)
+            reader.await_changes(1)
+            assert "is left out" in caplog.text
+        reader.stop()
+
+
+def test_a_change_that_logminer_cannot_reconstruct_ends_the_stream(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    oracle_database.server.apply(
+        [{"redo": "INSERT", "xid": "0b00010001000000", "table": TABLE, "sql": "x", "status": 2,
+          "info": "Object version mismatch", "row_id": "AAAAAAAAAAAAAAAA01"}]
+    )  # fmt: skip
+    error = failure(reading)
+    assert error.code == "oracle.redo_not_reconstructed"
+    assert "Object version mismatch" in error.message
+
+
+def test_a_broken_connection_is_named_and_what_follows_is_read(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    add(oracle_database, 1)
+    reading.await_changes(1)
+    oracle_database.server.call("end_sessions")
+    error = failure(reading)
+    assert (error.code, error.retriable) == ("oracle.connection_lost", True)
+    reading.restart()
+    add(oracle_database, 2)
+    reading.await_changes(2)
+    assert reading.ids() == [1, 2]
+
+
+def test_a_position_of_another_database_is_refused(reading: OracleReader) -> None:
+    reading.stop()
+    reading.offsets[-1] |= {"committed": "999999999999", "scn": "999999999999"}
+    assert failure(reading).code == "oracle.position_ahead"
+
+
+def test_a_database_that_does_not_archive_its_redo_is_refused(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    reading.stop()
+    oracle_database.change(log_mode="NOARCHIVELOG")
+    assert failure(reading).code == "oracle.no_archive_log_mode"
+    oracle_database.change(log_mode="ARCHIVELOG", supplemental="NO")
+    assert failure(reading).code == "oracle.no_supplemental_logging"

@@ -1,0 +1,92 @@
+"""Large objects on the stand-in (lob.enabled): what is put into changes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+
+from tests.connectors.oracle.reading import OracleReader
+from tests.servers.oracle import OracleDatabase
+
+pytestmark = pytest.mark.oracle
+
+TABLE = "INV.L"
+UNAVAILABLE = "__debezium_unavailable_value"
+COLUMNS = ("ID NUMBER(9,0) NOT NULL", "NAME VARCHAR2(40)", "C CLOB", "B BLOB")
+
+
+@pytest.fixture
+def reading(oracle_database: OracleDatabase) -> Iterator[OracleReader]:
+    oracle_database.create_table("L", *COLUMNS, key=["ID"])
+    reader = OracleReader.of(oracle_database, lob_enabled="true")
+    yield reader
+    reader.stop()
+
+
+def test_large_values_are_put_into_the_insert_that_they_belong_to(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    text, raw = "it's Ω " * 700, bytes(range(256)) * 9
+    with oracle_database.transaction() as transaction:
+        transaction.insert(TABLE, ID=1, NAME="one", C=text, B=raw.hex())
+        transaction.insert(TABLE, ID=2, NAME="two")
+    reading.await_changes(2)
+    first, second = (after for _, _, after in reading.told())
+    assert first is not None
+    assert first["C"] == text
+    assert base64.b64decode(first["B"]) == raw
+    assert second == {"ID": 2, "NAME": "two", "C": None, "B": None}
+
+
+def test_an_update_of_a_large_value_alone_is_an_update_of_its_row(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    with oracle_database.transaction() as transaction:
+        transaction.insert(TABLE, ID=1, NAME="one", C="first")
+    with oracle_database.transaction() as transaction:
+        transaction.update(TABLE, {"ID": 1}, C="x" * 5000)
+    reading.await_changes(2)
+    op, before, after = reading.told()[1]
+    unavailable = base64.b64encode(UNAVAILABLE.encode()).decode()
+    assert op == "u"
+    assert before == {"ID": 1, "NAME": "one", "C": UNAVAILABLE, "B": unavailable}
+    assert after == {"ID": 1, "NAME": "one", "C": "x" * 5000, "B": unavailable}
+
+
+def test_what_is_undone_to_a_savepoint_is_in_no_large_value(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    with oracle_database.transaction() as transaction:
+        transaction.insert(TABLE, ID=1, NAME="one", C="first")
+        transaction.savepoint("here")
+        transaction.insert(TABLE, ID=2, NAME="two", C="second")
+        transaction.rollback_to("here")
+    with oracle_database.transaction() as transaction:
+        transaction.delete(TABLE, ID=1)
+    reading.await_changes(2)
+    assert [op for op, _, _ in reading.told()] == ["c", "d"]
+    after = reading.told()[0][2]
+    assert after is not None
+    assert after["C"] == "first"
+
+
+def test_a_transaction_with_large_values_is_read_whole_over_windows_and_restarts(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    long = oracle_database.server.begin()
+    long.insert(TABLE, ID=1, NAME="one", C="first" * 300)
+    for number in range(2, 5):
+        with oracle_database.transaction() as short:
+            short.insert(TABLE, ID=number, NAME="short", C="short")
+        reading.await_changes(number - 1)
+        if number % 2:
+            reading.restart()
+    long.insert(TABLE, ID=5, NAME="five", C="last")
+    long.commit()
+    reading.await_changes(5)
+    assert reading.ids() == [2, 3, 4, 1, 5]
+    after = reading.told()[3][2]
+    assert after is not None
+    assert after["C"] == "first" * 300

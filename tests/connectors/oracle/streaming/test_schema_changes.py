@@ -1,0 +1,167 @@
+"""Tables that are altered while their redo is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
+from tests.servers.oracle import OracleDatabase
+
+pytestmark = pytest.mark.oracle
+
+TABLE = "INV.T"
+
+
+@pytest.fixture
+def reading(oracle_database: OracleDatabase) -> Iterator[OracleReader]:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(oracle_database)
+    yield reader
+    reader.stop()
+
+
+def add(database: OracleDatabase, **values: Any) -> None:
+    """A row, in a transaction of its own."""
+    with database.transaction() as transaction:
+        transaction.insert(TABLE, **values)
+
+
+def changes(reader: OracleReader) -> list[dict[str, Any]]:
+    """Schema change events of the stream, but for those of its start."""
+    return [value for value in reader.events() if "tableChanges" in value and value["ddl"]]
+
+
+def test_a_table_has_its_new_columns_from_the_statement_on(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    add(oracle_database, ID=1, NAME="one")
+    reading.await_changes(1)
+    oracle_database.server.ddl("ALTER TABLE INV.T ADD (MORE NUMBER(5))")
+    add(oracle_database, ID=2, NAME="two", MORE=5)
+    reading.await_changes(2)
+    oracle_database.server.ddl("ALTER TABLE INV.T DROP COLUMN NAME")
+    add(oracle_database, ID=3, MORE=6)
+    reading.await_changes(3)
+    assert [after for _, _, after in reading.told()] == [
+        {"ID": 1, "NAME": "one"},
+        {"ID": 2, "NAME": "two", "MORE": 5},
+        {"ID": 3, "MORE": 6},
+    ]
+    told = changes(reading)
+    assert [change["ddl"] for change in told] == [
+        "ALTER TABLE INV.T ADD (MORE NUMBER(5));",
+        "ALTER TABLE INV.T DROP COLUMN NAME;",
+    ]
+    (table,) = (change["table"] for change in told[0]["tableChanges"])
+    assert [column["name"] for column in table["columns"]] == ["ID", "NAME", "MORE"]
+    assert told[0]["tableChanges"][0]["type"] == "ALTER"
+
+
+def test_a_schema_change_stands_between_the_changes_that_it_parts(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    add(oracle_database, ID=1, NAME="one")
+    reading.await_changes(1)
+    oracle_database.server.ddl("ALTER TABLE INV.T ADD (MORE NUMBER(5))")
+    add(oracle_database, ID=2, NAME="two", MORE=5)
+    reading.await_changes(2)
+    kinds = [
+        "ddl" if "tableChanges" in value else value["op"]
+        for value in reading.events()
+        if value.get("op") or value.get("ddl")
+    ]
+    assert kinds == ["c", "ddl", "c"]
+
+
+def test_a_table_that_is_altered_inside_of_anothers_transaction_stops_nothing(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    oracle_database.create_table("OTHER", *ID_AND_NAME, key=["ID"])
+    long = oracle_database.server.begin()
+    long.insert("INV.OTHER", ID=1, NAME="one")
+    long.insert(TABLE, ID=1, NAME="before")
+    reading.step()
+    oracle_database.server.ddl("ALTER TABLE INV.T ADD (MORE NUMBER(5))")
+    long.insert("INV.OTHER", ID=2, NAME="two")
+    long.commit()
+    reading.await_changes(3)
+    afters = [after for _, _, after in reading.told()]
+    assert afters[1] in ({"ID": 1, "NAME": "before"}, {"ID": 1, "NAME": "before", "MORE": None})
+
+
+def test_a_table_that_is_made_is_captured_and_one_that_is_dropped_is_told(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    server = oracle_database.server
+    server.ddl("CREATE TABLE INV.NEW (ID NUMBER(9,0) NOT NULL, PRIMARY KEY (ID))")
+    server.ddl("ALTER TABLE INV.NEW ADD SUPPLEMENTAL LOG DATA (ALL) COLUMNS")
+    with oracle_database.transaction() as transaction:
+        transaction.insert("INV.NEW", ID=1)
+    reading.await_changes(1)
+    server.ddl("DROP TABLE INV.NEW")
+    reading.step_until(
+        lambda: "DROP" in [change["tableChanges"][0]["type"] for change in changes(reading)]
+    )
+    assert changes(reading)[0]["tableChanges"][0]["type"] == "CREATE"
+
+
+def test_statements_of_excluded_users_are_passed_over(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    oracle_database.server.ddl("ALTER TABLE INV.T ADD (MORE NUMBER(5))", user="SYS")
+    oracle_database.server.ddl("ALTER TABLE INV.T ADD (LAST NUMBER(5))", user="APP")
+    add(oracle_database, ID=1, NAME="one", MORE=1, LAST=2)
+    reading.await_changes(1)
+    assert [change["ddl"] for change in changes(reading)] == [
+        "ALTER TABLE INV.T ADD (LAST NUMBER(5));"
+    ]
+
+
+def test_a_history_that_outlives_its_process_knows_the_columns_of_older_redo(
+    oracle_database: OracleDatabase, tmp_path: Any
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(
+        oracle_database,
+        schema_history_internal="io.debezium.storage.file.history.FileSchemaHistory",
+        schema_history_internal_file_filename=str(tmp_path / "history.jsonl"),
+    )
+    add(oracle_database, ID=1, NAME="one")
+    reader.await_changes(1)
+    reader.stop()
+    add(oracle_database, ID=2, NAME="two")
+    oracle_database.server.ddl("ALTER TABLE INV.T DROP COLUMN NAME")
+    add(oracle_database, ID=3)
+    reader.await_changes(3)
+    reader.stop()
+    assert [after for _, _, after in reader.told()] == [
+        {"ID": 1, "NAME": "one"},
+        {"ID": 2, "NAME": "two"},
+        {"ID": 3},
+    ]
+
+
+def test_the_hybrid_strategy_reads_rows_that_logminer_names_by_numbers(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(oracle_database, log_mining_strategy="hybrid")
+    number = oracle_database.server.call("object_id", TABLE)
+    xid = "0b00010001000000"
+    statement = (
+        f'insert into "UNKNOWN"."OBJ# {number}"("COL 1","COL 2") values '
+        "(HEXTORAW('c102'),HEXTORAW('6f6e65'));"
+    )
+    oracle_database.server.apply(
+        [
+            {"redo": "INSERT", "xid": xid, "table": f"UNKNOWN.OBJ# {number}", "sql": statement,
+             "row_id": "AAAAAAAAAAAAAAAA01", "status": 2, "info": "Object or Data type mismatch"},
+            {"redo": "COMMIT", "xid": xid},
+        ]
+    )  # fmt: skip
+    reader.await_changes(1)
+    reader.stop()
+    assert reader.told() == [("c", None, {"ID": 1, "NAME": "one"})]
