@@ -21,6 +21,8 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _SEPARATOR = "\0"
+_NO_ROW = 0
+"""No row's hash: a rollback takes back changes of rows, and `lobs.merging` their values."""
 _TEMPORARY = "/* No SQL_REDO for temporary tables */"
 
 
@@ -121,7 +123,7 @@ class RowWords:
         actions[changes & undone] = hold_kernel.CANCELS
         if self._held_row is not None:
             apart = np.isin(codes, lob_frames.CODES)
-            actions[apart & undone] = hold_kernel.CANCELS
+            words[apart, hold_kernel.ROW_HASH] = _NO_ROW
             self._add_apart(batch, np.flatnonzero(apart & ~undone), codes, self._held_row, words)
         self._add_changes(batch, np.flatnonzero(changes & ~undone), words)
         _warn_of_gaps(codes, words[:, hold_kernel.SCN])
