@@ -113,6 +113,19 @@ def test_users_clients_and_system_users_are_filtered(oracle_database: OracleData
     assert reader.ids() == [0, 4]
 
 
+def test_changes_of_system_users_are_captured_as_debezium_does(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(oracle_database, headrace_compatibility="debezium-3.6")
+    for number, user in enumerate(("SYS", "UNKNOWN")):
+        with oracle_database.transaction(user) as transaction:
+            transaction.insert(TABLE, ID=number, NAME=user)
+    values = reader.await_changes(2)
+    reader.stop()
+    assert [value["source"]["user_name"] for value in values] == ["SYS", None]
+
+
 @pytest.mark.parametrize("mode", ["none", "in", "regex"])
 def test_other_tables_are_left_out_in_each_filter_mode(
     oracle_database: OracleDatabase, mode: str

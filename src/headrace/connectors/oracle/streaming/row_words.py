@@ -21,6 +21,7 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _SEPARATOR = "\0"
+_UNKNOWN = "UNKNOWN"
 _NO_ROW = 0
 """No row's hash: a rollback takes back changes of rows, and `lobs.merging` their values."""
 _TEMPORARY = "/* No SQL_REDO for temporary tables */"
@@ -288,9 +289,12 @@ class RowWords:
 
 
 def _numbered(batch: pa.RecordBatch, column: str, names: Names) -> np.ndarray:
-    """The numbers of names, -1 where they are null."""
+    """The numbers of names, -1 where they are null, or LogMiner does not know them."""
     encoded = batch.column(column).dictionary_encode()
-    own = np.array([-1, *(names.number(name) for name in encoded.dictionary.to_pylist())])
+    numbers = (
+        -1 if name == _UNKNOWN else names.number(name) for name in encoded.dictionary.to_pylist()
+    )
+    own = np.array([-1, *numbers])
     places = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False) + 1
     return np.asarray(own[places], np.int64)
 
