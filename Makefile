@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 setup: $(STAMP)  ## Create .venv and install everything
 
-demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb or db2)
+demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb, db2 or oracle)
 	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(SECONDS),--seconds $(SECONDS))
 
 test: $(STAMP)  ## Run the tests, fast ones first (WORKERS=1: one at a time; PYTHON=python3.12: on that; SPARK=4.3.0: those with Spark, on that)
@@ -73,7 +73,7 @@ golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb o
 
 bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a short run; ONLY=… one database)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
-	@for name in $(or $(ONLY),postgresql mongodb db2 transforms kafka); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in $(or $(ONLY),postgresql mongodb db2 oracle transforms kafka); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 chaos: $(STAMP)  ## Kill every process twenty times (make test: five times); SEED=… repeats a run
 	@$(BIN)/python -m pytest -q -m chaos

@@ -99,3 +99,16 @@ def test_a_filter_that_is_for_none_of_the_tables_is_named_in_the_log(
     action = ExecuteSnapshot(("public.orders",), conditions=(Condition("public.oders", "id = 1"),))
     assert conditions(action)["public.orders"] is None
     assert "its filter for public.oders is for none of its tables" in caplog.text
+
+
+def test_a_database_may_stand_before_a_name() -> None:
+    names = ["INV.ORDERS", "INV.ITEMS"]
+    assert matching("PDB.INV.ORDERS", names, "PDB.") == ["INV.ORDERS"]
+    assert matching(r"INV\.(ORDERS|ITEMS)", names, "PDB.") == names
+    assert matching("OTHER.INV.ORDERS", names, "PDB.") == []
+    action = ExecuteSnapshot(
+        ("PDB.INV.ORDERS",), conditions=(Condition("PDB.INV.ORDERS", "ID = 1"),)
+    )
+    (table,) = tables_to_read("1", action, names, "PDB.")
+    assert (table.name, table.condition) == ("INV.ORDERS", "ID = 1")
+    assert tables_to_stop(["PDB.INV.ORDERS"], [table], "PDB.") == [table]

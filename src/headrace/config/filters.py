@@ -4,28 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.config.regex import compile_java_regex
+from headrace.config.regex import Expression, compile_java_regex
 
 
 class NameFilter:
     """Debezium's pair of lists: each expression must match the whole name, in any case.
 
     Names are `schema`, `schema.table` or `schema.table.column`. An empty include list takes
-    every name; a name on the exclude list is never taken.
+    every name; a name on the exclude list is never taken. `qualifier` (a database and a dot) may
+    stand before each name.
     """
 
-    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
+    def __init__(
+        self, include: Sequence[str] = (), exclude: Sequence[str] = (), qualifier: str = ""
+    ) -> None:
         """Raises ValueError for a bad expression (a parsed configuration holds none)."""
         self.include = tuple(include)
         self.exclude = tuple(exclude)
+        self._qualifier = qualifier
         self._include = [compile_java_regex(text) for text in include]
         self._exclude = [compile_java_regex(text) for text in exclude]
 
     def accepts(self, name: str) -> bool:
         """Whether the lists take `name`."""
-        if any(pattern.fullmatch(name) for pattern in self._exclude):
+        if any(self._fits(pattern, name) for pattern in self._exclude):
             return False
-        return not self._include or any(pattern.fullmatch(name) for pattern in self._include)
+        return not self._include or any(self._fits(pattern, name) for pattern in self._include)
+
+    def _fits(self, pattern: Expression, name: str) -> bool:
+        if pattern.fullmatch(name):
+            return True
+        return bool(self._qualifier and pattern.fullmatch(self._qualifier + name))
 
     def position(self, name: str) -> int:
         """Index of the first include expression that matches; their number when none does.
@@ -33,7 +42,7 @@ class NameFilter:
         The initial snapshot reads tables in this order, then by name.
         """
         for index, pattern in enumerate(self._include):
-            if pattern.fullmatch(name):
+            if self._fits(pattern, name):
                 return index
         return len(self._include)
 
@@ -41,4 +50,4 @@ class NameFilter:
         return f"NameFilter(include={self.include!r}, exclude={self.exclude!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return NameFilter, (self.include, self.exclude)
+        return NameFilter, (self.include, self.exclude, self._qualifier)

@@ -22,11 +22,20 @@ def check_expression(expression: str) -> None:
     matching(expression, [""])  # nothing is compiled for no names
 
 
-def matching(expression: str, names: Sequence[str]) -> list[str]:
-    """Those of `names` that `expression` describes as a whole, in their order.
+def matching(expression: str, names: Sequence[str], qualifier: str = "") -> list[str]:
+    """Those of `names` that `expression` describes as a whole, in their order; `qualifier` (a
+    database and a dot) may stand before each.
 
     Raises ValueError with a sentence that names the expression.
     """
+    matched = _matching(expression, names)
+    if qualifier:
+        longer = set(_matching(expression, [qualifier + name for name in names]))
+        matched = [name for name in names if name in matched or qualifier + name in longer]
+    return matched
+
+
+def _matching(expression: str, names: Sequence[str]) -> list[str]:
     if _PLAIN.fullmatch(expression):
         lowered = expression.lower()
         return [name for name in names if name.lower() == lowered]
@@ -46,10 +55,12 @@ def matching(expression: str, names: Sequence[str]) -> list[str]:
     return [name for name, matches in zip(names, mask.to_pylist(), strict=True) if matches]
 
 
-def named(expression: str, names: Sequence[str]) -> list[str]:
+def named(expression: str, names: Sequence[str], qualifier: str = "") -> list[str]:
     """As `matching`; an expression that matches none may be a name with quotes."""
     plain = unquoted(expression)
-    return matching(expression, names) or [name for name in names if name == plain]
+    return matching(expression, names, qualifier) or [
+        name for name in names if plain in (name, qualifier + name)
+    ]
 
 
 def unquoted(name: str) -> str:

@@ -13,17 +13,19 @@ log = logging.getLogger(__name__)
 
 
 def tables_to_read(
-    identity: str, action: ExecuteSnapshot, captured: Sequence[str]
+    identity: str, action: ExecuteSnapshot, captured: Sequence[str], qualifier: str = ""
 ) -> list[Pending]:
     """The tables of a snapshot that the signal `identity` asks for, each with its filter: of the
-    first entry of `additional-conditions` that is for the table, else `additional-condition`."""
+    first entry of `additional-conditions` that is for the table, else `additional-condition`.
+    `qualifier`: see `matching`."""
     names: dict[str, None] = {}
     for expression in action.collections:
-        matched = matching(expression, captured)
-        names.update(dict.fromkeys(matched or [unquoted(expression)]))
+        matched = matching(expression, captured, qualifier)
+        other = unquoted(expression).removeprefix(qualifier)
+        names.update(dict.fromkeys(matched or [other]))
     filters: dict[str, str] = {}
     for entry in reversed(action.conditions):
-        filtered = named(entry.collection, list(names))
+        filtered = named(entry.collection, list(names), qualifier)
         if not filtered:
             log.warning(
                 "signal %s: its filter for %s is for none of its tables", identity, entry.collection
@@ -35,11 +37,14 @@ def tables_to_read(
     ]
 
 
-def tables_to_stop(collections: Sequence[str], tables: Sequence[Pending]) -> list[Pending]:
-    """Those of `tables` that `collections` name; all when it is empty."""
+def tables_to_stop(
+    collections: Sequence[str], tables: Sequence[Pending], qualifier: str = ""
+) -> list[Pending]:
+    """Those of `tables` that `collections` name; all when it is empty. `qualifier`: see
+    `matching`."""
     names = [table.name for table in tables]
     try:
-        chosen = {name for expression in collections for name in named(expression, names)}
+        chosen = {name for one in collections for name in named(one, names, qualifier)}
     except ValueError as problem:  # an earlier version wrote it into the offset
         log.warning("a stop-snapshot is ignored: %s", problem)
         return []

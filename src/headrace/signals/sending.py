@@ -31,11 +31,12 @@ _EXAMPLE = """headrace signal FILE execute-snapshot '{"data-collections": ["inve
 class SignalTargets:
     """What a signal may name, as of now: the names of all `collections` that are there (tables,
     `schema.table`), those that are `captured`, and of these the ones whose changes never arrive,
-    each with what mends it."""
+    each with what mends it. `qualifier` may stand before each name."""
 
     collections: Sequence[str]
     captured: Sequence[str]
     silent: Mapping[str, str] = field(default_factory=dict)
+    qualifier: str = ""
 
 
 def check_targets(signal: Signal, targets: SignalTargets) -> None:
@@ -46,9 +47,10 @@ def check_targets(signal: Signal, targets: SignalTargets) -> None:
     if not isinstance(action, ExecuteSnapshot):
         return
     for expression in action.collections:
-        names = named(expression, targets.captured)
+        names = named(expression, targets.captured, targets.qualifier)
         if not names:
-            raise _nobody(expression, named(expression, targets.collections))
+            present = named(expression, targets.collections, targets.qualifier)
+            raise _nobody(expression, present)
         silent = [name for name in names if name in targets.silent]
         if silent:
             raise HeadraceError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from headrace.config.filters import NameFilter
 from headrace.config.finding import PropertyFinding
 from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.config.properties.relational import RelationalConfig
@@ -65,6 +66,10 @@ class OracleConfig(
         """`SCHEMA.TABLE` of the signal table."""
         named = super().signal_table()
         return None if named is None else ".".join(named.split(".")[-2:])
+
+    def snapshot_filter(self) -> NameFilter:
+        """As RelationalConfig.snapshot_filter; names may have the database's before them."""
+        return NameFilter(self.snapshot_include_collection_list, qualifier=f"{self.catalog_name}.")
 
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()

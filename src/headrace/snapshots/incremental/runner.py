@@ -284,7 +284,8 @@ class IncrementalSnapshots(Generic[P]):
 
     def execute(self, signal: Signal, action: ExecuteSnapshot, place: InsertionPoint) -> None:
         """Read tables: see `signals.heeding.SnapshotActions`."""
-        requested = tables_to_read(signal.id, action, self._source.tables())
+        source = self._source
+        requested = tables_to_read(signal.id, action, source.tables(), source.qualifier)
         if action.blocking:
             waiting = (*self.progress.blocking, *requested)
             self.progress = replace(self.progress, blocking=waiting, xid=place.xid)
@@ -336,7 +337,7 @@ class IncrementalSnapshots(Generic[P]):
         stops, self.progress = self.progress.stops, replace(self.progress, stops=())
         for collections in stops:
             tables = self.progress.tables
-            stopped = tables_to_stop(collections, tables)
+            stopped = tables_to_stop(collections, tables, self._source.qualifier)
             if not stopped:
                 continue
             names = ",".join(table.name for table in stopped)

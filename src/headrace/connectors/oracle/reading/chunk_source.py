@@ -113,7 +113,7 @@ class OracleChunkSource(DriverChunks[int]):
         kept = kept_connection(config)
         targets = ChunkTargets(snapshot_catalog(kept.get), capture, SQLGLOT)
         super().__init__(config, kept, targets, capture.key_rendering, lambda: _Lane(config))
-        self._config = config
+        self._config, self.qualifier = config, f"{capture.database}."
 
     def position(self) -> int:
         """Behind what is committed now."""

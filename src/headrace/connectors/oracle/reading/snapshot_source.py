@@ -156,17 +156,37 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     def _state(self, connection: Connection) -> OracleState:
         """Transactions are looked for before the SCN is read, so that one that begins in between
         is behind the SCN of then."""
-        mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode
         before = _current_scn(connection)
+        pending = self._pending(connection, before)
+        mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode
         oldest = None
         if mode is not BoundaryMode.SKIP:
-            view = "GV$TRANSACTION" if self._config.rac_nodes else "V$TRANSACTION"
-            pending = connection.rows(sql.PENDING(view=view), {"scn": before})
-            oldest = min((int(start) for _, start in pending), default=before)
+            oldest = min(pending, default=before)
+        elif pending and self._streams:
+            log.warning(
+                "%d transactions are open at SCN %d: what they have changed so far comes in no "
+                "event; internal.log.mining.transaction.snapshot.boundary.mode="
+                "transaction_view_only captures them whole",
+                len(pending),
+                before,
+            )
         scn = _current_scn(connection)
         taken_us = time_of_scn(connection, scn)
         mined = None if oldest is None else max(min(oldest, scn) - 1, 0)
         return OracleState(scn, time.time_ns() // 1000 if taken_us is None else taken_us, mined)
+
+    def _pending(self, connection: Connection, scn: int) -> list[int]:
+        """SCNs of the first changes of transactions that are open. Raises DriverError, but where
+        nobody has asked for them."""
+        view = "GV$TRANSACTION" if self._config.rac_nodes else "V$TRANSACTION"
+        try:
+            rows = connection.rows(sql.PENDING(view=view), {"scn": scn})
+        except DriverError:
+            mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode
+            if mode is not BoundaryMode.SKIP:
+                raise
+            return []
+        return [int(start) for _, start in rows]
 
     @staticmethod
     def _refused_at(connection: Connection, scn: int, names: Sequence[str]) -> DriverError | None:
