@@ -274,7 +274,7 @@ class RowWords:
                     f"LogMiner gives no statement for a change of {table} at SCN "
                     f"{one[redo_rows.SCN]}: {one[redo_rows.INFO] or 'STATUS is 2'}",
                     "The table's columns changed since then, or have types that LogMiner does not "
-                    "mine: set log.mining.strategy=hybrid or redo_log_catalog, or "
+                    "mine: set log.mining.strategy=hybrid, or "
                     "event.processing.failure.handling.mode=warn, which leaves such changes out.",
                 )
             )
