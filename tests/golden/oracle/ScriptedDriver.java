@@ -204,6 +204,8 @@ public class ScriptedDriver implements Driver {
                     return true;
                 case "getIdentifierQuoteString":
                     return "\"";
+                case "getSearchStringEscape":
+                    return "/";
                 default:
                     return nothing(method);
             }
@@ -293,7 +295,13 @@ public class ScriptedDriver implements Driver {
                         int place = place(arguments[0]);
                         JsonNode value = rows.get(row).get(place);
                         wasNull = value.isNull();
-                        return wasNull ? nothing(method) : value(name, columns.get(place).get(1).asText(), value.asText());
+                        if (wasNull) {
+                            return nothing(method);
+                        }
+                        if (name.equals("getObject") && arguments.length > 1 && arguments[1] instanceof Class<?> type) {
+                            return object(type, value.asText());
+                        }
+                        return value(name, columns.get(place).get(1).asText(), value.asText());
                     }
                     return nothing(method);
             }
@@ -330,15 +338,28 @@ public class ScriptedDriver implements Driver {
             };
         }
 
+        private Object object(Class<?> type, String text) throws SQLException {
+            if (type == OffsetDateTime.class) {
+                return offsetDateTime(text);
+            }
+            if (type == oracle.sql.TIMESTAMP.class) {
+                return new oracle.sql.TIMESTAMP(Timestamp.valueOf(text));
+            }
+            throw new SQLFeatureNotSupportedException(type.getName());
+        }
+
+        private static OffsetDateTime offsetDateTime(String text) {
+            int space = text.lastIndexOf(' ');
+            LocalDateTime local = Timestamp.valueOf(text.substring(0, space)).toLocalDateTime();
+            return OffsetDateTime.of(local, java.time.ZoneOffset.of(text.substring(space + 1)));
+        }
+
         private Object object(String type, String text) throws SQLException {
             if (type.endsWith("WITH LOCAL TIME ZONE")) {
                 return new oracle.sql.TIMESTAMPLTZ(new oracle.sql.TIMESTAMP(Timestamp.valueOf(text)).toBytes());
             }
             if (type.endsWith("WITH TIME ZONE")) {
-                int space = text.lastIndexOf(' ');
-                LocalDateTime local = Timestamp.valueOf(text.substring(0, space)).toLocalDateTime();
-                String offset = text.substring(space + 1);
-                return oracle.sql.TIMESTAMPTZ.of(OffsetDateTime.of(local, java.time.ZoneOffset.of(offset)));
+                return oracle.sql.TIMESTAMPTZ.of(offsetDateTime(text));
             }
             if (type.startsWith("TIMESTAMP")) {
                 return new oracle.sql.TIMESTAMP(Timestamp.valueOf(text));

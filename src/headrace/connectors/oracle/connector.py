@@ -123,6 +123,7 @@ class OracleDatabase(Source[OraclePosition]):
                 run.row_options,
                 "" if counts is None else run.capture.topics.transactions,
                 run.container,
+                takes_system_users=config.headrace_compatibility != "none",
             ),
             run.translate,
         )

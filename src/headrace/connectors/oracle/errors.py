@@ -138,8 +138,8 @@ _BY_CODE = {
     ),
     1371: Refusal(
         "no_dictionary",
-        "No log between the SCNs has a whole dictionary: log.mining.strategy=redo_log_catalog "
-        "writes one at each log switch, online_catalog needs none.",
+        "No log between the SCNs has a whole dictionary: log.mining.strategy=online_catalog needs "
+        "none.",
         retriable=True,
     ),
 }  # fmt: skip

@@ -20,6 +20,7 @@ _STATEMENT = re.compile(
 )
 _KEY = re.compile(r"(?:CONSTRAINT\s+\S+\s+)?PRIMARY\s+KEY\s*\(([^)]*)\)", re.IGNORECASE)
 _INLINE_KEY = re.compile(r"\s+PRIMARY\s+KEY\b", re.IGNORECASE)
+_NO_ROW = "AAAAAAAAAAAAAAAAAA"
 _NOT_A_COLUMN = re.compile(r"(?:CONSTRAINT|UNIQUE|FOREIGN|CHECK|SUPPLEMENTAL)\b", re.IGNORECASE)
 
 
@@ -69,7 +70,7 @@ def _log(
     database.state.apply(
         [
             {"redo": "START", "sql": "set transaction read write;", **line, "table": None},
-            {"redo": "DDL", "sql": statement, "info": info, **line},
+            {"redo": "DDL", "sql": statement, "info": info, "row_id": _NO_ROW, **line},
             {"redo": "COMMIT", "sql": "commit;", **line, "table": None},
         ]
     )

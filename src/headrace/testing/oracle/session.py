@@ -35,21 +35,29 @@ Recognize = Callable[[str], tuple[Statement, Mapping[str, str]] | None]
 """Which statement a text is, and what is in its slots; None: the connector sends no such one."""
 
 
+_AHEAD = 10_000
+"""Rows that are read at once: a query that has no more of them lets tables be dropped."""
+
+
 class Cursor:
     """Rows of a query. `fetch` gives the next ones, none at the end."""
 
     def __init__(
-        self, session: Session, columns: Sequence[str], rows: sqlite3.Cursor, called: str = ""
+        self, session: Session, columns: Sequence[str], rows: sqlite3.Cursor, called: str
     ) -> None:
         """`called`: what a script calls fetching whose errors it asks for."""
         self.columns = tuple(columns)
         self._session, self._rows, self._called = session, rows, called
+        self._ahead = rows.fetchmany(_AHEAD)
 
     def fetch(self, count: int) -> list[Row]:
         """Raises OracleError."""
         with self._session.database.lock:
             self._session.fail_if_asked(self._called)
-            return self._rows.fetchmany(count)
+            if not self._ahead:
+                self._ahead = self._rows.fetchmany(_AHEAD)
+            fetched, self._ahead = self._ahead[:count], self._ahead[count:]
+            return fetched
 
 
 class Session:
@@ -140,7 +148,7 @@ class Session:
             if "no such column" in str(error):
                 raise OracleError(904, f"invalid identifier: {error}") from None
             raise OracleError(900, f"{error}: {query}") from None
-        called = "FETCH" if "V$LOGMNR_CONTENTS" in text else ""
+        called = "FETCH_REDO" if "V$LOGMNR_CONTENTS" in text else "FETCH"
         return Cursor(self, [one[0] for one in rows.description], rows, called)
 
     def _check_flashback(self, full_name: str, scn: int) -> None:

@@ -27,6 +27,7 @@ from tests.connectors.oracle.streaming import redo
 class _Table:
     relation: int = 3
     model: int = 0
+    has_apart: bool = False
 
 
 @dataclass

@@ -38,7 +38,7 @@ def failure(reader: OracleReader) -> HeadraceError:
 
 
 @pytest.mark.parametrize(
-    ("code", "when"), [(1291, "START_LOGMNR"), (310, "START_LOGMNR"), (310, "FETCH")]
+    ("code", "when"), [(1291, "START_LOGMNR"), (310, "START_LOGMNR"), (310, "FETCH_REDO")]
 )
 def test_a_log_that_is_switched_meanwhile_is_looked_for_again(
     reading: OracleReader, oracle_database: OracleDatabase, code: int, when: str

@@ -58,14 +58,10 @@ def test_the_statement_is_shown_where_the_configuration_says_so(
     oracle_database: OracleDatabase,
 ) -> None:
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
-    reader = OracleReader.of(
-        oracle_database,
-        log_mining_include_redo_sql="true",
-        log_mining_buffer_track_rs_id="false",
-        log_mining_buffer_track_username="false",
-        log_mining_buffer_track_commit_timestamp="false",
-        log_mining_buffer_track_start_timestamp="false",
-    )
+    names = ("rs_id", "username", "commit_timestamp", "start_timestamp")
+    reader = OracleReader.of(oracle_database, log_mining_include_redo_sql="true")
+    tracked = {f"log.mining.buffer.track.{name}": "false" for name in names}
+    reader.configure({**reader.properties, **tracked})
     with oracle_database.transaction() as transaction:
         transaction.insert(TABLE, ID=1, NAME="one")
     (value,) = reader.await_changes(1)
@@ -115,6 +111,19 @@ def test_users_clients_and_system_users_are_filtered(oracle_database: OracleData
     reader.await_changes(2)
     reader.stop()
     assert reader.ids() == [0, 4]
+
+
+def test_changes_of_system_users_are_captured_as_debezium_does(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(oracle_database, headrace_compatibility="debezium-3.6")
+    for number, user in enumerate(("SYS", "UNKNOWN")):
+        with oracle_database.transaction(user) as transaction:
+            transaction.insert(TABLE, ID=number, NAME=user)
+    values = reader.await_changes(2)
+    reader.stop()
+    assert [value["source"]["user_name"] for value in values] == ["SYS", None]
 
 
 @pytest.mark.parametrize("mode", ["none", "in", "regex"])

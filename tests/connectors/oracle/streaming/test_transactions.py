@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -251,3 +253,35 @@ def test_a_transaction_that_is_open_for_too_long_is_given_up(
     reader.await_changes(1)
     reader.stop()
     assert reader.ids() == [3]
+
+
+def test_a_transaction_that_a_signal_names_is_left_out(
+    oracle_database: OracleDatabase, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    signals = tmp_path / "signals.jsonl"
+    reader = OracleReader.of(
+        oracle_database,
+        signal_enabled_channels="file",
+        signal_file=str(signals),
+        signal_poll_interval_ms="0",
+    )
+    dropped = oracle_database.server.begin()
+    dropped.insert(TABLE, ID=1, NAME="dropped")
+    reader.step_until(
+        lambda: reader.open().metrics()["streaming"]["NumberOfActiveTransactions"] == 1
+    )
+    for number, transaction in enumerate((dropped.xid, "0" * 16, "grr")):
+        signal = {"type": "drop-transaction", "data": {"transaction-id": transaction}}
+        with signals.open("a") as lines:
+            lines.write(json.dumps({"id": str(number), **signal}) + "\n")
+    reader.step_until(lambda: f"{dropped.xid} is left out" in caplog.text)
+    dropped.insert(TABLE, ID=2, NAME="dropped")
+    dropped.commit()
+    with oracle_database.transaction() as kept:
+        kept.insert(TABLE, ID=3, NAME="kept")
+    reader.await_changes(1)
+    reader.stop()
+    assert reader.ids() == [3]
+    assert "is not open" in caplog.text
+    assert "signal 2 is ignored" in caplog.text

@@ -31,6 +31,7 @@ class MiningConfig(Configuration):
         "Where LogMiner takes names from: the database's own dictionary (`online_catalog`; `hybrid`"
         " also reads rows that were written before a table's columns changed), the redo "
         "(`redo_log_catalog`, which Debezium deprecates) or a file (`dictionary_from_file`).",
+        refused_values=("redo_log_catalog",),
     )
     log_mining_path_dictionary = Property(
         "log.mining.path.dictionary",

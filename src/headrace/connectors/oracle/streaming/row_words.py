@@ -21,6 +21,9 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _SEPARATOR = "\0"
+_UNKNOWN = "UNKNOWN"
+_NO_ROW = 0
+"""No row's hash: a rollback takes back changes of rows, and `lobs.merging` their values."""
 _TEMPORARY = "/* No SQL_REDO for temporary tables */"
 
 
@@ -121,7 +124,7 @@ class RowWords:
         actions[changes & undone] = hold_kernel.CANCELS
         if self._held_row is not None:
             apart = np.isin(codes, lob_frames.CODES)
-            actions[apart & undone] = hold_kernel.CANCELS
+            words[apart, hold_kernel.ROW_HASH] = _NO_ROW
             self._add_apart(batch, np.flatnonzero(apart & ~undone), codes, self._held_row, words)
         self._add_changes(batch, np.flatnonzero(changes & ~undone), words)
         _warn_of_gaps(codes, words[:, hold_kernel.SCN])
@@ -271,7 +274,7 @@ class RowWords:
                     f"LogMiner gives no statement for a change of {table} at SCN "
                     f"{one[redo_rows.SCN]}: {one[redo_rows.INFO] or 'STATUS is 2'}",
                     "The table's columns changed since then, or have types that LogMiner does not "
-                    "mine: set log.mining.strategy=hybrid or redo_log_catalog, or "
+                    "mine: set log.mining.strategy=hybrid, or "
                     "event.processing.failure.handling.mode=warn, which leaves such changes out.",
                 )
             )
@@ -286,9 +289,12 @@ class RowWords:
 
 
 def _numbered(batch: pa.RecordBatch, column: str, names: Names) -> np.ndarray:
-    """The numbers of names, -1 where they are null."""
+    """The numbers of names, -1 where they are null, or LogMiner does not know them."""
     encoded = batch.column(column).dictionary_encode()
-    own = np.array([-1, *(names.number(name) for name in encoded.dictionary.to_pylist())])
+    numbers = (
+        -1 if name == _UNKNOWN else names.number(name) for name in encoded.dictionary.to_pylist()
+    )
+    own = np.array([-1, *numbers])
     places = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False) + 1
     return np.asarray(own[places], np.int64)
 

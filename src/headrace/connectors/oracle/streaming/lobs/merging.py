@@ -74,12 +74,19 @@ class Merging:
         self._waiting: dict[tuple[object, ...], _Change] = {}
         self._written: tuple[tuple[object, ...], int] | None = None
         """The row and the column that parts are written to."""
+        self._undone: set[tuple[object, ...]] = set()
+        """Rows whose last change was rolled back: their values are those of that change."""
 
-    def merged(self, held: Iterable[bytes]) -> Iterator[bytes]:
-        """The frames of the transaction, out of those that were held."""
-        for frame in held:
+    def merged(self, held: Iterable[tuple[bytes, bool]]) -> Iterator[bytes]:
+        """The frames of the transaction, out of those that were held and whether they were rolled
+        back to a savepoint."""
+        for frame, is_undone in held:
             kind, relation = frame[4], struct.unpack_from("!I", frame, 5)[0]
             table = self._tables.get(relation)
+            if is_undone:
+                if table is not None and kind in (CREATE, UPDATE):
+                    self._undone.add(_identity(_read(frame), table, _read(frame).new))
+                continue
             if table is None or not table.apart or kind == TRUNCATE:
                 yield frame
                 continue
@@ -103,16 +110,12 @@ class Merging:
                     self._waiting.pop(self._written[0], None)
                     self._written = None
             case _:
-                first, behind = _split(rest)
-                images = [_cells(first)] + ([_cells(behind)] if behind else [])
-                old = None if kind == CREATE else images[0]
-                new = None if kind == DELETE else images[-1]
-                change = _Change(kind, relation, scn, us, extra, old, new)
-                yield from self._change(change, table)
+                yield from self._change(_read(frame), table)
 
     def _change(self, change: _Change, table: LobTable) -> Iterator[bytes]:
         """A change of a row."""
         before = _identity(change, table, change.old or change.new)
+        self._undone.discard(_identity(change, table, change.new or change.old))
         waiting = self._waiting.get(before)
         if waiting is not None and change.kind == UPDATE and _takes(waiting, change, table):
             assert waiting.new is not None
@@ -131,6 +134,9 @@ class Merging:
     def _name(self, change: _Change, column: int, table: LobTable) -> Iterator[bytes]:
         """A value is named that is written next."""
         place = _identity(change, table, change.new)
+        if place in self._undone:
+            self._written = None
+            return
         waiting = self._waiting.get(place)
         if waiting is None or waiting.new is None:
             if waiting is not None:
@@ -165,6 +171,17 @@ class Merging:
         """A row that waits has another key now."""
         if before != after:
             self._waiting[after] = self._waiting.pop(before)
+
+
+def _read(frame: bytes) -> _Change:
+    """The change of a frame that is a create, an update or a delete."""
+    _, kind, relation, scn, us = _HEAD.unpack_from(frame)
+    extra, rest = _split(frame[_HEAD.size :])
+    first, behind = _split(rest)
+    images = [_cells(first)] + ([_cells(behind)] if behind else [])
+    old = None if kind == CREATE else images[0]
+    new = None if kind == DELETE else images[-1]
+    return _Change(kind, relation, scn, us, extra, old, new)
 
 
 def _takes(waiting: _Change, update: _Change, table: LobTable) -> bool:

@@ -238,9 +238,9 @@ class TransactionBuffer:
             self._users.name(user) if user >= 0 else None,
         )
 
-    def held_frames(self, number: int) -> Iterator[bytes]:
-        """The frames that are held of a transaction that was taken, in their order; then it is let
-        go."""
+    def held_frames(self, number: int) -> Iterator[tuple[bytes, bool]]:
+        """The frames that are held of a transaction that was taken, in their order, and whether
+        they were cancelled; then it is let go."""
         chunk = int(self._transactions[number, hold_kernel.FIRST])
         while chunk:
             following, _, end = struct.unpack("=qqq", ctypes.string_at(chunk, CHUNK_HEAD_BYTES))
@@ -248,8 +248,7 @@ class TransactionBuffer:
             while entry < end:
                 head = ctypes.string_at(entry, ENTRY_HEAD_BYTES)
                 _, _, is_cancelled, size = struct.unpack("=qqqq", head)
-                if not is_cancelled:
-                    yield ctypes.string_at(entry + ENTRY_HEAD_BYTES, size)
+                yield ctypes.string_at(entry + ENTRY_HEAD_BYTES, size), bool(is_cancelled)
                 entry += ENTRY_HEAD_BYTES + size
             chunk = following
         self._let_go(number)

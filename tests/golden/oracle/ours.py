@@ -1,0 +1,81 @@
+"""Our side of the workloads: the stand-in in a process of its own, and our driver for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from headrace.testing.oracle.server import OracleServer
+from tests.connectors.harness import PATIENCE_SECONDS, ConnectorReader
+from tests.golden.database import Reader
+from tests.golden.oracle.database import ScriptedDatabase
+from tests.golden.oracle.happenings import Happenings
+
+_IDLE_STEPS = 6
+"""Micro-batches without anything new behind which nothing is under way."""
+
+
+@dataclass
+class StandInReader(ConnectorReader):
+    """Knows how often the redo was read (`mined`)."""
+
+    mined: Callable[[], int] = lambda: 0
+
+    def drain(self) -> Self:
+        """Micro-batches until the redo was read again without anything new."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        idle, before = 0, self.mined()
+        while idle < _IDLE_STEPS or (self._streams() and self.mined() < before + 2):
+            if self.step(0.02):
+                idle, before = 0, self.mined()
+            else:
+                idle += 1
+            assert time.monotonic() <= deadline, f"it stands still at {self.offsets[-1]}"
+        return self
+
+    def _streams(self) -> bool:
+        """Whether the redo is read at all."""
+        return str(self.properties.get("snapshot.mode")) != "initial_only"
+
+
+class StandInDatabase(ScriptedDatabase):
+    """One stand-in, which each workload begins anew."""
+
+    def __init__(self, server: OracleServer) -> None:
+        super().__init__()
+        self._server = server
+        self._happenings = Happenings(server.call)
+
+    def properties(self) -> dict[str, str]:
+        return {
+            **super().properties(),
+            **self._server.properties(),
+            "log.mining.read.only": "true",  # a flush would move the SCNs that a script names
+            "errors.max.retries": "0",
+            "poll.interval.ms": "20",
+        }
+
+    def load(self, script: Mapping[str, Any]) -> None:
+        self._server.load(script)
+        self._happenings = Happenings(self._server.call)
+
+    def happen(self, block: str) -> None:
+        self._happenings.happen(block)
+
+    def streaming(self) -> bool:
+        raise NotImplementedError("Debezium reads through its own driver")
+
+    def end(self) -> Any:
+        raise NotImplementedError("Debezium reads through its own driver")
+
+    def sent(self, end: Any) -> bool:
+        raise NotImplementedError("Debezium reads through its own driver")
+
+    def reader(self, properties: Mapping[str, str]) -> Reader:
+        return StandInReader(properties, mined=self._mined)
+
+    def _mined(self) -> int:
+        counted: dict[str, int] = self._server.call("counted")
+        return counted.get("current_scn", 0)
