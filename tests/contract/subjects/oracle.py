@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
@@ -88,5 +88,7 @@ class OracleSubject(Subject):
         sequences = [sequence for thread, sequence in server.call("sequences") if thread == 1]
         server.apply([{"delete_logs": sequences[:-1]}])
 
-    def told(self, events: list[Event]) -> list[Event]:
-        return [event._replace(text=event.text or None) for event in events]
+    def event(self, record: Mapping[str, Any]) -> Event:
+        event = super().event(record)
+        is_row = event.op in ("c", "u", "r")
+        return event._replace(text="") if is_row and event.text is None else event
