@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,8 @@ def whole(server: OracleServer, work: Workload, folder: Path) -> dict[str, float
         memory.start()
         began, used = time.perf_counter(), cpu_seconds(process.pid)
         server.apply([{"scn": work.last_scn + 10}])
-        _await(lambda: _lines(output) >= work.changes, process)
+        lines = _Lines(output)
+        _await(lambda: lines() >= work.changes, process)
         seconds, used = time.perf_counter() - began, cpu_seconds(process.pid) - used
         peak = memory.stop()
     finally:
@@ -134,11 +136,20 @@ def whole(server: OracleServer, work: Workload, folder: Path) -> dict[str, float
             "cpu_per_million": used / rows * 1e6}  # fmt: skip
 
 
-def _lines(path: Path) -> int:
-    if not path.exists():
-        return 0
-    with path.open("rb") as file:
-        return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 22), b""))
+class _Lines:
+    """Counts the lines of a file that grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read, self._count = path, 0, 0
+
+    def __call__(self) -> int:
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                while part := file.read(1 << 22):
+                    self._count += part.count(b"\n")
+                    self._read += len(part)
+        return self._count
 
 
 def _await(condition: Callable[[], object], process: subprocess.Popen[bytes]) -> None:
@@ -179,6 +190,7 @@ def _redo(
     server: OracleServer, work: Workload, folder: Path, runs: int
 ) -> Mapping[str, Mapping[str, Any]]:
     runner = RedoRunner(folder)
+    to_json(server, replace(work, blocks=1))  # what a process does once is in no figure
     lanes: dict[str, list[float]] = {}
     for _ in range(runs):
         rates = runner.rates(folder / "statements", 2 if QUICK else 8)

@@ -94,6 +94,7 @@ class ShopDatabase:
             **server.properties(),
             **CONVERTERS,
             "decimal.handling.mode": "string",
+            "legacy.decimal.handling.strategy": "true",
             "table.include.list": rf"{SCHEMA}\..*",
             "include.schema.changes": "false",
         }

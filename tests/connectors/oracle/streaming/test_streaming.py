@@ -58,7 +58,7 @@ def test_the_statement_is_shown_where_the_configuration_says_so(
     oracle_database: OracleDatabase,
 ) -> None:
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
-    names = ("rs_id", "username", "commit_timestamp", "start_timestamp")
+    names = ("rs_id", "username", "client_id")
     reader = OracleReader.of(oracle_database, log_mining_include_redo_sql="true")
     tracked = {f"log.mining.buffer.track.{name}": "false" for name in names}
     reader.configure({**reader.properties, **tracked})
@@ -68,7 +68,7 @@ def test_the_statement_is_shown_where_the_configuration_says_so(
     reader.stop()
     source = value["source"]
     assert source["redo_sql"].startswith('insert into "INV"."T"("ID","NAME") values (')
-    for name in ("rs_id", "user_name", "commit_ts_ms", "start_ts_ms"):
+    for name in ("rs_id", "user_name"):
         assert source[name] is None
 
 

@@ -101,6 +101,7 @@ class BufferConfig(Configuration):
         "true",
         Group.REPLICATION,
         "Events tell when their transaction was committed (`source.commit_ts_ms`).",
+        status=not_needed("Debezium tells the time all the same"),
     )
     log_mining_buffer_track_start_timestamp = Property(
         "log.mining.buffer.track.start_timestamp",
@@ -108,6 +109,7 @@ class BufferConfig(Configuration):
         "true",
         Group.REPLICATION,
         "Events tell when their transaction began (`source.start_ts_ms`).",
+        status=not_needed("Debezium tells the time all the same"),
     )
     log_mining_buffer_options = Family(
         "log.mining.buffer.*",

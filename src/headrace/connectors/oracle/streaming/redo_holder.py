@@ -199,11 +199,9 @@ def _at(batch: pa.RecordBatch) -> At:
 
 
 def _buffer_options(config: OracleConfig) -> BufferOptions:
-    shown = (
-        (write_kernel.SHOWS_USER if config.log_mining_buffer_track_username else 0)
-        | (write_kernel.SHOWS_COMMIT_TIME if config.log_mining_buffer_track_commit_timestamp else 0)
-        | (write_kernel.SHOWS_START_TIME if config.log_mining_buffer_track_start_timestamp else 0)
-    )
+    shown = write_kernel.SHOWS_COMMIT_TIME | write_kernel.SHOWS_START_TIME
+    if config.log_mining_buffer_track_username:
+        shown |= write_kernel.SHOWS_USER
     return BufferOptions(
         config.headrace_log_mining_buffer_max_bytes,
         config.log_mining_buffer_transaction_events_threshold,

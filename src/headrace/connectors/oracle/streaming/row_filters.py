@@ -83,8 +83,9 @@ def table_filter(
 def user_filter(column: str, included: Sequence[str], excluded: Sequence[str]) -> list[str]:
     """Users (USERNAME) or clients (CLIENT_ID); markers of transactions are always read."""
     if included:
-        names = [*included, "UNKNOWN"] if column == "USERNAME" else included
-        condition = is_in(column, names)
+        condition = is_in(column, [*included, "UNKNOWN"])
+        if column != "USERNAME":
+            condition = f"({column} IS NULL OR {is_in(column, included)})"
     elif excluded:
         condition = f"({column} IS NULL OR {is_in(column, excluded, excluded=True)})"
     else:

@@ -24,7 +24,7 @@ _SEPARATOR = "\0"
 _UNKNOWN = "UNKNOWN"
 _NO_ROW = 0
 """No row's hash: a rollback takes back changes of rows, and `lobs.merging` their values."""
-_TEMPORARY = "/* No SQL_REDO for temporary tables */"
+_TEMPORARY = "No SQL_REDO for temporary tables"
 
 
 class RowTable(Protocol):
@@ -164,7 +164,8 @@ class RowWords:
         sound = relations >= 0
         if texts.null_count:
             sound &= texts.is_valid().to_numpy(zero_copy_only=False)
-        sound &= pc.fill_null(pc.not_equal(texts, _TEMPORARY), False).to_numpy(zero_copy_only=False)
+        has_none = pc.or_(pc.equal(texts, ""), pc.match_substring(texts, _TEMPORARY))
+        sound &= ~has_none.fill_null(True).to_numpy(zero_copy_only=False)
         sound &= self._are_reconstructed(changed, sound)
         if not sound.all():
             rows, relations, models, apart = (
