@@ -45,6 +45,10 @@ _THREADS = (
 """All columns of V$THREAD: the stand-in has those that ours reads."""
 _FLUSH_TABLE = "LOG_MINING_FLUSH"
 """Is told to be there, and never written, so that SCNs are those that a script names."""
+_VERSION = (
+    "Oracle Database 19c Enterprise Edition Release 19.0.0.0.0 - Production\nVersion 19.3.0.0.0"
+)
+"""BANNER_FULL, which releases before 3.0 ask for."""
 _CHARSET_IDS = {"AL32UTF8": 873, "WE8ISO8859P1": 31, "WE8MSWIN1252": 178}
 
 
@@ -120,17 +124,20 @@ class JdbcSession(Session):
         state, upper = self.database.state, sql.upper()
         if _FLUSH_TABLE in upper and "V$LOGMNR" not in upper:
             return _single(1) if upper.startswith("SELECT") else {"count": 1}
+        if "V$VERSION" in upper:
+            return _single(_VERSION)
         if "NLS_CHARSET_ID" in upper:
             return _single(_CHARSET_IDS[state.charset])
         if "NLS_NCHAR_CHARACTERSET" in upper:
             return _single(state.ncharset)
         if "DBMS_METADATA.GET_DDL" in upper:
-            name, schema = binds
+            name, schema = binds or re.findall(r"'([^']*)'", sql)[-2:]
             ddl = self.database.table(f"{schema}.{name}").ddl
             return {"columns": [["DDL", "CLOB", 2005]], "rows": [[ddl]]}
         if "FROM ALL_ALL_TABLES" in upper:
-            return _single(sum([table.schema, table.name] == [*binds] for table in self.tables()))
-        if "ALL_TABLES" in upper and not binds:
+            asked = [*binds] or re.findall(r"'([^']*)'", sql)[:2]
+            return _single(sum([table.schema, table.name] == asked for table in self.tables()))
+        if upper.startswith("SELECT OWNER, TABLE_NAME FROM ALL_TABLES"):
             rows = [[table.schema, table.name] for table in self.tables()]
             return {
                 "columns": [["OWNER", "VARCHAR2", 12], ["TABLE_NAME", "VARCHAR2", 12]],
@@ -150,6 +157,8 @@ class JdbcSession(Session):
         database = self.database
         if "FROM V$THREAD" in sql:
             database.statements["windows"] += 1
+        if "CURRENT_SCN" in sql:
+            database.statements["scns"] += 1  # all that releases before 3.0 read
         if sql.startswith("SELECT A.NAME AS FILE_NAME"):
             database.statements["archives"] += 1  # without other logs, in archive-only mode
         for schema, table, scn in re.findall(
@@ -193,6 +202,7 @@ class JdbcSession(Session):
 def _plain(sql: str) -> str:
     """Without what SQLite does not know."""
     sql = sql.rstrip().rstrip(";").replace("SYS.V_$", "V$")
+    sql = re.sub(r"\s+AND\s+ROWNUM\s*=\s*1\b", " LIMIT 1", sql, flags=re.IGNORECASE)
     return _THREADS if sql == "SELECT * FROM V$THREAD" else sql
 
 
