@@ -157,6 +157,31 @@ def test_a_second_registration_takes_over_with_its_columns(
     ]
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_schema_changes_are_told_without_a_place_to_keep_the_history(
+    reading: Reader, db2_database: Db2Database, restarts: bool
+) -> None:
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    reading.await_changes(1)
+    if restarts:  # what the process before told of is known again from its first event on
+        reading.restart()
+        db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'two')")
+        reading.await_changes(2)
+    before = len(schema_changes(reading))
+    for table in (f"{SCHEMA}.T", quoted("ASNCDC", f"CDC_{SCHEMA}_T")):
+        db2_database.execute(f"ALTER TABLE {table} ADD COLUMN MORE INTEGER")
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T (ID, NAME) VALUES (3, 'three')")
+    db2_database.create_table("LATE", TABLE)
+    db2_database.execute(f"INSERT INTO {SCHEMA}.LATE VALUES (1, 'one')")
+    reading.await_changes(len(reading.values()) + 2)
+    told = [(one["tableChanges"][0]["type"]) for one in schema_changes(reading)[before:]]
+    assert told == (["ALTER"] if restarts else ["ALTER", "CREATE"])
+
+
+def schema_changes(reader: Reader) -> list[dict[str, Any]]:
+    return [value for value in reader.events() if "tableChanges" in value]
+
+
 def test_a_column_that_the_change_table_lacks_is_null_with_a_word(
     reading: Reader, db2_database: Db2Database, caplog: pytest.LogCaptureFixture
 ) -> None:
