@@ -47,6 +47,14 @@ class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, SchemaHistoryConfig, Rela
     )
 
     @property
+    def rebuilds_history(self) -> bool:
+        """Whether a schema history that is lost is written anew."""
+        return (
+            str(self.snapshot_mode) == "configuration_based"
+            and self.snapshot_mode_configuration_based_snapshot_on_schema_error
+        )
+
+    @property
     def heeds_stops(self) -> bool:
         """Whether a registration ends where the next one of its table begins."""
         return not (self.z_stop_lsn_ignore and self.db2_platform == Db2Platform.ZOS)

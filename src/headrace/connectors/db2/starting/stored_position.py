@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing
 from functools import partial
 
@@ -15,6 +16,8 @@ from headrace.connectors.db2.streaming.windows import newest_lsn, oldest_change
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
 from headrace.snapshots.modes import SnapshotRule
+
+log = logging.getLogger(__name__)
 
 _AHEAD = "db2.position_ahead"
 _NO_HISTORY = "db2.history_lost"
@@ -77,7 +80,11 @@ class StoredPosition(LostLog[Db2Position]):
     def _check_history(self, position: Db2Position) -> None:
         with closing(self._run.told_tables(position)) as told:
             is_lost = position.committed > 0 and told.history.is_empty
-        if is_lost:
+        if is_lost and self._run.config.rebuilds_history:
+            log.warning("The schema history is lost: it is written anew, of the tables as they are")
+            with closing(self._run.snapshot_source(reads_rows=False)) as source:
+                source.record_tables(position)
+        elif is_lost:
             raise HeadraceError(
                 _NO_HISTORY,
                 f"The checkpoint's position is {position}, and the schema history knows no table "
