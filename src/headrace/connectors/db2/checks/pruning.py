@@ -13,8 +13,8 @@ from headrace.relational.checks import named_tables
 
 
 def check_pruning(checked: Checked, registered: Iterable[Registration]) -> None:
-    """Whether a set of subscribers holds back the changes of every registered table. Nothing is told
-    where the user may not read the sets, or they are not there. Raises DriverError."""
+    """Whether a set of subscribers holds back the changes of every registered table. Nothing is
+    told where the user may not read the sets, or they are not there. Raises DriverError."""
     config = checked.config
     try:
         rows = checked.connection.rows(sql.held_tables(config))
@@ -37,6 +37,6 @@ def check_pruning(checked: Checked, registered: Iterable[Registration]) -> None:
         "this connector has read them or not",
         f"Let RETENTION_LIMIT (minutes, in {parameters}) be longer than the connector may stand "
         "still. Where Apply programs read the same change tables, add the set that "
-        f"IBMSNAP_PRUNCNTL names for these tables to {sets} with SYNCHPOINT = X'00000000000000000000000000000000', "
-        "and move that to what was read.",
+        f"IBMSNAP_PRUNCNTL names for these tables to {sets} with a SYNCHPOINT of zeros, and move "
+        "that to what was read.",
     )
