@@ -26,6 +26,7 @@ from headrace.connectors.db2.streaming.beginnings import Beginnings
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
+from headrace.connectors.db2.streaming.fetching import FetchThread
 from headrace.connectors.db2.streaming.frames import index_frames
 from headrace.connectors.db2.streaming.merging import Merged, merged
 from headrace.connectors.db2.streaming.registered_tables import (
@@ -87,6 +88,7 @@ class ChangeTablesReader(SegmentReader):
             self.has_borders(*versions.borders(options.border_topic))
         self._told = told
         self._connection: Connection | None = None
+        self._fetching: FetchThread | None = None
         self._next = start.committed
         self._frames: Generator[memoryview, None, None] | None = None
         self._bytes = memoryview(b"")
@@ -99,8 +101,9 @@ class ChangeTablesReader(SegmentReader):
     # -- see LogReader --------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect."""
+        """Connect: for the control tables, and for the change tables."""
         self._connection = self._connect()
+        self._fetching = FetchThread(self._connect())
 
     def ask_position(self) -> None:
         """The control tables are asked without a pause. Any thread."""
@@ -124,6 +127,8 @@ class ChangeTablesReader(SegmentReader):
         self._told.close()
         if self._frames is not None:
             self._frames.close()  # its queries end before their connection does
+        if self._fetching is not None:
+            self._fetching.close()
         if self._connection is not None:
             self._connection.close()
 
@@ -154,13 +159,14 @@ class ChangeTablesReader(SegmentReader):
     def _read(self, window: Window) -> Generator[memoryview, None, None]:
         """The frames of a window. Its transaction of the database ends with it, so that change
         tables can be dropped."""
-        connection, config = self._connection, self._config
+        connection, fetching, config = self._connection, self._fetching, self._config
         assert connection is not None
+        assert fetching is not None
         with ExitStack() as opened:
             registered = self._registered(connection, window)
             tables, unread = [], {}
             for span in registered:
-                table = self._open(connection, span, window, len(registered))
+                table = self._open(connection, fetching, span, window, len(registered))
                 if table is not None:
                     opened.callback(table.cursor.close)
                     tables.append(table)
@@ -173,6 +179,7 @@ class ChangeTablesReader(SegmentReader):
                 self._check_fetched(connection, window, tables, unread)
                 yield self._written(part, times, window)
             self._check_fetched(connection, window, tables, unread)
+        fetching.rollback()
         connection.rollback()
         self._next = window.last + 1
         yield self._synchpoint(self._next)
@@ -219,7 +226,12 @@ class ChangeTablesReader(SegmentReader):
                 unread[table.path] = max(unread[table.path], table.reached)
 
     def _open(
-        self, connection: Connection, span: Span, window: Window, tables: int
+        self,
+        connection: Connection,
+        fetching: FetchThread,
+        span: Span,
+        window: Window,
+        tables: int,
     ) -> ChangeTable | None:
         one, config = span.registration, self._config
         described = self._tables.describe(Catalog(connection), span)
@@ -228,7 +240,7 @@ class ChangeTablesReader(SegmentReader):
         statement = sql.changes(one, described.columns)
         bounds = window.bounds(stops_before(span, window.last))
         try:
-            cursor = connection.cursor(statement, bounds)
+            cursor = fetching.query(statement, bounds)
         except Exception as error:
             known = self.translate(error)
             if known is None or known.code != _TABLE_GONE:
