@@ -1,7 +1,7 @@
-"""Rows of change tables, fetched by a thread of their own while those before are worked on.
+"""Rows of change tables, fetched by threads of their own while those before are worked on.
 
 The driver waits for the server without Python's lock, so rows that came are turned to changes in
-the meantime. The thread has a connection of its own; it is never more than one fetch of each query
+the meantime. A thread has a connection of its own; it is never more than one fetch of each query
 ahead, so what is in memory is bounded by the sizes of the fetches.
 """
 
@@ -27,10 +27,9 @@ class FetchThread:
         self._thread = threading.Thread(target=self._run, name="headrace-fetching", daemon=True)
         self._thread.start()
 
-    def query(self, sql: str, parameters: Sequence[object]) -> FetchedAhead:
-        """Runs a query. Raises DriverError."""
-        cursor = self.later(lambda: self._connection.cursor(sql, parameters)).result()
-        return FetchedAhead(self, cursor)
+    def query(self, sql: str, parameters: Sequence[object]) -> Future[FetchedAhead]:
+        """Begins to run a query; its result, or DriverError."""
+        return self.later(lambda: FetchedAhead(self, self._connection.cursor(sql, parameters)))
 
     def rollback(self) -> None:
         """End the transaction. Raises DriverError."""
@@ -55,6 +54,32 @@ class FetchThread:
                 future.set_result(call())
             except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
                 future.set_exception(error)
+
+
+class FetchThreads:
+    """At most so many fetching threads; each connects when it gets its first query."""
+
+    def __init__(self, connect: Callable[[], Connection], most: int) -> None:
+        self._connect, self._most = connect, most
+        self._threads: list[FetchThread] = []
+
+    def of(self, number: int) -> FetchThread:
+        """The thread of the query of this number, counted from 0 on: they take turns. Raises
+        HeadraceError where it cannot connect."""
+        place = number % self._most
+        while len(self._threads) <= place:
+            self._threads.append(FetchThread(self._connect()))
+        return self._threads[place]
+
+    def rollback(self) -> None:
+        """End the transactions. Raises DriverError."""
+        for thread in self._threads:
+            thread.rollback()
+
+    def close(self) -> None:
+        """Disconnect; never raises."""
+        for thread in self._threads:
+            thread.close()
 
 
 class FetchedAhead:

@@ -6,6 +6,7 @@ import logging
 import struct
 import threading
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -26,10 +27,11 @@ from headrace.connectors.db2.streaming.beginnings import Beginnings
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
-from headrace.connectors.db2.streaming.fetching import FetchThread
+from headrace.connectors.db2.streaming.fetching import FetchedAhead, FetchThread, FetchThreads
 from headrace.connectors.db2.streaming.frames import index_frames
 from headrace.connectors.db2.streaming.merging import Merged, merged
 from headrace.connectors.db2.streaming.registered_tables import (
+    Described,
     RegisteredTables,
     Span,
     change_path,
@@ -52,6 +54,7 @@ log = logging.getLogger(__name__)
 
 _FETCH_ROWS = 10_000
 _TABLE_GONE = "db2.table_gone"
+_Query = tuple[Described, Future[FetchedAhead]]
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class ChangeTablesReader(SegmentReader):
             self.has_borders(*versions.borders(options.border_topic))
         self._told = told
         self._connection: Connection | None = None
-        self._fetching: FetchThread | None = None
+        self._fetching = FetchThreads(connect, config.headrace_change_tables_connections)
         self._next = start.committed
         self._frames: Generator[memoryview, None, None] | None = None
         self._bytes = memoryview(b"")
@@ -101,9 +104,8 @@ class ChangeTablesReader(SegmentReader):
     # -- see LogReader --------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect: for the control tables, and for the change tables."""
+        """Connect."""
         self._connection = self._connect()
-        self._fetching = FetchThread(self._connect())
 
     def ask_position(self) -> None:
         """The control tables are asked without a pause. Any thread."""
@@ -127,8 +129,7 @@ class ChangeTablesReader(SegmentReader):
         self._told.close()
         if self._frames is not None:
             self._frames.close()  # its queries end before their connection does
-        if self._fetching is not None:
-            self._fetching.close()
+        self._fetching.close()
         if self._connection is not None:
             self._connection.close()
 
@@ -159,14 +160,18 @@ class ChangeTablesReader(SegmentReader):
     def _read(self, window: Window) -> Generator[memoryview, None, None]:
         """The frames of a window. Its transaction of the database ends with it, so that change
         tables can be dropped."""
-        connection, fetching, config = self._connection, self._fetching, self._config
+        connection, config = self._connection, self._config
         assert connection is not None
-        assert fetching is not None
         with ExitStack() as opened:
             registered = self._registered(connection, window)
+            # All queries begin first, so that they run side by side.
+            queries = [
+                self._begun(connection, self._fetching.of(number), span, window)
+                for number, span in enumerate(registered)
+            ]
             tables, unread = [], {}
-            for span in registered:
-                table = self._open(connection, fetching, span, window, len(registered))
+            for span, query in zip(registered, queries, strict=True):
+                table = self._open(span, query, len(registered))
                 if table is not None:
                     opened.callback(table.cursor.close)
                     tables.append(table)
@@ -179,7 +184,7 @@ class ChangeTablesReader(SegmentReader):
                 self._check_fetched(connection, window, tables, unread)
                 yield self._written(part, times, window)
             self._check_fetched(connection, window, tables, unread)
-        fetching.rollback()
+        self._fetching.rollback()
         connection.rollback()
         self._next = window.last + 1
         yield self._synchpoint(self._next)
@@ -225,22 +230,23 @@ class ChangeTablesReader(SegmentReader):
             elif table.path in unread:
                 unread[table.path] = max(unread[table.path], table.reached)
 
-    def _open(
-        self,
-        connection: Connection,
-        fetching: FetchThread,
-        span: Span,
-        window: Window,
-        tables: int,
-    ) -> ChangeTable | None:
-        one, config = span.registration, self._config
+    def _begun(
+        self, connection: Connection, fetching: FetchThread, span: Span, window: Window
+    ) -> _Query | None:
+        """The query of a span, which begins to run; None where its table is not there."""
         described = self._tables.describe(Catalog(connection), span)
         if described is None:
             return None
-        statement = sql.changes(one, described.columns)
+        statement = sql.changes(span.registration, described.columns)
         bounds = window.bounds(stops_before(span, window.last))
+        return described, fetching.query(statement, bounds)
+
+    def _open(self, span: Span, query: _Query | None, tables: int) -> ChangeTable | None:
+        if query is None:
+            return None
+        described, opening = query
         try:
-            cursor = fetching.query(statement, bounds)
+            cursor = opening.result()
         except Exception as error:
             known = self.translate(error)
             if known is None or known.code != _TABLE_GONE:
@@ -251,8 +257,8 @@ class ChangeTablesReader(SegmentReader):
             cursor,
             described.images,
             described.relation,
-            change_path(one),
-            config.query_fetch_size or _FETCH_ROWS,
+            change_path(span.registration),
+            self._config.query_fetch_size or _FETCH_ROWS,
             tables,
             partial(self._told.before, described.table),
         )
