@@ -109,8 +109,8 @@ def read(data: bytes) -> Iterator[Transaction]:
 
 
 def _change(kind: str, body: bytes) -> Change:
-    relation, _ = struct.unpack_from("!Iq", body)
-    images, at = [], 12
+    (relation,) = struct.unpack_from("!I", body)
+    images, at = [], frames.CHANGE_HEAD_BYTES - frames.HEAD_BYTES
     while at < len(body):
         (first,) = cells(body[at:])
         assert first is not None

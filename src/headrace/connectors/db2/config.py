@@ -23,6 +23,11 @@ class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, SchemaHistoryConfig, Rela
         ("commit_lsn", "commit_lsn"),
     )
 
+    snapshot_mode = RelationalConfig.snapshot_mode.with_refused("custom").with_meaning(
+        "When existing rows are read, and whether streaming follows. `recovery` is `no_data`, and "
+        "makes a lost schema history anew, of the tables as they are: nobody may have altered them "
+        "since the stored position."
+    )
     database_port = RelationalConfig.database_port.with_default("50000")
     database_user = RelationalConfig.database_user.with_meaning(
         "A user that may connect, and read the control tables, change tables and source tables; "

@@ -14,6 +14,7 @@ import numpy as np
 from headrace.connect.rows import NULL
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset
+from headrace.offsets.position import delivered_by_count
 from headrace.signals.stored import (
     LARGEST_COUNT,
     checked_text,
@@ -91,6 +92,10 @@ class MongoPosition:
     def inside(self, row: np.void) -> None:  # noqa: ARG002
         """See Position: the rows of one event are never parted."""
         return
+
+    def has_delivered(self, rows: np.ndarray) -> np.ndarray:
+        """See Position: it is never inside of a transaction."""
+        return delivered_by_count(rows, self.messages)
 
     def is_at(self, other: MongoPosition) -> bool:
         """See Position."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.connect.rows import NULL
 from headrace.offsets.offset import Offset
+from headrace.offsets.position import delivered_by_count
 from headrace.signals.stored import LARGEST_COUNT, number, optional_number
 
 _LARGEST_LSN = (1 << 64) - 1
@@ -77,6 +78,10 @@ class PostgresPosition:
         """See Position."""
         final_lsn, index, lsn = int(row["position"]), int(row["ordinal"]), int(row["place"])
         return replace(self, txn=final_lsn, txn_index=index, lsn=lsn)
+
+    def has_delivered(self, rows: np.ndarray) -> np.ndarray:
+        """See Position."""
+        return delivered_by_count(rows, self.txn_index)
 
     def is_at(self, other: PostgresPosition) -> bool:
         """Whether both name the same place, whatever the slot's xmin was."""

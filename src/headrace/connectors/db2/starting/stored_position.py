@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing
 from functools import partial
 
+from headrace.config.properties.modes import SnapshotMode
 from headrace.connectors.db2.catalog.registrations import registrations
 from headrace.connectors.db2.lsn import format_lsn, lsn_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
@@ -19,6 +21,8 @@ from headrace.connectors.db2.streaming.windows import (
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
 from headrace.snapshots.modes import SnapshotRule
+
+log = logging.getLogger(__name__)
 
 _AHEAD = "db2.position_ahead"
 _NO_HISTORY = "db2.history_lost"
@@ -81,14 +85,30 @@ class StoredPosition(LostLog[Db2Position]):
     def _check_history(self, position: Db2Position) -> None:
         with closing(self._run.told_tables(position)) as told:
             is_lost = position.committed > 0 and told.history.is_empty
-        if is_lost:
+        if is_lost and self._run.config.snapshot_mode is SnapshotMode.RECOVERY:
+            self._make_history(position)
+        elif is_lost:
             raise HeadraceError(
                 _NO_HISTORY,
                 f"The checkpoint's position is {position}, and the schema history knows no table "
                 "that was told of up to there: it is lost, or another one",
                 "Restore the history that schema.history.internal.* names; or start with "
-                "snapshot.mode=when_needed, which reads the tables anew, or with a new checkpoint.",
+                "snapshot.mode=recovery, which writes it anew if nobody altered the tables since "
+                "then, with snapshot.mode=when_needed, which reads the tables anew, or with a new "
+                "checkpoint.",
             )
+
+    def _make_history(self, position: Db2Position) -> None:
+        """Write the tables as they are into the schema history, as if they were told of before the
+        position."""
+        source = self._run.snapshot_source(reads_rows=False)
+        with closing(source):
+            source.record_tables(position)
+        log.warning(
+            "The schema history knew no table that was told of up to %s: it is made anew of the "
+            "tables as they are (snapshot.mode=recovery)",
+            position,
+        )
 
     # -- what is done when the log is gone ------------------------------------------------------
 

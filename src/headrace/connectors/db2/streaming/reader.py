@@ -23,6 +23,7 @@ from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
+from headrace.connectors.db2.streaming.change_numbers import ReceivedChanges
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
 from headrace.connectors.db2.streaming.frames import index_frames
@@ -88,6 +89,7 @@ class ChangeTablesReader(SegmentReader):
         self._told = told
         self._connection: Connection | None = None
         self._next = start.committed
+        self._delivered = self._resume(start)
         self._frames: Generator[memoryview, None, None] | None = None
         self._bytes = memoryview(b"")
         self._transaction = np.zeros(frames.OPEN_WORDS, np.int64)
@@ -97,7 +99,25 @@ class ChangeTablesReader(SegmentReader):
         self._known: Collection[tuple[str, str]] | None = options.first_tables
         """Schemas and names of the tables that were registered in the window before."""
 
+    def _resume(self, start: Db2Position) -> tuple[int, int] | None:
+        """Where `start` is inside of a transaction: the places of both and of the last change."""
+        if start.transaction is None or start.change is None:
+            return None
+        self.state[frames.RESUMES] = 1
+        self._put(frames.RESUMED_HIGH, start.transaction)
+        self.state[frames.RESUMED_CHANGE] = low_half(start.change.place)
+        self.state[frames.RESUMED_ORDINAL] = start.messages + 1
+        return start.transaction, start.change.place
+
     # -- see LogReader --------------------------------------------------------------------------
+
+    @property
+    def received(self) -> ReceivedChanges:
+        """See LogReader."""
+        plain, state = super().received, self.state
+        has_change = plain.transaction is not None and state[frames.HAS_CHANGE]
+        change = int(state[frames.CHANGE]) if has_change else None
+        return ReceivedChanges(**vars(plain), change=change)
 
     def open(self) -> None:
         """Connect."""
@@ -168,7 +188,7 @@ class ChangeTablesReader(SegmentReader):
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
             times = CommitTimes(cursor, _FETCH_ROWS)
             opened.callback(times.close)
-            for part in merged(tables):
+            for part in merged(tables, self._delivered):
                 yield self._written(part, times, window)
         connection.rollback()
         self._next = window.last + 1

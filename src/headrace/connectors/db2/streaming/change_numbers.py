@@ -1,0 +1,47 @@
+"""The number of the last change of a range that ends inside of a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headrace.connectors.db2.lsn import ORDER_BYTES, place_of
+from headrace.connectors.db2.position import Db2Offset, Db2Position
+from headrace.offsets.position import Position
+from headrace.streaming.reader import Received
+from headrace.streaming.streaming import EndMarks
+
+
+class ChangeNumbers(EndMarks[Db2Position]):
+    """See headrace.streaming.streaming.EndMarks."""
+
+    def shown(
+        self, start: Db2Offset, end: Db2Offset, memory: Callable[[int], memoryview]
+    ) -> Db2Offset:
+        """`end` with the whole number of its change."""
+        change = end.position.change
+        if end is start or change is None or not change.unread:
+            return end
+        place = place_of(bytes(memory(change.unread)[:ORDER_BYTES]))
+        read = replace(change, place=place, unread=0)
+        return replace(end, position=replace(end.position, change=read))
+
+    def write(self, transactions: np.ndarray, end: Db2Position) -> None:
+        """Records show nothing of it."""
+
+
+@dataclass(frozen=True)
+class ReceivedChanges(Received):
+    """How far change tables were received. `change` is the lower half of the number of the last
+    change of the open transaction; None: none of its changes came yet."""
+
+    change: int | None = None
+
+    def reaches(self, position: Position) -> bool:
+        """See Received. Inside of a transaction, a change behind the position's must have come."""
+        assert isinstance(position, Db2Position)
+        if position.change is None or self.transaction != position.transaction:
+            return super().reaches(position)
+        return self.change is not None and position.change.is_before(self.change)
