@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from headrace.connectors.connector import OffsetObject
-from tests.contract.changes import Change, Event, Transaction, apply
+from tests.contract.changes import Change, Event, Fill, Transaction, apply
 
 
 class Feature(Enum):
@@ -36,6 +36,11 @@ class Subject(ABC):
     """The transform that puts rows in place of envelopes, and options of its own."""
     identity = "id"
     """The field of an unwrapped row that has its key."""
+    slices: tuple[Fill, Fill] = (Fill(100, 6000, 1000), Fill(7000, 9000, 1000))
+    """New rows of which the first ones make a range of several slices. A database that writes
+    slowly has fewer and longer ones."""
+    ranges = Fill(1, 40_000, 300)
+    """New rows that make more than six ranges of 2 MB."""
 
     @abstractmethod
     def properties(self, reader: str) -> dict[str, str]:

@@ -12,7 +12,6 @@ from tests.contract.changes import (
     EVERYTHING,
     MOVES,
     Delete,
-    Fill,
     Transaction,
     workloads,
 )
@@ -63,10 +62,11 @@ def test_a_range_is_the_same_whenever_it_is_planned(
 
 def test_records_of_a_key_are_in_order_over_slices(subject: Subject) -> None:
     """A key's records share a slice; slices by position follow one another."""
-    fill = Transaction((Fill(100, 6000, 1000),))
+    first, second = subject.slices
+    fill = Transaction((first,))
     changes = [
-        Transaction(tuple(Delete(key) for key in range(100, 6000, 7))),
-        Transaction((Fill(7000, 9000, 1000),)),
+        Transaction(tuple(Delete(key) for key in range(first.first, first.last, 7))),
+        Transaction((second,)),
     ]
     for order in ("key", "position"):
         with Run.start(subject, headrace_slice_order=order, headrace_slices=3) as run:
@@ -142,11 +142,11 @@ def check_workload(subject: Subject, workload: list[Transaction], data: st.DataO
 
 
 def test_a_transaction_larger_than_a_range_comes_in_several(subject: Subject) -> None:
-    large = [Transaction((Fill(1, 40_000, 300),))]
+    large = [Transaction((subject.ranges,))]
     limits = {"headrace_range_max_bytes": "2MB", "headrace_spool_max_bytes": "6MB"}
     with Run.start(subject, **limits) as run:
         run_workload(subject, large)
-        while len(run.of(run.records)) < 40_000:
+        while len(run.of(run.records)) < subject.ranges.last:
             if run.step() and len(run.offsets) in (3, 6):
                 run.restart()
         assert len(run.offsets) > 5

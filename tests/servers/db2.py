@@ -48,10 +48,12 @@ class Db2Database:
         return self.capture.transaction()
 
     def create_table(self, table: str, columns: str, *, captured: bool = True) -> None:
-        """A table of the schema `INV`, which is registered."""
+        """A table of the schema `INV`, which is registered, and captured by a program that runs."""
         self.execute(f"CREATE TABLE {SCHEMA}.{table} ({columns})")
         if captured:
             self.capture.add_table(SCHEMA, table)
+            if self.capture.is_running:
+                self.capture.await_captured()
 
     def changes(self, table: str) -> list[tuple[Any, ...]]:
         """The rows of a table's change table in order: LSNs of commit and change, operation, and

@@ -82,6 +82,7 @@ class ChaosDb2(ChaosDatabase):
         for table in _TABLES:
             self.capture.add_table(SCHEMA, table)
         self.capture.start()
+        self.capture.await_captured()
 
     @contextmanager
     def connect(self) -> Iterator[Any]:

@@ -46,7 +46,7 @@ class Rows:
 def change_table(rows: Sequence[Row], relation: int, sizes: Sequence[int] = (1,)) -> ChangeTable:
     """A change table with these rows, whose cursor gives them in parts of these sizes."""
     images = RowImages.of(("INTEGER",), first=LEADING)
-    return ChangeTable(Rows(rows, sizes), images, relation, f"CD{relation}", 1000)
+    return ChangeTable(Rows(rows, sizes), images, relation, ("ASNCDC", f"CD{relation}"), 1000)
 
 
 @dataclass(frozen=True)

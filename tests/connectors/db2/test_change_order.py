@@ -81,7 +81,7 @@ def test_rows_without_a_place_are_left_out_with_a_word(caplog: pytest.LogCapture
     rows: list[Row] = [(None, lsn(1), "I", 1), (lsn(2), lsn(3), "I", 2)]  # type: ignore[list-item]
     ((transaction),) = read(written([change_table(rows, 0, (10,))]))
     assert [change.ids for change in transaction.changes] == [(2,)]
-    assert "1 rows of the change table CD0 have no commit or intent sequence" in caplog.text
+    assert "1 rows of the change table ASNCDC.CD0 have no commit or intent sequence" in caplog.text
 
 
 TRANSACTIONS = st.lists(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace.connectors.db2.lsn import parse_lsn, place_of
+from headrace.errors import HeadraceError
 from headrace.testing.db2.control_tables import quoted
 from tests.connectors.db2.test_streaming import TABLE, Reader
 from tests.servers.db2 import SCHEMA, Db2Database
@@ -213,3 +215,30 @@ def test_a_schema_change_is_no_change_of_its_transaction(
     assert ["tableChanges" in value for value in last] == [False, True, False]
     assert [int(value["sequence"][-20:-8], 16) for value in last] == [1, 2, 2]
     assert len({value["sequence"] for value in last}) == 3
+
+
+def test_a_lost_history_is_an_error_that_recovery_mends(
+    database: Db2Database, tmp_path: Path
+) -> None:
+    file = tmp_path / "history"
+    reader = reader_of(database, schema_history_internal_file_filename=str(file))
+    database.execute(f"INSERT INTO {SCHEMA}.A VALUES (1, 'one')")
+    reader.await_changes(1)
+    reader.stop()
+    told = file.read_text().splitlines()
+    file.unlink()
+    with pytest.raises(HeadraceError) as caught:
+        reader.step_until(lambda: False)
+    assert caught.value.code == "db2.history_lost"
+    assert "snapshot.mode=recovery" in caught.value.remedy
+    reader.configure({**reader.properties, "snapshot.mode": "recovery"})
+    database.execute(f"INSERT INTO {SCHEMA}.A VALUES (2, 'two')")
+    assert [value["after"]["ID"] for value in reader.await_changes(2)] == [1, 2]
+    reader.stop()
+    made = file.read_text().splitlines()
+    assert len(made) == len(told) == len(TABLES)
+    reader.restart()
+    database.execute(f"INSERT INTO {SCHEMA}.A VALUES (3, 'three')")
+    reader.await_changes(3)
+    reader.stop()
+    assert file.read_text().splitlines() == made

@@ -18,6 +18,7 @@ from headrace.connectors.db2.signal_table import SignalTable
 from headrace.connectors.db2.starting.readiness import Readiness
 from headrace.connectors.db2.starting.run import Db2Run
 from headrace.connectors.db2.starting.stored_position import StoredPosition
+from headrace.connectors.db2.streaming.beginnings import Beginnings
 from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers
 from headrace.connectors.db2.streaming.reader import ChangeTablesReader, ReaderOptions
 from headrace.connectors.db2.streaming.registered_tables import RegisteredTables
@@ -47,7 +48,7 @@ class Db2Database(Source[Db2Position]):
         self._rule, self.streams, self.snapshots_every_start = rule, rule.streams, rule.at_every
         self.lost_log = self._position = StoredPosition(run, rule)
         self._greets = False
-        self._first_tables: frozenset[tuple[str, str]] | None = None
+        self._beginnings = Beginnings()
         self._readiness = Readiness(config, run.capture, run.connect)
         streaming = StreamingMetrics(_source_position)
         self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
@@ -63,7 +64,8 @@ class Db2Database(Source[Db2Position]):
     def begin(self, epoch: int) -> tuple[Db2Offset, OpenSnapshot[Db2Position] | None]:
         """The stream begins behind what Capture has written before the first row is read. Without
         rows there is a snapshot all the same, where the tables' structures are told."""
-        self._first_tables = frozenset(table.path for table in self._readiness.prepare())
+        self._readiness.prepare()
+        self._beginnings = Beginnings(self._readiness.registered)
         run, reads_rows = self._run, self._rule.reads(epoch)
         source = run.snapshot_source(reads_rows=reads_rows)
         snapshot = run.snapshot_of(source)
@@ -123,8 +125,8 @@ class Db2Database(Source[Db2Position]):
             ReaderOptions(
                 row_options(config),
                 "" if counts is None else run.capture.topics.transactions,
-                self._first_tables,
             ),
+            self._beginnings,
             run.translate,
         )
         signals = self._signals(greets=greets or self._greets)

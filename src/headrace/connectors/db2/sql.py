@@ -51,14 +51,16 @@ def newest_lsn(config: Db2Config) -> str:
     )
 
 
-def registrations(config: Db2Config) -> str:
-    """The registered tables; see `catalog.registrations`."""
+def registrations(config: Db2Config, *, begun: bool = False) -> str:
+    """The registered tables; see `catalog.registrations`. `begun`: only those whose change tables
+    begin at a place or behind it."""
+    condition = " AND CD_OLD_SYNCHPOINT >= ?" if begun else ""
     return _of_register(
         config,
         "SELECT SOURCE_OWNER, SOURCE_TABLE, CD_OWNER, CD_TABLE, CD_OLD_SYNCHPOINT, "
         "CD_NEW_SYNCHPOINT, SYNCHPOINT, STATE, CHG_UPD_TO_DEL_INS "
         f"FROM {control_table(config, REGISTER)} WHERE GLOBAL_RECORD <> 'Y' "
-        "AND CD_TABLE IS NOT NULL",
+        f"AND CD_TABLE IS NOT NULL{condition}",
     )
 
 

@@ -69,7 +69,8 @@ class CaptureProgram:
         self, schema: str, table: str, change_table: str | None = None, state: str = "A"
     ) -> str:
         """Registers a table, as `CALL ASNCDC.ADDTABLE` does; the change table's name. A table may
-        be registered twice, with a change table for each."""
+        be registered twice, with a change table for each. Where the registration begins is null
+        until the program's next cycle."""
         name = change_table or f"CDC_{schema}_{table}"
         source, changes = quoted(schema, table), quoted(self.changes, name)
         register = quoted(self.control, "IBMSNAP_REGISTER")
@@ -83,14 +84,16 @@ class CaptureProgram:
                 (),
             )
             execute(tables.next_commit("1 = 1"), ())
-            at = f"(SELECT {tables.place('NUMBER', self.width)} FROM {SIMULATOR}.COMMITS)"
+            execute(
+                f"INSERT INTO {SIMULATOR}.REGISTERED SELECT ?, ?, NUMBER FROM {SIMULATOR}.COMMITS",
+                (self.changes, name),
+            )
             execute(
                 f"INSERT INTO {register} (SOURCE_OWNER, SOURCE_TABLE, SOURCE_VIEW_QUAL, "
                 "GLOBAL_RECORD, SOURCE_STRUCTURE, SOURCE_CONDENSED, SOURCE_COMPLETE, CD_OWNER, "
-                "CD_TABLE, PHYS_CHANGE_OWNER, PHYS_CHANGE_TABLE, CD_OLD_SYNCHPOINT, "
-                "CD_NEW_SYNCHPOINT, DISABLE_REFRESH, ARCH_LEVEL, CHG_UPD_TO_DEL_INS, CHGONLY, "
-                f"OPTION_FLAGS, STATE) VALUES (?, ?, 0, 'N', 1, 'Y', 'Y', ?, ?, ?, ?, {at}, {at}, "
-                "0, '0801', 'Y', 'N', 'NNNN', ?)",
+                "CD_TABLE, PHYS_CHANGE_OWNER, PHYS_CHANGE_TABLE, DISABLE_REFRESH, ARCH_LEVEL, "
+                "CHG_UPD_TO_DEL_INS, CHGONLY, OPTION_FLAGS, STATE) VALUES (?, ?, 0, 'N', 1, 'Y', "
+                "'Y', ?, ?, ?, ?, 0, '0801', 'Y', 'N', 'NNNN', ?)",
                 (schema, table, self.changes, name, self.changes, name, state),
             )
             for statement in tables.capturing(source, (self.changes, name), columns, self.width):
@@ -106,6 +109,10 @@ class CaptureProgram:
                 f"DELETE FROM {quoted(self.control, 'IBMSNAP_REGISTER')} WHERE SOURCE_OWNER = ? "
                 "AND SOURCE_TABLE = ? AND CD_TABLE = ?",
                 (schema, table, name),
+            )
+            execute(
+                f"DELETE FROM {SIMULATOR}.REGISTERED WHERE CD_OWNER = ? AND CD_TABLE = ?",
+                (self.changes, name),
             )
             execute(f"DROP TABLE {quoted(self.changes, name)}", ())
 
@@ -129,6 +136,7 @@ class CaptureProgram:
         """Deletes rows of change tables and units of work up to and with an LSN."""
         register = quoted(self.control, "IBMSNAP_REGISTER")
         with self._session() as execute:
+            execute(tables.activation(self.control, self.width), ())
             for owner, table in self._change_tables(execute):
                 execute(
                     f"DELETE FROM {quoted(owner, table)} WHERE IBMSNAP_COMMITSEQ <= ?", (through,)
@@ -172,6 +180,11 @@ class CaptureProgram:
             self._thread.join()
             self._thread = None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the synchpoints move."""
+        return self._thread is not None
+
     def await_captured(self) -> bytes:
         """Waits until all that is committed is captured; the synchpoint."""
         assert self._thread is not None, "the program does not run"
@@ -209,6 +222,8 @@ class CaptureProgram:
     def _cycle(self, execute: Execute, *, is_told: bool = True) -> bool:
         register = quoted(self.control, "IBMSNAP_REGISTER")
         before, now = self._synchpoint(execute), self._committed(execute)
+        if now > before or is_told:
+            execute(tables.activation(self.control, self.width), ())
         if now > before:
             self._write_units_of_work(execute, before, now)
             for owner, table in self._change_tables(execute):

@@ -81,6 +81,11 @@ def installation(control: str, changes: str, width: int) -> Iterator[str]:
     # the order of their numbers. IS_OPEN: the transaction has its number already.
     yield f"CREATE TABLE {SIMULATOR}.COMMITS (NUMBER BIGINT NOT NULL, IS_OPEN SMALLINT NOT NULL)"
     yield f"INSERT INTO {SIMULATOR}.COMMITS VALUES ({FIRST_COMMIT}, 0)"
+    # Where a registration begins, until Capture writes it down.
+    yield (
+        f"CREATE TABLE {SIMULATOR}.REGISTERED (CD_OWNER VARCHAR(128) NOT NULL, "
+        "CD_TABLE VARCHAR(128) NOT NULL, NUMBER BIGINT NOT NULL)"
+    )
     yield (
         f"INSERT INTO {quoted(control, 'IBMSNAP_REGISTER')} (SOURCE_OWNER, SOURCE_TABLE, "
         "SOURCE_VIEW_QUAL, GLOBAL_RECORD, SOURCE_STRUCTURE, SOURCE_CONDENSED, SOURCE_COMPLETE, "
@@ -94,6 +99,22 @@ def next_commit(condition: str = "IS_OPEN = 0", is_open: int = 0) -> str:
     """The statement that gives the next transaction its number."""
     return (
         f"UPDATE {SIMULATOR}.COMMITS SET NUMBER = NUMBER + 1, IS_OPEN = {is_open} WHERE {condition}"
+    )
+
+
+def activation(control: str, width: int) -> str:
+    """The statement by which Capture writes down where active registrations begin that do not say
+    so yet."""
+    register = quoted(control, "IBMSNAP_REGISTER")
+    own = (
+        f"FROM {SIMULATOR}.REGISTERED R WHERE R.CD_OWNER = {register}.CD_OWNER "
+        f"AND R.CD_TABLE = {register}.CD_TABLE"
+    )
+    start = f"(SELECT {place('R.NUMBER', width)} {own})"
+    return (
+        f"UPDATE {register} SET CD_OLD_SYNCHPOINT = {start}, CD_NEW_SYNCHPOINT = {start} "
+        "WHERE GLOBAL_RECORD = 'N' AND STATE = 'A' AND CD_OLD_SYNCHPOINT IS NULL "
+        f"AND EXISTS (SELECT 1 {own})"
     )
 
 

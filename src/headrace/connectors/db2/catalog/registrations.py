@@ -31,10 +31,15 @@ class Registration:
     """Whether the rows of an update are a D and an I (CHG_UPD_TO_DEL_INS)."""
 
 
-def registrations(connection: Connection, config: Db2Config) -> list[Registration]:
-    """All registrations, by their tables and where they begin. Raises DriverError."""
+def registrations(
+    connection: Connection, config: Db2Config, begun_at: bytes | None = None
+) -> list[Registration]:
+    """All registrations, by their tables and where they begin; only those whose change tables begin
+    at this number or behind it, where one is given. Raises DriverError."""
     made = []
-    for row in connection.rows(sql.registrations(config)):
+    parameters = () if begun_at is None else (begun_at,)
+    query = sql.registrations(config, begun=begun_at is not None)
+    for row in connection.rows(query, parameters):
         source_schema, source_table, change_schema, change_table, *lsns, state, pairs = row
         old, new, synchpoint = (None if lsn is None else bytes(lsn) for lsn in lsns)
         made.append(

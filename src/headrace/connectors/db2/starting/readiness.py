@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.catalog.catalog import Catalog
-from headrace.connectors.db2.catalog.registrations import registrations
+from headrace.connectors.db2.catalog.registrations import Registration, registrations
 from headrace.connectors.db2.catalog.stored_tables import StoredTables
 from headrace.connectors.db2.checks.change_tables import layout_error
 from headrace.connectors.db2.checks.replication import (
@@ -38,6 +38,8 @@ class Readiness:
         self._tables = TableReadiness(CONNECTOR, config.database_dbname, config, capture)
         self.captured: tuple[str, ...] = ()
         """Names of the captured tables, since `prepare`."""
+        self.registered: tuple[Registration, ...] = ()
+        """Their registrations then, where changes are read."""
 
     def prepare(self) -> list[StoredTable]:
         """The captured tables, in the order of snapshots; where changes are read, they are
@@ -75,6 +77,7 @@ class Readiness:
             for one in registered
             if self._capture.takes(f"{one.source_schema}.{one.source_table}")
         ]
+        self.registered = tuple(own)
         for error in registration_errors(config, tables, registered):
             if not own:
                 raise error

@@ -11,13 +11,9 @@ from headrace.connectors.db2.catalog.registrations import registrations
 from headrace.connectors.db2.lsn import format_lsn, lsn_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.starting.run import Db2Run
+from headrace.connectors.db2.streaming.beginnings import PRUNED, Beginnings
 from headrace.connectors.db2.streaming.registered_tables import source_of, spans
-from headrace.connectors.db2.streaming.windows import (
-    PRUNED,
-    check_not_pruned,
-    newest_lsn,
-    oldest_change,
-)
+from headrace.connectors.db2.streaming.windows import newest_lsn, oldest_change
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
 from headrace.snapshots.modes import SnapshotRule
@@ -67,7 +63,7 @@ class StoredPosition(LostLog[Db2Position]):
                     oldest_change=partial(oldest_change, connection),
                 )
                 with closing(self._run.told_tables(position)) as told:
-                    check_not_pruned(own, position.committed, position.lsn_bytes, told.knows)
+                    Beginnings().check(own, position.committed, position.lsn_bytes, told.knows)
 
     @staticmethod
     def _check_not_ahead(position: Db2Position, newest: bytes | None) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.connectors.db2.lsn import lsn_of
+from headrace.connectors.db2.lsn import lsn_of, place_of
 from headrace.connectors.db2.rows.images import RowImages
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 from headrace.connectors.db2.streaming.pairing import DELETED, Changes, pair
@@ -74,13 +74,13 @@ class ChangeBlock:
 @dataclass
 class ChangeTable:
     """The rows of one registration's change table in one window. `relation` is the version that its
-    records have, `name` is for messages. At most `most_rows` are taken from the driver at once, and
-    fewer of large rows: `tables` are read side by side."""
+    records have, `path` the change table's schema and name. At most `most_rows` are taken from the
+    driver at once, and fewer of large rows: `tables` are read side by side."""
 
     cursor: RowCursor
     images: RowImages
     relation: int
-    name: str
+    path: tuple[str, str]
     most_rows: int
     tables: int = 1
     schema_change: Callable[[bytes, bytes], SchemaChange | None] | None = None
@@ -91,8 +91,15 @@ class ChangeTable:
     """Whether the cursor has no more rows."""
     held: tuple[Row, ...] = ()
     """A D, whose I may come next."""
+    reached: int = 0
+    """The place of the last commit of which a row was read."""
     row_bytes: int = 0
     """Bytes of the largest images so far, on average of a block."""
+
+    @property
+    def name(self) -> str:
+        """schema.table, for messages."""
+        return ".".join(self.path)
 
     def load(self) -> bool:
         """Whether changes are at hand; reads until there are, or the end."""
@@ -103,6 +110,8 @@ class ChangeTable:
             self.is_read = len(rows) == 0
             rows = [*self.held, *self._with_places(rows)]
             self.held = ()
+            if rows:
+                self.reached = place_of(bytes(rows[-1][COMMIT]))  # type: ignore[call-overload]
             if not self.is_read and rows and rows[-1][OPERATION] == chr(DELETED):
                 self.held = (rows.pop(),)
             if rows:

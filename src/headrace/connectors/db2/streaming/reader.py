@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import struct
 import threading
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.db2.streaming import frames
+from headrace.connectors.db2.streaming.beginnings import Beginnings
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.connectors.db2.streaming.change_numbers import ReceivedChanges
 from headrace.connectors.db2.streaming.change_table import ChangeTable
@@ -31,18 +32,13 @@ from headrace.connectors.db2.streaming.merging import Merged, merged
 from headrace.connectors.db2.streaming.registered_tables import (
     RegisteredTables,
     Span,
+    change_path,
     in_order,
-    source_path,
     spans,
     stops_before,
 )
 from headrace.connectors.db2.streaming.told_tables import ToldTables
-from headrace.connectors.db2.streaming.windows import (
-    Window,
-    check_not_pruned,
-    next_window,
-    oldest_change,
-)
+from headrace.connectors.db2.streaming.windows import Window, next_window, oldest_change
 from headrace.errors import HeadraceError
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.segment_reader import SegmentReader
@@ -55,13 +51,11 @@ _TABLE_GONE = "db2.table_gone"
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What a reader is told beside the log: the options word of `row_kernel`, the topic of
-    transactions (empty: their borders make no records), and the tables (schema and name) that were
-    there when the position was made (None: only the schema history knows)."""
+    """What a reader is told beside the log: the options word of `row_kernel`, and the topic of
+    transactions (empty: their borders make no records)."""
 
     row_options: int
     border_topic: str
-    first_tables: frozenset[tuple[str, str]] | None = None
 
 
 class ChangeTablesReader(SegmentReader):
@@ -79,6 +73,7 @@ class ChangeTablesReader(SegmentReader):
         told: ToldTables,
         start: Db2Position,
         options: ReaderOptions,
+        beginnings: Beginnings,
         translate: Callable[[Exception], HeadraceError | None],
     ) -> None:
         super().__init__(versions, start, frames.STATE_WORDS, options.row_options)
@@ -96,8 +91,7 @@ class ChangeTablesReader(SegmentReader):
         self._pause = Deadline(0)
         self._watch = CaptureWatch(config)
         self._asked = threading.Event()
-        self._known: Collection[tuple[str, str]] | None = options.first_tables
-        """Schemas and names of the tables that were registered in the window before."""
+        self._beginnings = beginnings if config.headrace_change_tables_gap == "fail" else None
 
     def _resume(self, start: Db2Position) -> tuple[int, int] | None:
         """Where `start` is inside of a transaction: the places of both and of the last change."""
@@ -179,17 +173,20 @@ class ChangeTablesReader(SegmentReader):
         assert connection is not None
         with ExitStack() as opened:
             registered = self._registered(connection, window)
-            tables = []
+            tables, unread = [], {}
             for span in registered:
                 table = self._open(connection, span, window, len(registered))
                 if table is not None:
                     opened.callback(table.cursor.close)
                     tables.append(table)
+                    unread[change_path(span.registration)] = window.first
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
             times = CommitTimes(cursor, _FETCH_ROWS)
             opened.callback(times.close)
             for part in merged(tables, self._delivered):
+                self._check_fetched(connection, window, tables, unread)
                 yield self._written(part, times, window)
+            self._check_fetched(connection, window, tables, unread)
         connection.rollback()
         self._next = window.last + 1
         yield self._synchpoint(self._next)
@@ -203,9 +200,8 @@ class ChangeTablesReader(SegmentReader):
             with_stops=config.heeds_stops,
             oldest_change=partial(oldest_change, connection),
         )
-        if config.headrace_change_tables_gap == "fail":
-            check_not_pruned(own, window.first, window.lsn_bytes, self._is_known)
-        self._known = {source_path(span.registration) for span in own}
+        if self._beginnings is not None:
+            self._beginnings.check(own, window.first, window.lsn_bytes, self._told.knows)
         return in_order(
             [
                 span
@@ -214,10 +210,27 @@ class ChangeTablesReader(SegmentReader):
             ]
         )
 
-    def _is_known(self, schema: str, table: str) -> bool:
-        if self._known is None:
-            return self._told.knows(schema, table)
-        return (schema, table) in self._known
+    def _check_fetched(
+        self,
+        connection: Connection,
+        window: Window,
+        tables: Sequence[ChangeTable],
+        unread: dict[tuple[str, str], int],
+    ) -> None:
+        """Whether rows may have been pruned before they were fetched, or while they were: call it
+        behind fetching, before the rows are delivered. `unread` has the place up to which each
+        change table was read at the last look; those that were read to their end leave it. Raises
+        HeadraceError."""
+        if self._beginnings is None or not unread:
+            return
+        first, _ = window.bounds()
+        begun = registrations(connection, self._config, first)
+        self._beginnings.check_fetched(begun, unread, window.lsn_bytes)
+        for table in tables:
+            if table.is_read:
+                unread.pop(table.path, None)
+            elif table.path in unread:
+                unread[table.path] = max(unread[table.path], table.reached)
 
     def _open(
         self, connection: Connection, span: Span, window: Window, tables: int
@@ -240,7 +253,7 @@ class ChangeTablesReader(SegmentReader):
             cursor,
             described.images,
             described.relation,
-            f"{one.change_schema}.{one.change_table}",
+            change_path(one),
             config.query_fetch_size or _FETCH_ROWS,
             tables,
             partial(self._told.before, described.table),

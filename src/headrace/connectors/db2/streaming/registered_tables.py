@@ -51,6 +51,11 @@ def source_path(registration: Registration) -> tuple[str, str]:
     return registration.source_schema, registration.source_table
 
 
+def change_path(registration: Registration) -> tuple[str, str]:
+    """Schema and name of the change table."""
+    return registration.change_schema, registration.change_table
+
+
 def spans(
     registrations: Iterable[Registration],
     *,
@@ -67,10 +72,11 @@ def spans(
         starts = [start_of(one) for one in group]
         if len(group) > 1:
             starts = [start or _first(one) for start, one in zip(starts, group, strict=True)]
-        # Pruning moves the beginnings of all to one place: the one that is active took over.
+        # Pruning moves beginnings, also beyond others: one that is active took over from those
+        # that are not.
         own = sorted(
             map(Span, group, starts),
-            key=lambda span: (span.start, span.registration.state == ACTIVE, _path(span)),
+            key=lambda span: (span.registration.state == ACTIVE, span.start, _path(span)),
         )
         return [
             replace(span, stop=following.start if with_stops else None)
@@ -87,7 +93,7 @@ def spans(
 
 
 def _path(span: Span) -> tuple[str, str]:
-    return span.registration.change_schema, span.registration.change_table
+    return change_path(span.registration)
 
 
 @dataclass(frozen=True)

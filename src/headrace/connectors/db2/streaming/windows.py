@@ -1,25 +1,15 @@
-"""Windows: how far the change tables are read at once, and whether they still hold everything."""
+"""Windows: how far the change tables are read at once."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.catalog.registrations import Registration
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
-from headrace.connectors.db2.lsn import format_lsn, lsn_of, place_of
-from headrace.connectors.db2.streaming.registered_tables import (
-    Span,
-    source_of,
-    source_path,
-    start_of,
-)
-from headrace.errors import HeadraceError
-
-PRUNED = "db2.changes_pruned"
+from headrace.connectors.db2.lsn import lsn_of, place_of
 
 
 class Window(NamedTuple):
@@ -71,29 +61,3 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
     until = rows[0][0] + dt.timedelta(seconds=seconds)
     ((last,),) = connection.rows(sql.last_commit_until(config), (*bounds, until))
     return window.last if last is None else place_of(bytes(last))
-
-
-def check_not_pruned(
-    spans: Iterable[Span], first: int, lsn_bytes: int, knows: Callable[[str, str], bool]
-) -> None:
-    """Raises HeadraceError("db2.changes_pruned") where a change table, of a table that was captured
-    before, lacks changes from the place `first` on: its CD_OLD_SYNCHPOINT is behind that."""
-    seen: set[str] = set()
-    for span in spans:
-        source = source_of(span.registration)
-        if source in seen:
-            continue  # a later registration of the same table
-        seen.add(source)
-        if start_of(span.registration) >= first and knows(*source_path(span.registration)):
-            one = span.registration
-            raise HeadraceError(
-                PRUNED,
-                f"The change table {one.change_schema}.{one.change_table} of {source} begins at "
-                f"{format_lsn(lsn_of(start_of(one), lsn_bytes))} (CD_OLD_SYNCHPOINT); the changes "
-                f"from {format_lsn(lsn_of(first, lsn_bytes))} on, which were not read yet, were "
-                "pruned, or the table was registered anew since then",
-                "Set snapshot.mode=when_needed, which reads the tables anew, or start with a new "
-                "checkpoint; prune change tables only up to what is read. Where the table was "
-                "registered anew, and nobody wrote to it in between, set "
-                "headrace.change.tables.gap=accept for one start.",
-            )

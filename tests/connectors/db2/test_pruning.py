@@ -1,0 +1,212 @@
+"""Pruning on the wire: at every point of a window, and what a new snapshot makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from headrace.connectors.db2.connection import Connection, Cursor
+from headrace.connectors.db2.lsn import format_lsn
+from headrace.connectors.db2.streaming.beginnings import PRUNED
+from headrace.errors import HeadraceError
+from tests.connectors.db2.test_streaming import TABLE, Reader, reader_of
+from tests.servers.db2 import SCHEMA, Db2Database
+
+pytestmark = pytest.mark.db2
+
+ROWS = 30
+
+
+@contextmanager
+def before_step(
+    monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], None]
+) -> Iterator[list[str]]:
+    """Does something before the query or fetch of this number that reads change tables; the steps
+    so far."""
+    steps: list[str] = []
+
+    def step(name: str) -> None:
+        steps.append(name)
+        if len(steps) == number:
+            act()
+
+    make, fetch = Connection.cursor, Cursor.fetch
+
+    def making(self: Connection, sql: str, *more: Any) -> Cursor:
+        if "CDC_" not in sql:
+            return make(self, sql, *more)
+        step("query")
+        cursor = make(self, sql, *more)
+        cursor.reads_changes = True  # type: ignore[attr-defined]
+        return cursor
+
+    def fetching(self: Cursor, rows: int, /) -> list[tuple[Any, ...]]:
+        if hasattr(self, "reads_changes"):
+            step("fetch")
+        return fetch(self, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "cursor", making)
+        patch.setattr(Cursor, "fetch", fetching)
+        yield steps
+
+
+def fill(database: Db2Database, first: int) -> None:
+    """Rows of two tables in one window, which Capture tells of at once."""
+    database.capture.stop()
+    for number in range(first, first + ROWS):
+        for table in ("T", "OTHER"):
+            database.execute(f"INSERT INTO {SCHEMA}.{table} VALUES ({number}, 'x')")
+
+
+def prune(database: Db2Database) -> None:
+    database.capture.prune(database.capture.synchpoint())
+
+
+@pytest.fixture
+def database(db2_database: Db2Database) -> Db2Database:
+    for table in ("T", "OTHER"):
+        db2_database.create_table(table, TABLE)
+    return db2_database
+
+
+def test_pruning_at_any_point_of_a_window_is_an_error_or_loses_nothing(
+    database: Db2Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[str] = []
+    number = 0
+    while True:
+        number += 1
+        reader = reader_of(database, query_fetch_size="10")
+        fill(database, ROWS * number)
+        with before_step(monkeypatch, number, lambda: prune(database)) as steps:
+            database.capture.advance()
+            try:
+                ends.append(str(len(reader.await_changes(2 * ROWS))))
+            except HeadraceError as error:
+                ends.append(error.code)
+            reader.stop()
+        database.capture.start()
+        database.capture.await_captured()
+        if len(steps) < number:
+            break
+    assert number > 8, steps
+    assert set(ends) == {PRUNED, str(2 * ROWS)}
+    assert ends[:2] == [PRUNED, PRUNED], "nothing was fetched yet"
+
+
+def test_pruning_inside_of_a_window_is_a_new_snapshot_when_needed(
+    database: Db2Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = reader_of(database, snapshot_mode="when_needed", query_fetch_size="10")
+    fill(database, 0)
+    with before_step(monkeypatch, 1, lambda: prune(database)):
+        database.capture.advance()
+        values = reader.await_changes(2 * ROWS)
+    database.capture.start()
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1000, 'behind')")
+    last = reader.await_changes(2 * ROWS + 1)[-1]
+    reader.stop()
+    assert [value["op"] for value in values] == ["r"] * 2 * ROWS
+    assert (last["op"], last["after"]["ID"]) == ("c", 1000)
+
+
+def test_pruning_while_stopped_is_a_new_snapshot_when_needed(database: Db2Database) -> None:
+    reader = reader_of(database, snapshot_mode="when_needed")
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'read')")
+    reader.await_changes(1)
+    reader.stop()
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'pruned')")
+    database.execute(f"DELETE FROM {SCHEMA}.T WHERE ID = 1")
+    database.capture.await_captured()
+    prune(database)
+    reader.await_changes(2)
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (3, 'behind')")
+    values = reader.await_changes(3)
+    reader.stop()
+    assert [(value["op"], value["after"]["ID"]) for value in values] == [
+        ("c", 1), ("r", 2), ("c", 3),
+    ]  # fmt: skip
+
+
+def test_pruning_of_what_is_delivered_is_no_gap_while_the_stream_runs(
+    database: Db2Database,
+) -> None:
+    reader = reader_of(database)
+    for number in range(3):
+        database.execute(f"INSERT INTO {SCHEMA}.T VALUES ({number}, 'x')")
+        reader.await_changes(number + 1)
+        place = format_lsn(database.capture.await_captured())
+        reader.step_until(lambda place=place: reader.offsets[-1]["commit_lsn"] >= place)
+        prune(database)
+    reader.stop()
+    assert len(reader.values()) == 3
+
+
+@pytest.fixture
+def late_reader(db2_database: Db2Database) -> Iterator[Reader]:
+    """Reads a database whose table Capture does not heed yet."""
+    db2_database.capture.stop()
+    db2_database.create_table("T", TABLE)
+    reader = reader_of(db2_database)
+    yield reader
+    reader.stop()
+
+
+def beginning(database: Db2Database, change_table: str) -> object:
+    ((place,),) = database.execute(
+        'SELECT CD_OLD_SYNCHPOINT FROM "ASNCDC".IBMSNAP_REGISTER WHERE CD_TABLE = ?',
+        (change_table,),
+    )
+    return place
+
+
+def test_a_registration_that_capture_heeds_while_the_stream_runs_is_read(
+    late_reader: Reader, db2_database: Db2Database
+) -> None:
+    assert beginning(db2_database, f"CDC_{SCHEMA}_T") is None
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    db2_database.capture.start()
+    assert late_reader.await_changes(1)[0]["after"]["ID"] == 1
+    assert beginning(db2_database, f"CDC_{SCHEMA}_T") is not None
+
+
+def test_a_table_that_is_registered_inside_of_a_window_is_read(
+    late_reader: Reader, db2_database: Db2Database
+) -> None:
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    db2_database.create_table("LATE", TABLE)
+    db2_database.execute(f"INSERT INTO {SCHEMA}.LATE VALUES (1, 'one')")
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'two')")
+    db2_database.capture.start()
+    values = late_reader.await_changes(3)
+    assert [value["source"]["table"] for value in values] == ["T", "LATE", "T"]
+    db2_database.execute(f"INSERT INTO {SCHEMA}.LATE VALUES (2, 'two')")
+    late_reader.await_changes(4)
+
+
+def test_a_later_registration_that_is_pruned_is_a_gap_though_the_first_one_is_not(
+    db2_database: Db2Database,
+) -> None:
+    database = db2_database
+    database.create_table("T", TABLE)
+    reader = reader_of(database)
+    database.capture.stop_capturing(f"CDC_{SCHEMA}_T")
+    database.capture.add_table(SCHEMA, "T", "CDC_SECOND")
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    reader.await_changes(1)
+    database.capture.set_state(f"CDC_{SCHEMA}_T", "I")
+    first = beginning(database, f"CDC_{SCHEMA}_T")
+    reader.stop()
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'two')")
+    database.capture.await_captured()
+    prune(database)
+    database.execute(  # Capture does not prune what is not active
+        'UPDATE "ASNCDC".IBMSNAP_REGISTER SET CD_OLD_SYNCHPOINT = ? WHERE CD_TABLE = ?',
+        (first, f"CDC_{SCHEMA}_T"),
+    )
+    with pytest.raises(HeadraceError, match=r"ASNCDC\.CDC_SECOND of .* begins at"):
+        reader.step_until(lambda: False)
