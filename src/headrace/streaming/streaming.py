@@ -329,9 +329,7 @@ class Streaming(Generic[P]):
     def _moved(self, after: Offset[P]) -> Offset[P]:
         """`after`, behind which no row is, moved to where the log is; itself when it is there."""
         received, position = self.receiver.received, after.position
-        is_open = received.transaction is not None or (
-            position.transaction is not None and received.complete <= position.transaction
-        )
+        is_open = received.transaction is not None or position.transaction is not None
         moved = position.behind(received.end)
         if is_open or moved.committed <= position.committed:
             return after
