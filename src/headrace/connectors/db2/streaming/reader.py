@@ -24,7 +24,7 @@ from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.beginnings import Beginnings
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
-from headrace.connectors.db2.streaming.change_numbers import ReceivedChanges
+from headrace.connectors.db2.streaming.change_numbers import ReceivedChanges, resume
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
 from headrace.connectors.db2.streaming.frames import index_frames
@@ -84,7 +84,7 @@ class ChangeTablesReader(SegmentReader):
         self._told = told
         self._connection: Connection | None = None
         self._next = start.committed
-        self._delivered = self._resume(start)
+        self._delivered = resume(start, self.state)
         self._frames: Generator[memoryview, None, None] | None = None
         self._bytes = memoryview(b"")
         self._transaction = np.zeros(frames.OPEN_WORDS, np.int64)
@@ -92,16 +92,6 @@ class ChangeTablesReader(SegmentReader):
         self._watch = CaptureWatch(config)
         self._asked = threading.Event()
         self._beginnings = beginnings if config.headrace_change_tables_gap == "fail" else None
-
-    def _resume(self, start: Db2Position) -> tuple[int, int] | None:
-        """Where `start` is inside of a transaction: the places of both and of the last change."""
-        if start.transaction is None or start.change is None:
-            return None
-        self.state[frames.RESUMES] = 1
-        self._put(frames.RESUMED_HIGH, start.transaction)
-        self.state[frames.RESUMED_CHANGE] = low_half(start.change.place)
-        self.state[frames.RESUMED_ORDINAL] = start.messages + 1
-        return start.transaction, start.change.place
 
     # -- see LogReader --------------------------------------------------------------------------
 
