@@ -55,7 +55,7 @@ def test_columns_that_no_event_shows_are_not_asked_for_but_keys_are(
 
 
 def test_null_columns_are_read_again_by_keys_of_several_columns(
-    db2_database: Db2Database, statements: list[str]
+    db2_database: Db2Database,
 ) -> None:
     db2_database.create_table(
         "T", "A INTEGER NOT NULL, B CHAR(4) NOT NULL, N DECIMAL(9, 2), V VARCHAR(20), "
@@ -84,7 +84,6 @@ def test_null_columns_are_read_again_by_keys_of_several_columns(
     assert numbers[0] != numbers[1]
     assert None not in [numbers[number] for number in range(250)]
     assert (created[250]["after"]["A"], created[250]["after"]["V"]) == (999, None)
-    assert any(" OR " in one and one.count("'b") == 100 for one in statements)
 
 
 @pytest.mark.parametrize(
