@@ -113,7 +113,7 @@ class PlacePosition:
 
     def has_delivered(self, rows: np.ndarray) -> np.ndarray:
         """See Position: by their count."""
-        return delivered_by_count(rows, self.messages)
+        return delivered_by_count(self, rows)
 
     def is_at(self, other: Self) -> bool:
         """See Position."""
@@ -139,7 +139,7 @@ class PlacePosition:
         return f"{self.committed:x}"
 
 
-def delivered_by_count(rows: np.ndarray, messages: int) -> np.ndarray:
-    """Mask of a transaction's rows: whether they are of its first `messages` messages."""
-    mask: np.ndarray = rows["ordinal"] <= messages
+def delivered_by_count(position: Position, rows: np.ndarray) -> np.ndarray:
+    """`Position.has_delivered` of one that counts: whether rows are of the first messages."""
+    mask: np.ndarray = rows["ordinal"] <= position.messages
     return mask

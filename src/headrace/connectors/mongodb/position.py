@@ -62,6 +62,7 @@ class MongoPosition:
 
     transaction = None
     messages = 0
+    has_delivered = delivered_by_count
 
     @property
     def committed(self) -> int:
@@ -92,10 +93,6 @@ class MongoPosition:
     def inside(self, row: np.void) -> None:  # noqa: ARG002
         """See Position: the rows of one event are never parted."""
         return
-
-    def has_delivered(self, rows: np.ndarray) -> np.ndarray:
-        """See Position: it is never inside of a transaction."""
-        return delivered_by_count(rows, self.messages)
 
     def is_at(self, other: MongoPosition) -> bool:
         """See Position."""

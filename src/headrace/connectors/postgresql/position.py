@@ -35,6 +35,7 @@ class PostgresPosition:
     txn_index: int = 0
     lsn: int = 0
     xmin: int | None = None
+    has_delivered = delivered_by_count
 
     @property
     def committed(self) -> int:
@@ -69,19 +70,13 @@ class PostgresPosition:
 
     def behind(self, end: np.void) -> PostgresPosition:
         """See Position; `end` is an entry as row_kernel.END has it."""
-        last_commit, commit_us = int(end["last_commit"]), int(end["commit_us"])
-        return self.at_boundary(
-            int(end["position"]), None if last_commit == NULL else last_commit, commit_us or None
-        )
+        last_commit = None if end["last_commit"] == NULL else int(end["last_commit"])
+        return self.at_boundary(int(end["position"]), last_commit, int(end["commit_us"]) or None)
 
     def inside(self, row: np.void) -> PostgresPosition:
         """See Position."""
         final_lsn, index, lsn = int(row["position"]), int(row["ordinal"]), int(row["place"])
         return replace(self, txn=final_lsn, txn_index=index, lsn=lsn)
-
-    def has_delivered(self, rows: np.ndarray) -> np.ndarray:
-        """See Position."""
-        return delivered_by_count(rows, self.txn_index)
 
     def is_at(self, other: PostgresPosition) -> bool:
         """Whether both name the same place, whatever the slot's xmin was."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.db2.connection import Connection
+from headrace.connectors.db2.connection import Connection, _native
 from headrace.connectors.db2.errors import DriverError
 from headrace.connectors.db2.reading.dialect import SQL
 from tests.connectors.db2.test_streaming import Reader
@@ -107,6 +107,16 @@ def test_errors_of_a_statement_are_not_those_of_the_server(
     assert (
         DriverError(f"[IBM][CLI Driver][DB2/LINUXX8664] {text}").is_of_statement is is_of_statement
     )
+
+
+def test_an_error_that_the_driver_raises_beside_a_result_is_told_as_it_is() -> None:
+    def columns() -> None:
+        lost = Exception("[IBM] SQL30081N  A communication error.  SQLSTATE=08001 SQLCODE=-30081")
+        raise SystemError("<built-in function columns> returned a result") from lost
+
+    with pytest.raises(DriverError) as caught:
+        _native(columns)
+    assert caught.value.is_unreachable
 
 
 def test_rows_are_counted_without_locks_and_without_overflow(db2_database: Db2Database) -> None:

@@ -10,7 +10,7 @@ from headrace.connectors.db2.checks.replication import reinitialize
 from headrace.connectors.db2.checks.state import Checked
 from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.sql import CHANGE_COLUMNS
-from headrace.connectors.db2.streaming.registered_tables import LARGE
+from headrace.connectors.db2.types.declarations import LARGE
 from headrace.errors import HeadraceError
 from headrace.findings import named
 from headrace.relational.table import Table

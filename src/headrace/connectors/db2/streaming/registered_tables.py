@@ -13,6 +13,7 @@ from headrace.connectors.db2.catalog.registrations import ACTIVE, Registration
 from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.rows.images import RowImages
 from headrace.connectors.db2.streaming.change_table import LEADING
+from headrace.connectors.db2.types.declarations import LARGE
 from headrace.relational.table import Column, Table
 from headrace.streaming.relations import RelationVersions
 
@@ -21,8 +22,6 @@ log = logging.getLogger(__name__)
 _OWN_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 _NOTHING_YET = 1 << 128
 """Behind every place."""
-LARGE = frozenset({"CLOB", "DBCLOB", "NCLOB", "BLOB", "XML", "LONG VARCHAR", "LONG VARGRAPHIC"})
-"""Types whose values SQL replication does not put into change tables: a flag stands there."""
 
 
 @dataclass(frozen=True)
