@@ -20,6 +20,7 @@ from headrace.testing.embedded import PostgresServer
 from headrace.testing.maven import NotFetched
 from headrace.testing.mongodb import MongoServer
 from tests.servers.db2 import Db2Database
+from tests.servers.java import choose_quick_java
 from tests.servers.kafka import KafkaServer
 from tests.servers.mongodb import SMALL_OPLOG, MongoDatabase
 from tests.servers.postgresql import Database
@@ -38,7 +39,7 @@ settings.load_profile("headrace")
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Tests wait for servers half of their time, and a Spark session takes a gigabyte."""
-    return min(8, 1 + (os.cpu_count() or 1))
+    return min(8, 2 + (os.cpu_count() or 1))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -50,6 +51,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Kernels are compiled once, and not by every worker at the same time."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        choose_quick_java()  # workers inherit it
     if getattr(session.config.option, "numprocesses", None):
         subprocess.run([sys.executable, "-c", COMPILE], check=False)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-_SPARK_WORKERS = 2  # a test with Spark starts a session of its own: a gigabyte, and every core
+_SPARK_WORKERS = 3  # a test with Spark starts a session of its own: a gigabyte, and a core or two
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """One test after the other, in the order of the run. Files with Spark, and files whose tests
     share a fixture, are one piece of work each; files with Kafka are one together, which has one
-    broker. One worker begins with Spark while the others do the rest; then another one joins it."""
+    broker. One worker begins with Spark while the others do the rest; then two others join it."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
         super().__init__(config, log)

@@ -102,6 +102,7 @@ def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, ca
 
 
 @pytest.mark.spark
+@pytest.mark.chaos
 def test_events_are_written_once_across_kill_and_restart(tmp_path, command, source):
     source.insert(1, 500, "snapshot")
     file, output = tmp_path / "c.properties", tmp_path / "out.jsonl"

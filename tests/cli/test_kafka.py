@@ -83,6 +83,7 @@ def test_debezium_servers_file_runs_unchanged_and_goes_on(tmp_path, command, sou
     assert (values[7], values[60]) == (["x", None], ["y"])
 
 
+@pytest.mark.chaos
 def test_a_body_of_kafka_connect_is_sent_by_tasks(tmp_path, command, source, kafka):
     prefix, file, state = fresh_name(), tmp_path / "connector.json", tmp_path / "state"
     file.write_text(connect_body(source, kafka, prefix))

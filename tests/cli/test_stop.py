@@ -21,7 +21,7 @@ from tests.servers.postgresql import Database
     ("settings", "left"),
     [
         ({"snapshot.mode": "when_needed", "slot.drop.on.stop": "true"}, 0),
-        ({}, 1),
+        pytest.param({}, 1, marks=pytest.mark.chaos),
     ],
 )
 def test_a_slot_stays_unless_it_was_not_asked_for(

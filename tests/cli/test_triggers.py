@@ -128,6 +128,7 @@ def test_events_end_with_what_was_there(filled: Database, tmp_path: Path) -> Non
 
 @pytest.mark.postgres
 @pytest.mark.spark
+@pytest.mark.chaos
 def test_a_run_into_a_file_ends_with_what_was_there(filled: Database, tmp_path: Path) -> None:
     run(
         filled,
@@ -144,6 +145,7 @@ def test_a_run_into_a_file_ends_with_what_was_there(filled: Database, tmp_path: 
 
 @pytest.mark.postgres
 @pytest.mark.spark
+@pytest.mark.chaos
 def test_a_run_on_the_console_ends_with_what_was_there(filled: Database, tmp_path: Path) -> None:
     shown = run(filled, tmp_path, "run", headrace__trigger="availableNow")
     assert shown.count("read ") == 3

@@ -88,6 +88,7 @@ def test_a_session_starts_on_the_packaged_java(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.chaos
 def test_a_session_starts_on_the_machines_java() -> None:
     assert _session_java(dict(os.environ)) >= LEAST_VERSION
 
@@ -107,6 +108,7 @@ def _session_java(environment: dict[str, str]) -> int:
 
 
 @pytest.mark.spark
+@pytest.mark.chaos
 def test_the_first_session_leaves_its_classes_to_the_next(tmp_path: Path) -> None:
     def archives() -> list[Path]:
         return list((tmp_path / "cache").glob("java/*/spark-*.jsa"))

@@ -32,9 +32,10 @@ def test_a_signal_ends_the_query_cleanly(tmp_path):
 
 
 @pytest.mark.spark
-def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path):
+@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.chaos)])
+def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path, kills):
     (tmp_path / "head").write_text("0")
-    for round_ in range(3):
+    for round_ in range(kills):
         run = Run(tmp_path, idle_exit=60)
         begun = len(ids_seen(tmp_path)) if (tmp_path / "out.jsonl").exists() else 0
         for i in range(1, 21):
@@ -45,7 +46,7 @@ def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path):
         run.process.kill()
         run.process.communicate()
     Run(tmp_path).summary()
-    assert ids(tmp_path) == list(range(60 * 777))
+    assert ids(tmp_path) == list(range(20 * kills * 777))
 
 
 @pytest.mark.spark

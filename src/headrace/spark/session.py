@@ -72,8 +72,8 @@ def _local() -> dict[str, str]:
         _JAVA_OPTIONS: (
             "-XX:+UseSerialGC -Xss2m -XX:MaxMetaspaceSize=256m "
             # Compiling what is not really hot costs more CPU than it ever gives back.
-            "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=6000 "
-            "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=400000 "
+            "-XX:Tier4InvocationThreshold=300000 -XX:Tier4MinInvocationThreshold=60000 "
+            "-XX:Tier4CompileThreshold=600000 -XX:Tier4BackEdgeThreshold=4000000 "
             f"-XX:ReservedCodeCacheSize=96m -Dlog4j2.configurationFile={_LOGGING.as_uri()}"
         ),
         "spark.sql.shuffle.partitions": "4",

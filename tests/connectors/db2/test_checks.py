@@ -135,6 +135,17 @@ def test_a_change_table_without_index_and_single_updates_are_warned_of(
     assert bad(on_zos) == [("warning", "db2.change_table_index")]
 
 
+def test_changes_that_no_set_holds_back_are_warned_of(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.execute("DELETE FROM ASNCDC.IBMSNAP_PRUNE_SET")
+    warning = only(found(db2_database), "db2.prune_set")
+    assert warning.level == "warning"
+    assert "INV.THINGS" in warning.message
+    assert "RETENTION_LIMIT" in warning.remedy
+    db2_database.execute("DROP TABLE ASNCDC.IBMSNAP_PRUNE_SET")
+    assert bad(found(db2_database)) == []
+
+
 def test_an_include_list_that_names_nothing_is_an_error(db2_database: Db2Database) -> None:
     db2_database.create_table("THINGS", KEYED)
     findings = found(db2_database, table_include_list=r"INV\.NOTHING")

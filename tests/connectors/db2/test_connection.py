@@ -115,6 +115,7 @@ def test_tables_are_listed_and_views_are_not(
 def test_a_table_may_be_registered_twice(db2_database: Db2Database, connection: Connection) -> None:
     db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
     db2_database.capture.add_table("INV", "THINGS", "CDC_AGAIN")
+    db2_database.capture.await_captured()  # the second one begins in Capture's next cycle
     db2_database.capture.set_state("CDC_INV_THINGS", "I")
     first, second = registrations(connection, config_of(db2_database))
     assert (first.change_table, first.state) == ("CDC_INV_THINGS", "I")
@@ -275,3 +276,10 @@ def test_a_query_that_runs_does_not_outlive_its_connection(db2_database: Db2Data
         left.close()
         del left, former
         assert cursor.fetch(9) == [(1,), (2,), (3,)]
+
+
+def test_a_function_of_the_driver_that_breaks_its_rules_is_tried_again() -> None:
+    text = "<built-in function primary_keys> returned a result with an exception set"
+    error = translate(DriverError(text), config_with("SECURITY", "SSL"))
+    assert error is not None
+    assert error.retriable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -137,6 +138,41 @@ def test_an_update_without_its_row_before_is_an_update_all_the_same(
     assert values[1]["after"] == {"ID": 1, "NAME": "one"}
 
 
+def test_updates_without_rows_before_are_warned_of_when_streaming_begins(
+    db2_database: Db2Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    db2_database.create_table("T", TABLE)
+    db2_database.execute(
+        "UPDATE ASNCDC.IBMSNAP_REGISTER SET CHG_UPD_TO_DEL_INS = 'N' WHERE GLOBAL_RECORD = 'N'"
+    )
+    reader_of(db2_database).stop()
+    assert "[db2.updates_without_before]" in caplog.text
+
+
+def test_a_lost_history_is_written_anew_where_the_configuration_says_so(
+    db2_database: Db2Database, tmp_path: Path
+) -> None:
+    based = "snapshot_mode_configuration_based"
+    db2_database.create_table("T", TABLE)
+    more = {
+        "snapshot_mode": "configuration_based",
+        f"{based}_start_stream": "true",
+        "schema_history_internal_file_filename": str(tmp_path / "history"),
+    }
+    reader = reader_of(db2_database, **more)
+    reader.stop()
+    (tmp_path / "history").unlink()
+    with pytest.raises(HeadraceError) as caught:
+        reader.step()
+    assert caught.value.code == "db2.history_lost"
+    repairing = f"{based}_snapshot_on_schema_error".replace("_", ".")
+    reader.configure({**reader.properties, repairing: "true"})
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    assert reader.await_changes(1)[0]["after"]["ID"] == 1
+    reader.stop()
+    assert (tmp_path / "history").exists()
+
+
 def test_a_second_registration_takes_over_with_its_columns(
     reading: Reader, db2_database: Db2Database
 ) -> None:
@@ -155,6 +191,31 @@ def test_a_second_registration_takes_over_with_its_columns(
         {"ID": 2, "NAME": "two"},
         {"ID": 3, "NAME": "three", "MORE": 33},
     ]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_schema_changes_are_told_without_a_place_to_keep_the_history(
+    reading: Reader, db2_database: Db2Database, restarts: bool
+) -> None:
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    reading.await_changes(1)
+    if restarts:  # what the process before told of is known again from its first event on
+        reading.restart()
+        db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'two')")
+        reading.await_changes(2)
+    before = len(schema_changes(reading))
+    for table in (f"{SCHEMA}.T", quoted("ASNCDC", f"CDC_{SCHEMA}_T")):
+        db2_database.execute(f"ALTER TABLE {table} ADD COLUMN MORE INTEGER")
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T (ID, NAME) VALUES (3, 'three')")
+    db2_database.create_table("LATE", TABLE)
+    db2_database.execute(f"INSERT INTO {SCHEMA}.LATE VALUES (1, 'one')")
+    reading.await_changes(len(reading.values()) + 2)
+    told = [(one["tableChanges"][0]["type"]) for one in schema_changes(reading)[before:]]
+    assert told == (["ALTER"] if restarts else ["ALTER", "CREATE"])
+
+
+def schema_changes(reader: Reader) -> list[dict[str, Any]]:
+    return [value for value in reader.events() if "tableChanges" in value]
 
 
 def test_a_column_that_the_change_table_lacks_is_null_with_a_word(

@@ -133,6 +133,11 @@ def place(config: Db2Config) -> str:
     )
 
 
+_DRIVERS_FAULT = "returned a result with an exception set"
+"""What the interpreter says of a function of the driver that broke its rules, which it does when a
+connection breaks at the wrong moment: a new connection helps."""
+
+
 def translate(
     error: Exception, config: Db2Config, doing: str = "", limit: str = QUERY_LIMIT
 ) -> HeadraceError | None:
@@ -166,6 +171,7 @@ def translate(
         "db2.query_failed",
         f"{what}: {text}" + (f" (SQLSTATE {error.state})" if error.state else ""),
         "Check the server's diagnostic log (db2diag).",
+        retriable=_DRIVERS_FAULT in text,
     )
 
 

@@ -12,6 +12,7 @@ from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.db2.types.source_type import Db2Type
 from headrace.relational.history.configured import open_history
 from headrace.relational.history.history import SchemaHistory, TableHistory
+from headrace.relational.history.store import MemoryStore
 from headrace.relational.history.tables import HistoryColumn, HistoryTable
 from headrace.relational.table import Column, Table
 
@@ -96,14 +97,16 @@ def stream_position(commit_lsn: bytes, change_lsn: bytes | None) -> dict[str, An
     }
 
 
-def open_tables(config: Db2Config, position: Db2Position) -> TableHistory:
-    """The tables that were told of up to `position`. Raises HeadraceError."""
-    return TableHistory(db2_history(config), place_behind(position))
+def open_tables(
+    config: Db2Config, position: Db2Position, memory: MemoryStore | None = None
+) -> TableHistory:
+    """The tables that were told of up to `position`; see `db2_history`. Raises HeadraceError."""
+    return TableHistory(db2_history(config, memory), place_behind(position))
 
 
-def db2_history(config: Db2Config) -> SchemaHistory:
-    """The history of a configuration. Raises HeadraceError."""
-    return open_history(config, config.topic_prefix, history_place)
+def db2_history(config: Db2Config, memory: MemoryStore | None = None) -> SchemaHistory:
+    """The history of a configuration; see `open_history`. Raises HeadraceError."""
+    return open_history(config, config.topic_prefix, history_place, memory)
 
 
 def history_table(table: Table) -> HistoryTable:

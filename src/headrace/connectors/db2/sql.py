@@ -64,6 +64,17 @@ def registrations(config: Db2Config, *, begun: bool = False) -> str:
     )
 
 
+def held_tables(config: Db2Config) -> str:
+    """Schemas and names of the tables whose changes a set of subscribers holds back from
+    pruning, up to its SYNCHPOINT."""
+    sets = ("TARGET_SERVER", "APPLY_QUAL", "SET_NAME")
+    same = " AND ".join(f"M.{column} = S.{column}" for column in sets)
+    return (
+        f"SELECT DISTINCT M.SOURCE_OWNER, M.SOURCE_TABLE FROM {control_table(config, PRUNING)} M, "
+        f"{control_table(config, PRUNE_SETS)} S WHERE {same}"
+    )
+
+
 def capture_progress(config: Db2Config) -> str:
     """SYNCHPOINT and SYNCHTIME of the global row, and the server's time."""
     return _of_register(

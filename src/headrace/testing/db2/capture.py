@@ -96,6 +96,10 @@ class CaptureProgram:
                 "'Y', ?, ?, ?, ?, 0, '0801', 'Y', 'N', 'NNNN', ?)",
                 (schema, table, self.changes, name, self.changes, name, state),
             )
+            execute(
+                tables.subscription(self.control),
+                (schema, table, schema, table, self.changes, name),
+            )
             for statement in tables.capturing(source, (self.changes, name), columns, self.width):
                 execute(statement, ())
         return name
@@ -109,6 +113,11 @@ class CaptureProgram:
                 f"DELETE FROM {quoted(self.control, 'IBMSNAP_REGISTER')} WHERE SOURCE_OWNER = ? "
                 "AND SOURCE_TABLE = ? AND CD_TABLE = ?",
                 (schema, table, name),
+            )
+            execute(
+                f"DELETE FROM {quoted(self.control, 'IBMSNAP_PRUNCNTL')} "
+                "WHERE PHYS_CHANGE_OWNER = ? AND PHYS_CHANGE_TABLE = ?",
+                (self.changes, name),
             )
             execute(
                 f"DELETE FROM {SIMULATOR}.REGISTERED WHERE CD_OWNER = ? AND CD_TABLE = ?",

@@ -93,6 +93,22 @@ def installation(control: str, changes: str, width: int) -> Iterator[str]:
         f"0, 'Y', 0, 'Y', 'Y', 0, '0801', 'NNNN', 'A', {place(str(FIRST_COMMIT), width)}, "
         "CURRENT_TIMESTAMP)"
     )
+    # The set that subscribers of registered tables have: nothing is pruned before it moves.
+    yield (
+        f"INSERT INTO {quoted(control, 'IBMSNAP_PRUNE_SET')} (TARGET_SERVER, APPLY_QUAL, SET_NAME, "
+        f"SYNCHPOINT) VALUES ('KAFKA', 'KAFKAQUAL', 'SET001', X'{'00' * width}')"
+    )
+
+
+def subscription(control: str) -> str:
+    """The statement that maps a table to the set of its subscribers, as ADDTABLE does: schema and
+    name of the table twice, then those of its change table."""
+    return (
+        f"INSERT INTO {quoted(control, 'IBMSNAP_PRUNCNTL')} (TARGET_SERVER, TARGET_OWNER, "
+        "TARGET_TABLE, SOURCE_OWNER, SOURCE_TABLE, SOURCE_VIEW_QUAL, APPLY_QUAL, SET_NAME, "
+        "CNTL_SERVER, TARGET_STRUCTURE, MAP_ID, PHYS_CHANGE_OWNER, PHYS_CHANGE_TABLE) "
+        "VALUES ('KAFKA', ?, ?, ?, ?, 0, 'KAFKAQUAL', 'SET001', 'SIMULATOR', 8, '1', ?, ?)"
+    )
 
 
 def next_commit(condition: str = "IS_OPEN = 0", is_open: int = 0) -> str:

@@ -8,6 +8,7 @@ from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import Registration
 from headrace.connectors.db2.checks.replication import reinitialize
 from headrace.connectors.db2.checks.state import Checked
+from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.sql import CHANGE_COLUMNS
 from headrace.connectors.db2.types.declarations import LARGE
@@ -59,7 +60,9 @@ def check_change_tables(checked: Checked, registered: Sequence[Registration]) ->
             continue
         own = Table(one.change_schema, one.change_table, columns)
         _check_columns(checked, one, table, own)
-        _check_updates(checked, one)
+        updates = updates_error(checked.config, one)
+        if updates is not None:
+            checked.findings.add_error(updates, "warning")
         if not catalog.is_indexed(one.change_schema, one.change_table, CHANGE_COLUMNS[0]):
             checked.warn(
                 "change_table_index",
@@ -107,11 +110,13 @@ def _check_columns(checked: Checked, one: Registration, table: Table, changes: T
         )
 
 
-def _check_updates(checked: Checked, one: Registration) -> None:
-    if not one.has_pairs and checked.config.db2_platform == Db2Platform.LUW:
-        checked.warn(
-            "updates_without_before",
-            f"{change_table_name(one)} has one row for an update (CHG_UPD_TO_DEL_INS = 'N'): "
-            "events of updates have no `before`, and a changed key is not noticed",
-            "Register the table with CHG_UPD_TO_DEL_INS = 'Y'.",
-        )
+def updates_error(config: Db2Config, one: Registration) -> HeadraceError | None:
+    """What events of updates lack; None: nothing, or it is so on the platform."""
+    if one.has_pairs or config.db2_platform != Db2Platform.LUW:
+        return None
+    return HeadraceError(
+        "db2.updates_without_before",
+        f"{change_table_name(one)} has one row for an update (CHG_UPD_TO_DEL_INS = 'N'): "
+        "events of updates have no `before`, and a changed key is not noticed",
+        "Register the table with CHG_UPD_TO_DEL_INS = 'Y'.",
+    )

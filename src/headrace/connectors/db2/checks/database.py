@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from headrace.connectors.db2.catalog.registrations import Registration, registrations
 from headrace.connectors.db2.checks.change_tables import check_change_tables
+from headrace.connectors.db2.checks.pruning import check_pruning
 from headrace.connectors.db2.checks.replication import (
     capture_error,
     read_control,
@@ -60,6 +61,7 @@ def _check_database(config: Db2Config, connection: Connection, findings: Finding
             *parts,
             lambda: _check_registrations(checked, registered),
             lambda: check_change_tables(checked, registered),
+            lambda: check_pruning(checked, registered),
             lambda: check_channels(config, findings),
         ]
     else:

@@ -28,6 +28,7 @@ from headrace.errors import HeadraceError
 from headrace.relational.catalog import StoredTable
 from headrace.relational.events import RelationFacts
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
+from headrace.relational.history.store import MemoryStore
 from headrace.relational.overrides import PROPERTY
 from headrace.relational.reading.snapshot_tables import SnapshotTables
 from headrace.relational.schema_changes import (
@@ -71,10 +72,18 @@ class Db2SnapshotSource(
     dialect = SQLGLOT
     keyless = Cut.WHOLE
 
-    def __init__(self, config: Db2Config, capture: Capture, *, reads_rows: bool = True) -> None:
+    def __init__(
+        self,
+        config: Db2Config,
+        capture: Capture,
+        *,
+        reads_rows: bool = True,
+        memory: MemoryStore | None = None,
+    ) -> None:
         self._kept = KeptConnection(config, isolation_of(config))
         super().__init__(config, capture, SnapshotCatalog(self._kept.get))
         self._config, self._capture, self._reads_rows = config, capture, reads_rows
+        self._memory = memory
         self._structures: list[StoredTable] | None = None
         self._locked = False
 
@@ -143,7 +152,7 @@ class Db2SnapshotSource(
 
     def record_tables(self, position: Db2Position) -> None:
         """Write the captured tables into the schema history. Raises HeadraceError."""
-        history = db2_history(self._config)
+        history = db2_history(self._config, self._memory)
         try:
             history.write(self._records(position))
         finally:

@@ -8,7 +8,7 @@ from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import Registration, registrations
 from headrace.connectors.db2.catalog.stored_tables import StoredTables
-from headrace.connectors.db2.checks.change_tables import layout_error
+from headrace.connectors.db2.checks.change_tables import layout_error, updates_error
 from headrace.connectors.db2.checks.replication import (
     capture_error,
     read_control,
@@ -88,6 +88,9 @@ class Readiness:
             wrong = layout_error(one, [column.name for column in columns])
             if wrong is not None and columns:
                 raise wrong
+            updates = updates_error(config, one)
+            if updates is not None:
+                warn_of(updates)
         stopped = capture_error(connection, config)
         if stopped is not None:
             warn_of(stopped)

@@ -6,7 +6,6 @@ import logging
 from contextlib import closing
 from functools import partial
 
-from headrace.config.properties.modes import SnapshotMode
 from headrace.connectors.db2.catalog.registrations import registrations
 from headrace.connectors.db2.lsn import format_lsn, lsn_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
@@ -81,8 +80,10 @@ class StoredPosition(LostLog[Db2Position]):
     def _check_history(self, position: Db2Position) -> None:
         with closing(self._run.told_tables(position)) as told:
             is_lost = position.committed > 0 and told.history.is_empty
-        if is_lost and self._run.config.snapshot_mode is SnapshotMode.RECOVERY:
-            self._make_history(position)
+        if is_lost and self._run.config.rebuilds_history:
+            log.warning("The schema history is lost: it is written anew, of the tables as they are")
+            with closing(self._run.snapshot_source(reads_rows=False)) as source:
+                source.record_tables(position)
         elif is_lost:
             raise HeadraceError(
                 _NO_HISTORY,
@@ -93,18 +94,6 @@ class StoredPosition(LostLog[Db2Position]):
                 "then, with snapshot.mode=when_needed, which reads the tables anew, or with a new "
                 "checkpoint.",
             )
-
-    def _make_history(self, position: Db2Position) -> None:
-        """Write the tables as they are into the schema history, as if they were told of before the
-        position."""
-        source = self._run.snapshot_source(reads_rows=False)
-        with closing(source):
-            source.record_tables(position)
-        log.warning(
-            "The schema history knew no table that was told of up to %s: it is made anew of the "
-            "tables as they are (snapshot.mode=recovery)",
-            position,
-        )
 
     # -- what is done when the log is gone ------------------------------------------------------
 

@@ -38,7 +38,12 @@ from headrace.connectors.db2.streaming.registered_tables import (
     stops_before,
 )
 from headrace.connectors.db2.streaming.told_tables import ToldTables
-from headrace.connectors.db2.streaming.windows import Window, next_window, oldest_change
+from headrace.connectors.db2.streaming.windows import (
+    Window,
+    next_window,
+    oldest_change,
+    time_behind,
+)
 from headrace.errors import HeadraceError
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.segment_reader import SegmentReader
@@ -171,7 +176,8 @@ class ChangeTablesReader(SegmentReader):
                     tables.append(table)
                     unread[change_path(span.registration)] = window.first
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
-            times = CommitTimes(cursor, _FETCH_ROWS)
+            later = partial(time_behind, connection, config, window)
+            times = CommitTimes(cursor, _FETCH_ROWS, later)
             opened.callback(times.close)
             for part in merged(tables, self._delivered):
                 self._check_fetched(connection, window, tables, unread)

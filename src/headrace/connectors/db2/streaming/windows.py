@@ -61,3 +61,10 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
     until = rows[0][0] + dt.timedelta(seconds=seconds)
     ((last,),) = connection.rows(sql.last_commit_until(config), (*bounds, until))
     return window.last if last is None else place_of(bytes(last))
+
+
+def time_behind(connection: Connection, config: Db2Config, window: Window) -> object | None:
+    """The time of the first commit behind a window that is told of, as the driver gives it."""
+    rest = window._replace(first=window.last + 1, last=window.newest)
+    rows = connection.rows(sql.first_commit_time(config), rest.bounds())
+    return rows[0][0] if rows else None
