@@ -1,4 +1,4 @@
-"""The databases that are killed."""
+"""The databases that are killed. Db2 has no part in what kills do to snapshots and signals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
 from tests.chaos.databases.database import ChaosDatabase
@@ -24,6 +25,13 @@ def database(request: pytest.FixtureRequest) -> Iterator[ChaosDatabase]:
     if request.param == "postgresql":
         with PostgresServer() as postgres:
             yield ChaosPostgres(postgres)
+        return
+    if request.param == "db2":
+        request.getfixturevalue("derby_server")  # skips where there is none
+        from tests.chaos.databases.db2 import opened  # it needs IBM's driver
+
+        with DerbyServer() as server, opened(server) as db2:
+            yield db2
         return
     request.getfixturevalue("mongodb")  # skips where there is none
     with MongoServer({"oplogSize": str(ChaosMongo.oplog_megabytes)}) as mongodb:

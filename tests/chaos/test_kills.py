@@ -16,8 +16,31 @@ from tests.chaos.killer import EARLY, KINDS, Kill, Killer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, check
 
+_MARKS = {
+    "postgresql": [pytest.mark.postgres],
+    "mongodb": [pytest.mark.mongodb],
+    "db2": [pytest.mark.db2],
+}
 
-@pytest.fixture(params=["envelopes", pytest.param("rows", marks=pytest.mark.chaos)])
+
+def every(*chaos: str) -> pytest.MarkDecorator:
+    """Every database in every form; the forms that are named are left to `make chaos`."""
+    return pytest.mark.parametrize(
+        ("database", "form"),
+        [
+            pytest.param(
+                database,
+                form,
+                marks=[*marks, pytest.mark.chaos] if form in chaos else marks,
+            )
+            for database, marks in _MARKS.items()
+            for form in FORMS
+        ],
+        indirect=True,
+    )
+
+
+@pytest.fixture
 def form(request: pytest.FixtureRequest) -> Form:
     return FORMS[request.param]
 
@@ -50,6 +73,7 @@ def survive(run: Run, form: Form, kills: list[Kill], seed: int) -> None:
     print(seen, f"{len(run.sessions)} starts in {time.monotonic() - killer.begun:.0f} s")
 
 
+@every("rows")
 @pytest.mark.spark
 def test_five_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> None:
     kills = [("position", "source"), ("batch", "worker"), ("batch", "server"),
@@ -58,6 +82,7 @@ def test_five_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> Non
     survive(run, form, kills, seed=5)
 
 
+@every()
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_twenty_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> None:

@@ -128,6 +128,10 @@ class ChaosDatabase(ABC):
         """Place and operation of each change that was committed from the position `first` on, as
         the server remembers them."""
 
+    def rows_before(self, first: int) -> dict[str, dict[int, Row]]:
+        """By collection and id, what was there at the position `first` and no snapshot reads."""
+        return {}
+
     @abstractmethod
     def rows(self, collection: str) -> dict[int, Row]:
         """What is there now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 
@@ -38,8 +38,8 @@ _ALL = (
 
 
 class ChaosDb2(ChaosDatabase):
-    """See ChaosDatabase. What happened is asked of the change tables, which nobody prunes. Rows
-    that were there before are in no event: nothing is read of them."""
+    """See ChaosDatabase. What happened is asked of the change tables, which nobody prunes. There is
+    no snapshot: its rows may be newer than the log (`reading/test_kills.py` kills one)."""
 
     name = "db2"
     errors = (ibm_db_dbi.Error, HeadraceError, OSError)
@@ -52,6 +52,7 @@ class ChaosDb2(ChaosDatabase):
         self.server: DerbyServer = server
         self.database = Db2Database.create(server)
         self.capture = self.database.capture
+        self._opened: dict[str, dict[int, Row]] = {}
 
     def properties(self) -> dict[str, str]:
         return self.database.properties() | {
@@ -77,6 +78,7 @@ class ChaosDb2(ChaosDatabase):
             f'INSERT INTO {self._table("ledger")} ("source", "target", "amount", "note") '
             "SELECT MOD(N, 100) + 1, MOD(N, 99) + 1, 0, 'old' FROM NUMBERS"
         )
+        self._opened = {table: self.rows(table) for table in _TABLES}
         for table in _TABLES:
             self.capture.add_table(SCHEMA, table)
         self.capture.start()
@@ -167,10 +169,19 @@ class ChaosDb2(ChaosDatabase):
                         intent, operation = waiting.pop(0)[0], "u"
                     yield (table, format_lsn(lsn_of(place_of(intent)))), operation
 
+    def rows_before(self, first: int) -> dict[str, dict[int, Row]]:
+        before = {table: dict(rows) for table, rows in self._opened.items()}
+        for table, rows in before.items():
+            for commit, _, letter, *row in self.database.changes(table):
+                if place_of(bytes(commit)) <= first:
+                    rows.pop(row[0], None)
+                    if letter == "I":
+                        rows[row[0]] = _row(table, row)
+        return before
+
     def rows(self, collection: str) -> dict[int, Row]:
-        names = [column.split('"')[1] for column in _TABLES[collection].split(", ")]
         found = self.database.execute(f"SELECT * FROM {self._table(collection)}")
-        return {row[0]: dict(zip(names, row, strict=True)) for row in found}
+        return {row[0]: _row(collection, row) for row in found}
 
     def close(self) -> None:
         """The Capture program ends."""
@@ -180,6 +191,11 @@ class ChaosDb2(ChaosDatabase):
     @staticmethod
     def _table(table: str) -> str:
         return f'{SCHEMA}."{table}"'
+
+
+def _row(table: str, values: Sequence[Any]) -> Row:
+    names = [column.split('"')[1] for column in _TABLES[table].split(", ")]
+    return dict(zip(names, values, strict=True))
 
 
 def opened(server: DerbyServer) -> AbstractContextManager[ChaosDb2]:

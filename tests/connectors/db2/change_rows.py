@@ -69,11 +69,13 @@ class Transaction:
     changes: tuple[Change, ...]
 
 
-def written(tables: Sequence[ChangeTable], size: int = 16) -> bytes:
-    """The frames of all changes of tables."""
+def written(
+    tables: Sequence[ChangeTable], size: int = 16, delivered: tuple[int, int] | None = None
+) -> bytes:
+    """The frames of all changes of tables; see `merged`."""
     transaction = np.zeros(frames.OPEN_WORDS, np.int64)
     out = b""
-    for part in merged(tables):
+    for part in merged(tables, delivered):
         total = int(part.words[:, frames.OLD_SIZE].sum() + part.words[:, frames.NEW_SIZE].sum())
         room = np.zeros(total + frames.FRAME_BYTES * len(part.words) + PADDING, np.uint8)
         end = frames.write_changes(
@@ -109,8 +111,8 @@ def read(data: bytes) -> Iterator[Transaction]:
 
 
 def _change(kind: str, body: bytes) -> Change:
-    relation, _ = struct.unpack_from("!Iq", body)
-    images, at = [], 12
+    (relation,) = struct.unpack_from("!I", body)
+    images, at = [], frames.CHANGE_HEAD_BYTES - frames.HEAD_BYTES
     while at < len(body):
         (first,) = cells(body[at:])
         assert first is not None

@@ -32,6 +32,12 @@ class DriverError(Exception):
         """Whether the connection is not there, or no more."""
         return self.code in _UNREACHABLE_CODES or self.state[:2] == "08" or self.state == "40003"
 
+    @property
+    def is_of_statement(self) -> bool:
+        """Whether the statement is at fault, as it is written or for the rows that it meets: what
+        it names, how it is formed, what it computes. Who runs it, and the server, are not."""
+        return self.state[:2] in _STATEMENT_CLASSES and _refusal(self) not in _OF_THE_USER
+
 
 class Refusal(NamedTuple):
     """What an error means. `remedy` may name `{limit}`, `{user}` and `{database}`."""
@@ -113,6 +119,10 @@ _BY_STATE = {
     "42502": _PRIVILEGE,
     "40XL1": _LOCKED,
 }
+
+
+_STATEMENT_CLASSES = frozenset({"07", "21", "22", "42"})
+_OF_THE_USER = (_PRIVILEGE, _LOGIN)
 
 
 def place(config: Db2Config) -> str:

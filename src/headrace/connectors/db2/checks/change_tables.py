@@ -11,6 +11,7 @@ from headrace.connectors.db2.checks.state import Checked
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.sql import CHANGE_COLUMNS
+from headrace.connectors.db2.types.declarations import LARGE
 from headrace.errors import HeadraceError
 from headrace.findings import named
 from headrace.relational.table import Table
@@ -78,20 +79,34 @@ def _check_columns(checked: Checked, one: Registration, table: Table, changes: T
     takes = checked.capture.takes_column
     captured = [one for one in table.columns if takes(f"{table.name}.{one.name}")]
     absent = [column.name for column in captured if column.name not in there]
+    large = [
+        column.name
+        for column in captured
+        if column.name in there
+        and not {str(column.type), str(there[column.name].type)}.isdisjoint(LARGE)
+    ]
+    absent += large
     other = [
         column.name
         for column in captured
-        if column.name in there and str(column.type) != str(there[column.name].type)
+        if column.name in there
+        and column.name not in large
+        and str(column.type) != str(there[column.name].type)
     ]
-    if absent or other:
-        what = [f"lacks {named(absent)}"] if absent else []
-        what += [f"has other types for {named(other)}"] if other else []
+    remedy = f"Alter both alike, then {reinitialize(checked.config)} Or add the registration again."
+    if absent:
         checked.warn(
             "change_table_altered",
-            f"The change table {change_table_name(one)} {' and '.join(what)} of {table.name}: "
+            f"The change table {change_table_name(one)} lacks {named(absent)} of {table.name}: "
             "values of these columns are null in events of changes",
-            "Large objects and XML are never in change tables. Otherwise alter both alike, then "
-            f"{reinitialize(checked.config)} Or add the registration again.",
+            f"Large objects and XML are never in change tables. {remedy}",
+        )
+    if other:
+        checked.warn(
+            "change_table_altered",
+            f"The change table {change_table_name(one)} has other types for {named(other)} of "
+            f"{table.name}: events of changes have its types, those of snapshots the table's",
+            remedy,
         )
 
 

@@ -85,7 +85,18 @@ class Db2Dialect:
         return f"{select}{behind} FETCH FIRST {rows} ROWS ONLY"
 
 
-SQL = ChunkSql(Db2Dialect())
+class Db2ChunkSql(ChunkSql):
+    """See ChunkSql. COUNT(*) is an INTEGER, which large tables overflow; and no row is locked for a
+    number."""
+
+    counted = "COALESCE(SUM(CAST(1 AS BIGINT)), 0)"
+
+    def count(self, leaves: Sequence[Path], condition: str | None) -> str:
+        """See ChunkSql: rows that are not committed count too."""
+        return f"{super().count(leaves, condition)} WITH UR"
+
+
+SQL = Db2ChunkSql(Db2Dialect())
 
 
 def _quoted(text: str) -> str:

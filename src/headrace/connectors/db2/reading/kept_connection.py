@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from headrace.connectors.db2.config import Db2Config
@@ -26,11 +26,16 @@ class KeptConnection:
         return self._connection
 
     @contextmanager
-    def translated(self, doing: str) -> Iterator[None]:
-        """Around what is done on it: errors of the driver become HeadraceError, and close it."""
+    def translated(
+        self, doing: str, concerns: Callable[[DriverError], bool] = lambda _: True
+    ) -> Iterator[None]:
+        """Around what is done on it: errors of the driver become HeadraceError, and close it, but
+        those that do not concern it."""
         try:
             yield
         except DriverError as error:
+            if not concerns(error):
+                raise
             self.close()
             raise translated_error(error, self._config, doing) from None
 

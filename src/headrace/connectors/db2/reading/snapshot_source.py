@@ -12,7 +12,7 @@ from typing import Any
 from headrace.connect.images import cells, make_image
 from headrace.connect.rows import RowKind
 from headrace.connectors.db2 import sql
-from headrace.connectors.db2.capture import Capture
+from headrace.connectors.db2.capture import Capture, needed_columns
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.errors import DriverError
@@ -209,6 +209,13 @@ class Db2SnapshotSource(
         with self._kept.transaction(doing) as connection:
             yield connection
 
+    @contextmanager
+    def _faulty(self, doing: str) -> Iterator[None]:
+        """Around a statement of the user: errors that are not the statement's become HeadraceError,
+        and close the connection."""
+        with self._kept.translated(doing, lambda error: not error.is_of_statement):
+            yield
+
     def _ask(self, statement: str) -> Sequence[tuple[Any, ...]]:
         with self._asking(_ASKING) as connection:
             return connection.rows(*bound(statement))
@@ -223,15 +230,17 @@ class Db2SnapshotSource(
     def _check_filter(self, table: StoredTable, condition: str) -> None:
         statement = f"SELECT 1 FROM {sql.quoted(*table.path)} WHERE 0 = 1 AND ({condition})"
         try:
-            self._kept.get().rows(*bound(statement))
+            with self._faulty(_ASKING):
+                self._kept.get().rows(*bound(statement))
         except DriverError as error:
             raise ValueError(f"its filter fails: {error.text}") from None
 
     def _is_empty(self, name: str, statement: str) -> bool:
         try:
-            cursor = self._kept.get().cursor(*bound(statement))
-            is_empty = not cursor.fetch(1)
-            cursor.close()
+            with self._faulty(_ASKING):
+                cursor = self._kept.get().cursor(*bound(statement))
+                is_empty = not cursor.fetch(1)
+                cursor.close()
         except DriverError as error:
             raise HeadraceError(
                 "db2.override",
@@ -251,7 +260,8 @@ class Db2SnapshotSource(
         override = self._overrides.statements.get(table.name)
         if chunk.kind is Cut.WHOLE and override is not None and condition is None:
             return override
-        shown = [sql.readable(table.by_name[name]) for name in facts.cell_names]
+        needed = {*needed_columns(facts), *table.key}
+        shown = [sql.readable(table.by_name[name]) for name in facts.cell_names if name in needed]
         return SQL.chunk(leaf.path, (), table.key_columns, chunk, condition, shown)
 
 

@@ -61,7 +61,7 @@ class Db2Run(Run[Db2Config, Db2Settings]):
         self, position: Db2Position, relation: Callable[[Table], int] | None = None
     ) -> ToldTables:
         """What was told of tables up to a position; see ToldTables. The caller closes it."""
-        return ToldTables(open_tables(self.config, position.committed, self.memory), relation)
+        return ToldTables(open_tables(self.config, position, self.memory), relation)
 
     def offset(self, position: Db2Position, epoch: int) -> Db2Offset:
         """The first offset of an epoch."""

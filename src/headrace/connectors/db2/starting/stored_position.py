@@ -90,7 +90,9 @@ class StoredPosition(LostLog[Db2Position]):
                 f"The checkpoint's position is {position}, and the schema history knows no table "
                 "that was told of up to there: it is lost, or another one",
                 "Restore the history that schema.history.internal.* names; or start with "
-                "snapshot.mode=when_needed, which reads the tables anew, or with a new checkpoint.",
+                "snapshot.mode=recovery, which writes it anew if nobody altered the tables since "
+                "then, with snapshot.mode=when_needed, which reads the tables anew, or with a new "
+                "checkpoint.",
             )
 
     # -- what is done when the log is gone ------------------------------------------------------

@@ -84,7 +84,8 @@ class ChangeTable:
     most_rows: int
     tables: int = 1
     schema_change: Callable[[bytes, bytes], SchemaChange | None] | None = None
-    """What is told before the first change, which has these numbers; asked once."""
+    """What is told before the first change that is not delivered, which has these numbers; asked
+    once."""
     block: ChangeBlock | None = None
     is_read: bool = False
     """Whether the cursor has no more rows."""
@@ -163,13 +164,13 @@ class ChangeTable:
             len(columns[COMMIT][0]),
         )
 
-    def told(self) -> SchemaChange | None:
-        """The schema change that comes before the block's first change."""
+    def told(self, row: int) -> SchemaChange | None:
+        """The schema change that comes before this change of the block."""
         tells, self.schema_change = self.schema_change, None
         if tells is None or self.block is None:
             return None
-        commit, shown = self.block.commits.place(0), self.block.shown.place(0)
-        return tells(lsn_of(commit, self.block.lsn_bytes), lsn_of(shown, self.block.lsn_bytes))
+        commit, change = self.block.commits.place(row), self.block.intents.place(row)
+        return tells(lsn_of(commit, self.block.lsn_bytes), lsn_of(change, self.block.lsn_bytes))
 
     def taken(self, count: int) -> None:
         """The first changes of the block are merged."""

@@ -24,6 +24,7 @@ from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.beginnings import Beginnings
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
+from headrace.connectors.db2.streaming.change_numbers import ReceivedChanges, resume
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
 from headrace.connectors.db2.streaming.frames import index_frames
@@ -88,6 +89,7 @@ class ChangeTablesReader(SegmentReader):
         self._told = told
         self._connection: Connection | None = None
         self._next = start.committed
+        self._delivered = resume(start, self.state)
         self._frames: Generator[memoryview, None, None] | None = None
         self._bytes = memoryview(b"")
         self._transaction = np.zeros(frames.OPEN_WORDS, np.int64)
@@ -97,6 +99,14 @@ class ChangeTablesReader(SegmentReader):
         self._beginnings = beginnings if config.headrace_change_tables_gap == "fail" else None
 
     # -- see LogReader --------------------------------------------------------------------------
+
+    @property
+    def received(self) -> ReceivedChanges:
+        """See LogReader."""
+        plain, state = super().received, self.state
+        has_change = plain.transaction is not None and state[frames.HAS_CHANGE]
+        change = int(state[frames.CHANGE]) if has_change else None
+        return ReceivedChanges(**vars(plain), change=change)
 
     def open(self) -> None:
         """Connect."""
@@ -169,7 +179,7 @@ class ChangeTablesReader(SegmentReader):
             later = partial(time_behind, connection, config, window)
             times = CommitTimes(cursor, _FETCH_ROWS, later)
             opened.callback(times.close)
-            for part in merged(tables):
+            for part in merged(tables, self._delivered):
                 self._check_fetched(connection, window, tables, unread)
                 yield self._written(part, times, window)
             self._check_fetched(connection, window, tables, unread)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
+from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import ACTIVE, Registration
 from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.rows.images import RowImages
 from headrace.connectors.db2.streaming.change_table import LEADING
-from headrace.relational.capture import TableCapture
+from headrace.connectors.db2.types.declarations import LARGE
 from headrace.relational.table import Column, Table
 from headrace.streaming.relations import RelationVersions
 
@@ -21,8 +22,6 @@ log = logging.getLogger(__name__)
 _OWN_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 _NOTHING_YET = 1 << 128
 """Behind every place."""
-_LARGE = frozenset({"CLOB", "DBCLOB", "NCLOB", "BLOB", "XML", "LONG VARCHAR", "LONG VARGRAPHIC"})
-"""Types whose values SQL replication does not put into change tables: a flag stands there."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class RegisteredTables:
     """Describes change tables anew in each window, because a table may be altered together with its
     change table while both are read. One thread uses it."""
 
-    def __init__(self, capture: TableCapture, versions: RelationVersions) -> None:
+    def __init__(self, capture: Capture, versions: RelationVersions) -> None:
         self._capture, self._versions = capture, versions
         self._told: set[tuple[str, str]] = set()
 
@@ -138,8 +137,11 @@ class RegisteredTables:
         present = catalog.table(one.source_schema, one.source_table)
         table = self._shape(span, present, changed)
         facts = self._capture.relation(table, present)
+        shown = self._capture.selected(facts)
         read = tuple(
-            changed[column.name] for column in table.columns if self._is_read(one, column, changed)
+            changed[column.name]
+            for column in table.columns
+            if column.name in shown and self._is_read(one, column, changed)
         )
         places = {column.name: LEADING + place for place, column in enumerate(read)}
         images = RowImages(
@@ -163,7 +165,7 @@ class RegisteredTables:
         self, registration: Registration, column: Column, changed: dict[str, Column]
     ) -> bool:
         there = changed.get(column.name)
-        if there is not None and str(there.type) not in _LARGE and str(column.type) not in _LARGE:
+        if there is not None and str(there.type) not in LARGE and str(column.type) not in LARGE:
             return True
         why = "is missing in" if there is None else "is a large object, which is not in"
         self._tell(
@@ -191,7 +193,7 @@ def _column(now: Column | None, changed: Column | None) -> Column:
     if now is None:
         assert changed is not None
         return replace(changed, not_null=False, default=None)
-    if changed is None or str(now.type) in _LARGE or now.type == changed.type:
+    if changed is None or str(now.type) in LARGE or now.type == changed.type:
         return now
     if str(now.type) == str(changed.type):
         return now
