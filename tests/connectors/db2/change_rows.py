@@ -26,14 +26,24 @@ def lsn(number: int, size: int = 16) -> bytes:
 
 @dataclass
 class Rows:
-    """A cursor that gives at most so many rows at once, whatever is asked for."""
+    """A cursor that gives at most so many rows at once, whatever is asked for, and those that are
+    fetched ahead first."""
 
     rows: Sequence[Row]
     sizes: Sequence[int] = (1,)
     given: int = 0
     fetches: int = field(default=0)
+    _ahead: Sequence[Row] | None = None
+
+    def ahead(self, rows: int) -> None:
+        if self._ahead is None:
+            self._ahead = self._take(rows)
 
     def fetch(self, rows: int) -> Sequence[Row]:
+        part, self._ahead = self._ahead, None
+        return self._take(rows) if part is None else part
+
+    def _take(self, rows: int) -> Sequence[Row]:
         size = min(rows, self.sizes[self.fetches % len(self.sizes)])
         part = self.rows[self.given : self.given + size]
         self.given, self.fetches = self.given + len(part), self.fetches + 1

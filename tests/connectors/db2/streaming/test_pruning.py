@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,11 +28,13 @@ def before_step(
     """Does something before the query or fetch of this number that reads change tables; the steps
     so far."""
     steps: list[str] = []
+    lock = threading.Lock()
 
     def step(name: str) -> None:
-        steps.append(name)
-        if len(steps) == number:
-            act()
+        with lock:  # change tables are read side by side
+            steps.append(name)
+            if len(steps) == number:
+                act()
 
     make, fetch = Connection.cursor, Cursor.fetch
 

@@ -65,6 +65,14 @@ class ChangeTablesConfig(Configuration):
         "Rows of a change table that are taken from the driver at once; 0 leaves it to headrace.",
     )
 
+    headrace_change_tables_connections = Property(
+        "headrace.change.tables.connections",
+        integer(1),
+        "3",
+        Group.HEADRACE,
+        "How many connections read change tables side by side; each is made when a table needs it, "
+        "and one more reads the control tables.",
+    )
     headrace_change_tables_gap = Property(
         "headrace.change.tables.gap",
         one_of("fail", "accept"),

@@ -24,8 +24,9 @@ COMMIT, INTENT, OPERATION = range(3)
 columns come behind them."""
 LEADING = 3
 _FIRST_ROWS = 500
-_BLOCKS_BYTES, _BLOCK_BYTES = 64 << 20, 256 << 10
-"""Images that the blocks of all tables may take, and that one table's may take in any case."""
+_BLOCKS_BYTES, _BLOCK_BYTES = 32 << 20, 256 << 10
+"""Images that the blocks of all tables may take, and that one table's may take in any case; the
+rows that are fetched ahead make as many."""
 Row = Sequence[object]
 
 
@@ -38,6 +39,15 @@ class RowCursor(Protocol):
 
     def close(self) -> None:
         """Let the query go; never raises."""
+        ...
+
+
+class AheadCursor(RowCursor, Protocol):
+    """A query's rows, which are fetched before they are asked for: `fetch` then gives those, as
+    many as they are."""
+
+    def ahead(self, rows: int, /) -> None:
+        """Begins to fetch the next rows, at most so many, unless that was begun already."""
         ...
 
 
@@ -77,7 +87,7 @@ class ChangeTable:
     records have, `path` the change table's schema and name. At most `most_rows` are taken from the
     driver at once, and fewer of large rows: `tables` are read side by side."""
 
-    cursor: RowCursor
+    cursor: AheadCursor
     images: RowImages
     relation: int
     path: tuple[str, str]
@@ -108,6 +118,7 @@ class ChangeTable:
                 return False
             rows = self.cursor.fetch(self._next_rows())
             self.is_read = len(rows) == 0
+            self._fetch_ahead()
             rows = [*self.held, *self._with_places(rows)]
             self.held = ()
             if rows:
@@ -116,7 +127,13 @@ class ChangeTable:
                 self.held = (rows.pop(),)
             if rows:
                 self.block = self._block(rows)
+            self._fetch_ahead()
         return True
+
+    def _fetch_ahead(self) -> None:
+        """Let the next rows come meanwhile, as soon as it is known how large they are."""
+        if self.row_bytes and not self.is_read:
+            self.cursor.ahead(self._next_rows())
 
     def _next_rows(self) -> int:
         """How many rows to fetch: few at first, then what fits in this table's part of memory."""

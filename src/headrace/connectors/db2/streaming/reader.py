@@ -6,6 +6,7 @@ import logging
 import struct
 import threading
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -27,9 +28,11 @@ from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.connectors.db2.streaming.change_numbers import ReceivedChanges, resume
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
+from headrace.connectors.db2.streaming.fetching import FetchedAhead, FetchThread, FetchThreads
 from headrace.connectors.db2.streaming.frames import index_frames
 from headrace.connectors.db2.streaming.merging import Merged, merged
 from headrace.connectors.db2.streaming.registered_tables import (
+    Described,
     RegisteredTables,
     Span,
     change_path,
@@ -52,6 +55,7 @@ log = logging.getLogger(__name__)
 
 _FETCH_ROWS = 10_000
 _TABLE_GONE = "db2.table_gone"
+_Query = tuple[Described, Future[FetchedAhead]]
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class ChangeTablesReader(SegmentReader):
             self.has_borders(*versions.borders(options.border_topic))
         self._told = told
         self._connection: Connection | None = None
+        self._fetching = FetchThreads(connect, config.headrace_change_tables_connections)
         self._next = start.committed
         self._delivered = resume(start, self.state)
         self._frames: Generator[memoryview, None, None] | None = None
@@ -134,6 +139,7 @@ class ChangeTablesReader(SegmentReader):
         self._told.close()
         if self._frames is not None:
             self._frames.close()  # its queries end before their connection does
+        self._fetching.close()
         if self._connection is not None:
             self._connection.close()
 
@@ -168,9 +174,14 @@ class ChangeTablesReader(SegmentReader):
         assert connection is not None
         with ExitStack() as opened:
             registered = self._registered(connection, window)
+            # All queries begin first, so that they run side by side.
+            queries = [
+                self._begun(connection, self._fetching.of(number), span, window)
+                for number, span in enumerate(registered)
+            ]
             tables, unread = [], {}
-            for span in registered:
-                table = self._open(connection, span, window, len(registered))
+            for span, query in zip(registered, queries, strict=True):
+                table = self._open(span, query, len(registered))
                 if table is not None:
                     opened.callback(table.cursor.close)
                     tables.append(table)
@@ -183,6 +194,7 @@ class ChangeTablesReader(SegmentReader):
                 self._check_fetched(connection, window, tables, unread)
                 yield self._written(part, times, window)
             self._check_fetched(connection, window, tables, unread)
+        self._fetching.rollback()
         connection.rollback()
         self._next = window.last + 1
         yield self._synchpoint(self._next)
@@ -228,17 +240,23 @@ class ChangeTablesReader(SegmentReader):
             elif table.path in unread:
                 unread[table.path] = max(unread[table.path], table.reached)
 
-    def _open(
-        self, connection: Connection, span: Span, window: Window, tables: int
-    ) -> ChangeTable | None:
-        one, config = span.registration, self._config
+    def _begun(
+        self, connection: Connection, fetching: FetchThread, span: Span, window: Window
+    ) -> _Query | None:
+        """The query of a span, which begins to run; None where its table is not there."""
         described = self._tables.describe(Catalog(connection), span)
         if described is None:
             return None
-        statement = sql.changes(one, described.columns)
+        statement = sql.changes(span.registration, described.columns)
         bounds = window.bounds(stops_before(span, window.last))
+        return described, fetching.query(statement, bounds)
+
+    def _open(self, span: Span, query: _Query | None, tables: int) -> ChangeTable | None:
+        if query is None:
+            return None
+        described, opening = query
         try:
-            cursor = connection.cursor(statement, bounds)
+            cursor = opening.result()
         except Exception as error:
             known = self.translate(error)
             if known is None or known.code != _TABLE_GONE:
@@ -249,8 +267,8 @@ class ChangeTablesReader(SegmentReader):
             cursor,
             described.images,
             described.relation,
-            change_path(one),
-            config.query_fetch_size or _FETCH_ROWS,
+            change_path(span.registration),
+            self._config.query_fetch_size or _FETCH_ROWS,
             tables,
             partial(self._told.before, described.table),
         )
