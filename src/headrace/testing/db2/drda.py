@@ -20,6 +20,9 @@ _SERVER = "SQL08020"
 """The server that the driver must see: it takes later ones, and Derby itself, for more than they
 are."""
 
+CREATING, ENDING = ";create=true", ";shutdown=true"
+"""What stands behind a database's name to make it, if it is not there, and to shut it down."""
+
 _REQUEST, _OBJECT = 1, 3
 _EXTERNAL_NAME, _RELEASE = 0x112E, 0x115A  # PRDID, SRVRLSLV
 _DATABASE = 0x2110  # RDBNAM
@@ -82,12 +85,12 @@ def join_parts(parts: Sequence[Part]) -> bytes:
 
 
 class Requests:
-    """What the driver sends, as Derby takes it. `creating`: databases that are not there are
-    made."""
+    """What the driver sends, as Derby takes it. `attribute`: CREATING or ENDING, for each database
+    that is named; empty: neither."""
 
-    def __init__(self, *, creating: bool = False) -> None:
+    def __init__(self, attribute: str = "") -> None:
         self._segments = _Segments()
-        self._creating = creating
+        self._attribute = attribute
 
     def feed(self, sent: bytes) -> bytes:
         """Bytes to pass on. Raises Untranslatable."""
@@ -115,8 +118,8 @@ class Requests:
                 value = _CLIENT
             elif command.code == _ACCESS and code == _DIAGNOSES:
                 value = b"\xf0"
-            elif code == _DATABASE and self._creating:
-                value = _creating(value)
+            elif code == _DATABASE and self._attribute:
+                value = _named(value, self._attribute)
             kept.append(Part(code, value))
         return Part(command.code, join_parts(kept))
 
@@ -203,10 +206,10 @@ def _segmented(head: bytes, body: bytes) -> bytes:
     )
 
 
-def _creating(database: bytes) -> bytes:
-    """The name of a database with the word that makes it; the protocol pads it with blanks."""
+def _named(database: bytes, attribute: str) -> bytes:
+    """The name of a database with an attribute; the protocol pads it with blanks."""
     blank = _like(database, " ")
-    name = database.rstrip(blank) + _like(database, ";create=true")
+    name = database.rstrip(blank) + _like(database, attribute)
     return name.ljust(_NAME_LENGTH, blank)
 
 
