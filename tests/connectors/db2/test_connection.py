@@ -168,12 +168,13 @@ def test_times_of_commits_are_those_of_units_of_work(
     assert moved <= now
 
 
-def test_the_register_is_read_without_locks_on_zos() -> None:
+def test_the_register_but_not_the_synchpoint_is_read_without_locks_on_zos() -> None:
     config = Db2Config.parse({"topic.prefix": "s", "db2.platform": "ZOS", "database.dbname": "D",
                               "database.hostname": "h", "database.user": "u"})  # fmt: skip
-    for statement in (sql.newest_lsn(config), sql.registrations(config)):
+    for statement in (sql.capture_progress(config), sql.registrations(config)):
         assert statement.endswith(" FOR READ ONLY WITH UR")
-    assert "WITH UR" not in sql.commit_times(config)
+    for statement in (sql.newest_lsn(config), sql.commit_times(config)):
+        assert "WITH UR" not in statement
 
 
 @pytest.mark.parametrize("isolation", list(Isolation))

@@ -103,6 +103,29 @@ def test_numbers_of_ten_bytes_are_read_and_shown(derby: DerbyServer) -> None:
     assert [op for op, _, _ in reader.told()] == ["c", "d"]
 
 
+def test_numbers_have_their_size_where_a_stream_began_before_capture(derby: DerbyServer) -> None:
+    database = Db2Database.create(derby, width=10)
+    database.create_table("T", TABLE)
+    place = "SYNCHPOINT = {} WHERE GLOBAL_RECORD = 'Y'"
+    ((first,),) = database.execute("SELECT MAX(SYNCHPOINT) FROM ASNCDC.IBMSNAP_REGISTER")
+    database.execute(f"UPDATE ASNCDC.IBMSNAP_REGISTER SET {place.format('NULL')}")
+    reader = reader_of(database, headrace_range_max_rows="2")
+    assert reader.offsets[-1]["commit_lsn"] is None
+    database.execute(f"UPDATE ASNCDC.IBMSNAP_REGISTER SET {place.format('?')}", (first,))
+    with database.transaction() as execute:
+        for number in range(5):
+            execute(f"INSERT INTO {SCHEMA}.T VALUES ({number}, 'x')", ())
+    with database.capture:
+        reader.await_changes(5)
+        reader.step_until(lambda: "transaction_lsn" not in reader.offsets[-1])
+        reader.stop()
+    database.close()
+    members = ("commit_lsn", "transaction_lsn", "change_lsn")
+    numbers = [offset[name] for offset in reader.offsets for name in members if offset.get(name)]
+    assert len(numbers) > len(members)
+    assert {len(parse_lsn(number)) for number in numbers} == {10}
+
+
 @pytest.mark.parametrize(
     "more", [{"query_fetch_size": "1"}, {"streaming_query_timespan_seconds": "2"}]
 )

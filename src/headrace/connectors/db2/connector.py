@@ -19,6 +19,7 @@ from headrace.connectors.db2.starting.readiness import Readiness
 from headrace.connectors.db2.starting.run import Db2Run
 from headrace.connectors.db2.starting.stored_position import StoredPosition
 from headrace.connectors.db2.streaming.beginnings import Beginnings
+from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers
 from headrace.connectors.db2.streaming.reader import ChangeTablesReader, ReaderOptions
 from headrace.connectors.db2.streaming.registered_tables import RegisteredTables
@@ -49,7 +50,8 @@ class Db2Database(Source[Db2Position]):
         self.lost_log = self._position = StoredPosition(run, rule)
         self._greets = False
         self._beginnings = Beginnings()
-        self._readiness = Readiness(config, run.capture, run.connect)
+        self._watch = CaptureWatch(config)
+        self._readiness = Readiness(config, run.capture, run.connect, self._watch)
         streaming = StreamingMetrics(_source_position)
         self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
 
@@ -127,6 +129,7 @@ class Db2Database(Source[Db2Position]):
                 "" if counts is None else run.capture.topics.transactions,
             ),
             self._beginnings,
+            self._watch,
             run.translate,
         )
         signals = self._signals(greets=greets or self._greets)
@@ -138,7 +141,7 @@ class Db2Database(Source[Db2Position]):
             self.metrics,
             signals=signals,
             counts=counts,
-            marks=ChangeNumbers(),
+            marks=ChangeNumbers(lambda: reader.lsn_bytes),
             lookup=row_lookup(config) if config.post_processors else None,
         )
 

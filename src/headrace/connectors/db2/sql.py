@@ -42,12 +42,13 @@ def control_table(config: Db2Config, table: str) -> str:
 
 
 def newest_lsn(config: Db2Config) -> str:
-    """Up to where Capture has written all changes: one row, null before it began."""
+    """Up to where Capture has written all changes: one row, null before it began. On z/OS, too, it
+    waits for a transaction of Capture that is not committed: what that undoes would not be read
+    again when it is written anew."""
     register = control_table(config, REGISTER)
-    return _of_register(
-        config,
+    return (
         f"SELECT MAX(T.SYNCHPOINT) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT FROM {register} "
-        f"UNION ALL SELECT SYNCHPOINT AS SYNCHPOINT FROM {register}) T",
+        f"UNION ALL SELECT SYNCHPOINT AS SYNCHPOINT FROM {register}) T"
     )
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.images import make_image
 from headrace.connect.rows import low_half
-from headrace.connectors.db2.lsn import lsn_of, place_of
+from headrace.connectors.db2.lsn import LSN_BYTES, lsn_of, place_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers, resume
@@ -100,7 +100,7 @@ def stop(read: Read, row: int) -> Db2Position:
         segment = spool.pieces[0].segment
         return memoryview(segment.map)[address - segment.start :]
 
-    position = ChangeNumbers().shown(start, end, memory).position
+    position = ChangeNumbers(lambda: LSN_BYTES).shown(start, end, memory).position
     return Db2Position.from_json(position.to_json())
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 from contextlib import closing
-from functools import partial
 
 from headrace.connectors.db2.catalog.registrations import registrations
 from headrace.connectors.db2.lsn import format_lsn, lsn_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.starting.run import Db2Run
 from headrace.connectors.db2.streaming.beginnings import PRUNED, Beginnings
-from headrace.connectors.db2.streaming.registered_tables import source_of, spans
-from headrace.connectors.db2.streaming.windows import newest_lsn, oldest_change
+from headrace.connectors.db2.streaming.registered_tables import source_of
+from headrace.connectors.db2.streaming.windows import newest_lsn, spans_of
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
 from headrace.snapshots.modes import SnapshotRule
@@ -56,11 +55,7 @@ class StoredPosition(LostLog[Db2Position]):
                     for one in registrations(connection, config)
                     if capture.takes(source_of(one))
                 ]
-                own = spans(
-                    captured,
-                    with_stops=config.heeds_stops,
-                    oldest_change=partial(oldest_change, connection),
-                )
+                own = spans_of(connection, config, captured)
                 with closing(self._run.told_tables(position)) as told:
                     Beginnings().check(own, position.committed, position.lsn_bytes, told.knows)
 

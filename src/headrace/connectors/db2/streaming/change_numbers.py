@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.connect.rows import low_half
 from headrace.connectors.db2.lsn import ORDER_BYTES, place_of
-from headrace.connectors.db2.position import Db2Offset, Db2Position
+from headrace.connectors.db2.position import Db2Offset, Db2Position, DeliveredChange
 from headrace.connectors.db2.streaming import frames
 from headrace.offsets.position import Position
 from headrace.streaming.reader import Received
@@ -18,18 +18,23 @@ from headrace.streaming.streaming import EndMarks
 
 
 class ChangeNumbers(EndMarks[Db2Position]):
-    """See headrace.streaming.streaming.EndMarks."""
+    """See headrace.streaming.streaming.EndMarks. `lsn_bytes` tells the size of the server's
+    numbers, which a position from before the first of them does not know."""
+
+    def __init__(self, lsn_bytes: Callable[[], int]) -> None:
+        self._lsn_bytes = lsn_bytes
 
     def shown(
         self, start: Db2Offset, end: Db2Offset, memory: Callable[[int], memoryview]
     ) -> Db2Offset:
-        """`end` with the whole number of its change."""
-        change = end.position.change
-        if end is start or change is None or not change.unread:
+        """`end` with the whole number of its change, and numbers of the server's size."""
+        if end is start:
             return end
-        place = place_of(bytes(memory(change.unread)[:ORDER_BYTES]))
-        read = replace(change, place=place, unread=0)
-        return replace(end, position=replace(end.position, change=read))
+        size, change = self._lsn_bytes(), end.position.change
+        if change is not None and change.unread:
+            place = place_of(bytes(memory(change.unread)[:ORDER_BYTES]))
+            change = DeliveredChange(place, change.serial, size)
+        return replace(end, position=replace(end.position, lsn_bytes=size, change=change))
 
     def write(self, transactions: np.ndarray, end: Db2Position) -> None:
         """Records show nothing of it."""

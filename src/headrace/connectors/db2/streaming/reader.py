@@ -37,14 +37,13 @@ from headrace.connectors.db2.streaming.registered_tables import (
     Span,
     change_path,
     in_order,
-    spans,
     stops_before,
 )
 from headrace.connectors.db2.streaming.told_tables import ToldTables
 from headrace.connectors.db2.streaming.windows import (
     Window,
     next_window,
-    oldest_change,
+    spans_of,
     time_behind,
 )
 from headrace.errors import HeadraceError
@@ -83,6 +82,7 @@ class ChangeTablesReader(SegmentReader):
         start: Db2Position,
         options: ReaderOptions,
         beginnings: Beginnings,
+        watch: CaptureWatch,
         translate: Callable[[Exception], HeadraceError | None],
     ) -> None:
         super().__init__(versions, start, frames.STATE_WORDS, options.row_options)
@@ -94,12 +94,14 @@ class ChangeTablesReader(SegmentReader):
         self._connection: Connection | None = None
         self._fetching = FetchThreads(connect, config.headrace_change_tables_connections)
         self._next = start.committed
+        self.lsn_bytes = start.lsn_bytes
+        """Bytes of the server's numbers, as far as any was seen."""
         self._delivered = resume(start, self.state)
         self._frames: Generator[memoryview, None, None] | None = None
         self._bytes = memoryview(b"")
         self._transaction = np.zeros(frames.OPEN_WORDS, np.int64)
         self._pause = Deadline(0)
-        self._watch = CaptureWatch(config)
+        self._watch = watch
         self._asked = threading.Event()
         self._beginnings = beginnings if config.headrace_change_tables_gap == "fail" else None
 
@@ -159,6 +161,7 @@ class ChangeTablesReader(SegmentReader):
                 self._connection.rollback()
                 self._pause = Deadline(self._config.poll_interval_ms / 1000)
                 return memoryview(b"")
+            self.lsn_bytes = window.lsn_bytes
             self.ends_at(window.newest + 1)
             self._frames = self._read(window)
         part = next(self._frames, None)
@@ -203,11 +206,7 @@ class ChangeTablesReader(SegmentReader):
         """The spans that may have changes in a window. Raises HeadraceError when some are gone."""
         config = self._config
         captured = self._tables.captured(registrations(connection, config))
-        own = spans(
-            captured,
-            with_stops=config.heeds_stops,
-            oldest_change=partial(oldest_change, connection),
-        )
+        own = spans_of(connection, config, captured)
         if self._beginnings is not None:
             self._beginnings.check(own, window.first, window.lsn_bytes, self._told.knows)
         return in_order(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from headrace.connectors.db2 import sql
@@ -10,6 +12,7 @@ from headrace.connectors.db2.catalog.registrations import Registration
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.lsn import lsn_of, place_of
+from headrace.connectors.db2.streaming.registered_tables import Span, spans
 
 
 class Window(NamedTuple):
@@ -37,6 +40,14 @@ def oldest_change(connection: Connection, registration: Registration) -> int | N
     """The place of the first change that a change table has; None: it is empty."""
     ((lsn,),) = connection.rows(sql.oldest_change(registration))
     return None if lsn is None else place_of(bytes(lsn))
+
+
+def spans_of(
+    connection: Connection, config: Db2Config, captured: Iterable[Registration]
+) -> list[Span]:
+    """The spans of registrations; see `spans`."""
+    oldest = partial(oldest_change, connection)
+    return spans(captured, with_stops=config.heeds_stops, oldest_change=oldest)
 
 
 def next_window(connection: Connection, config: Db2Config, first: int) -> Window | None:
