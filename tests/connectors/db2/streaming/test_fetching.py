@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -63,6 +64,22 @@ def test_rows_that_were_fetched_ahead_come_next_and_none_twice() -> None:
     thread.close()
     assert given == [[(0,), (1,), (2,)], [(3,), (4,)], [(5,), (6,)], []]
     assert numbers.calls == ["cursor", "fetch 3", "fetch 2", "fetch 9", "fetch 1", "close"]
+
+
+def test_rows_are_kept_by_who_asked_for_them_alone() -> None:
+    class Rows(list[Row]):
+        """A list that can be referred to weakly."""
+
+    class Lists(Numbers):
+        def fetch(self, rows: int, /) -> list[Row]:
+            return Rows(super().fetch(rows))
+
+    thread = thread_of(Lists())
+    query = thread.query("", (2,)).result()
+    gone = threading.Event()
+    weakref.finalize(query.fetch(2), gone.set)
+    assert gone.wait(30)
+    thread.close()
 
 
 def test_one_thread_uses_a_connection() -> None:

@@ -49,11 +49,15 @@ class FetchThread:
 
     def _run(self) -> None:
         while (asked := self._calls.get()) is not None:
-            future, call = asked
-            try:
-                future.set_result(call())
-            except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-                future.set_exception(error)
+            _call(*asked)
+            del asked  # rows are kept by who asked for them alone
+
+
+def _call(future: Future[Any], call: Callable[[], Any]) -> None:
+    try:
+        future.set_result(call())
+    except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+        future.set_exception(error)
 
 
 class FetchThreads:
