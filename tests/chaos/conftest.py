@@ -1,4 +1,4 @@
-"""The databases that are killed. Db2 has no part in what kills do to snapshots and signals."""
+"""The databases that are killed. A test that kills Db2, too, names the databases itself."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import pytest
 from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
-from tests.chaos.databases.database import ChaosDatabase
+from tests.chaos.databases.database import MARKS, ChaosDatabase
 from tests.chaos.databases.mongodb import ChaosMongo
 from tests.chaos.databases.postgresql import ChaosPostgres
 
 
 @pytest.fixture(
-    params=[
-        pytest.param("postgresql", marks=pytest.mark.postgres),
-        pytest.param("mongodb", marks=pytest.mark.mongodb),
-    ]
+    params=[pytest.param(name, marks=MARKS[name]) for name in ("postgresql", "mongodb")]
 )
 def database(request: pytest.FixtureRequest) -> Iterator[ChaosDatabase]:
     """Each of them in turn, on a server of its own."""

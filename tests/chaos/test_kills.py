@@ -10,17 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.databases.database import ChaosDatabase
+from tests.chaos.databases.database import MARKS, ChaosDatabase
 from tests.chaos.forms import FORMS, Form
 from tests.chaos.killer import EARLY, KINDS, Kill, Killer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, check
-
-_MARKS = {
-    "postgresql": [pytest.mark.postgres],
-    "mongodb": [pytest.mark.mongodb],
-    "db2": [pytest.mark.db2],
-}
 
 
 def every(*chaos: str) -> pytest.MarkDecorator:
@@ -31,9 +25,9 @@ def every(*chaos: str) -> pytest.MarkDecorator:
             pytest.param(
                 database,
                 form,
-                marks=[*marks, pytest.mark.chaos] if form in chaos else marks,
+                marks=[mark, pytest.mark.chaos] if form in chaos else [mark],
             )
-            for database, marks in _MARKS.items()
+            for database, mark in MARKS.items()
             for form in FORMS
         ],
         indirect=True,

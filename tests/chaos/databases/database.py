@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import pytest
+
 from headrace.testing.server import Server
 
 Row = dict[str, Any]
@@ -27,6 +29,14 @@ class Transfer:
     target: int
     entries: int
     victim: int | None
+
+
+MARKS = {
+    "postgresql": pytest.mark.postgres,
+    "mongodb": pytest.mark.mongodb,
+    "db2": pytest.mark.db2,
+}
+"""The databases, and the marker of tests with each."""
 
 
 @dataclass(frozen=True)

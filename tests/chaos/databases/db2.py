@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
@@ -31,6 +32,7 @@ _LEDGER = (
 )
 _ACCOUNTS = '"id" INTEGER NOT NULL PRIMARY KEY, "balance" BIGINT NOT NULL, "note" VARCHAR(40)'
 _TABLES = {"accounts": _ACCOUNTS, "ledger": _LEDGER}
+_SIGNALS = '"ID" VARCHAR(42) PRIMARY KEY NOT NULL, "TYPE" VARCHAR(32), "DATA" VARCHAR(2048)'
 _ALL = (
     'SELECT IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ, IBMSNAP_OPERATION FROM "ASNCDC"."CDC_{}_{}" '
     "ORDER BY 1, 2"
@@ -39,7 +41,7 @@ _ALL = (
 
 class ChaosDb2(ChaosDatabase):
     """See ChaosDatabase. What happened is asked of the change tables, which nobody prunes. There is
-    no snapshot: its rows may be newer than the log (`reading/test_kills.py` kills one)."""
+    no initial snapshot: its rows may be newer than the log (`reading/test_kills.py` kills one)."""
 
     name = "db2"
     errors = (ibm_db_dbi.Error, HeadraceError, OSError)
@@ -137,14 +139,18 @@ class ChaosDb2(ChaosDatabase):
         return f"{SCHEMA}.{collection}"
 
     def create_signals(self) -> str:
-        raise NotImplementedError
+        self.database.create_table("SIGNALS", _SIGNALS)
+        return f"{SCHEMA}.SIGNALS"
 
     def signal(self, identity: str, kind: str, data: Row) -> None:
-        raise NotImplementedError
+        statement = f"INSERT INTO {SCHEMA}.SIGNALS VALUES (?, ?, ?)"
+        self.database.execute(statement, (identity, kind, json.dumps(data)))
 
     def change(self, value: Row) -> Change:
         source = value["source"]
-        commit, change = (place_of(parse_lsn(source[f"{n}_lsn"])) for n in ("commit", "change"))
+        commit = place_of(parse_lsn(source["commit_lsn"]))
+        told = source["change_lsn"]  # none of a row that was read
+        change = commit if told is None else place_of(parse_lsn(told))
         row = value["after"] or value["before"]
         place = (source["table"], source["change_lsn"])
         before, after = value["before"], value["after"]

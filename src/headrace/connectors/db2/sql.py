@@ -15,6 +15,8 @@ from headrace.relational.table import Column
 
 REGISTER, UNITS_OF_WORK = "IBMSNAP_REGISTER", "IBMSNAP_UOW"
 PRUNING, PRUNE_SETS = "IBMSNAP_PRUNCNTL", "IBMSNAP_PRUNE_SET"
+SUBSCRIBED_COLUMNS, SUBSCRIBED_TABLES = "IBMSNAP_SUBS_COLS", "IBMSNAP_SUBS_MEMBR"
+COLUMN_VERSIONS, TABLE_VERSIONS = "IBMQREP_COLVERSION", "IBMQREP_TABVERSION"
 CHANGE_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 """The first columns of every change table: of the commit, of the change, and what it did."""
 
@@ -34,6 +36,11 @@ class ChangeTableName(Protocol):
 def quoted(*names: str) -> str:
     """A name, of as many parts as are given."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def literal(value: object) -> str:
+    """A text or a number as SQL writes it."""
+    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
 
 
 def control_table(config: Db2Config, table: str) -> str:

@@ -9,7 +9,13 @@ from rich.console import Console
 
 from headrace.config.source import read_file
 from headrace.connectors.db2.config import Db2Config
-from headrace.connectors.db2.registering import Step, adding, default_change_table, removing
+from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.connectors.db2.registering.statements import (
+    Step,
+    adding,
+    default_change_table,
+    removing,
+)
 from headrace.connectors.registry import find_definition, parse_configuration, require_driver
 from headrace.errors import HeadraceError
 
@@ -49,6 +55,13 @@ def run(arguments: argparse.Namespace) -> int:
             "cli.usage",
             f"The configuration is of {config.connector_class}, whose tables are not registered",
             "Name the configuration of a Db2 connector.",
+        )
+    if config.db2_platform == Db2Platform.ZOS:
+        raise HeadraceError(
+            "cli.usage",
+            f"{arguments.action} writes statements of Db2 for LUW, and db2.platform is ZOS",
+            "Register tables of Db2 for z/OS with ASNCLP or the Replication Center, then let "
+            "Capture read its registrations anew: MODIFY capture,REINIT.",
         )
     steps = list(_steps(config, arguments))
     console = Console(soft_wrap=True, highlight=False, markup=False)
