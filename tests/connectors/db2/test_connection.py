@@ -258,6 +258,16 @@ def test_keywords_of_javas_driver_are_translated(name: str, value: str, keyword:
     assert keyword in connection_string(config_with(name, value))
 
 
+@pytest.mark.parametrize("keyword", ["PWD", "pwd", "NEWPWD", "AccessToken", "TrustStorePassword"])
+def test_a_secret_among_the_drivers_keywords_is_never_shown(keyword: str) -> None:
+    config = config_with(f"driver.{keyword}", "word-7")
+    assert "word-7" not in f"{config!r} {config.redacted()}"
+    refused = DriverError("[IBM][CLI Driver] SQL0805N it has word-7 and 'unused' in it")
+    error = translate(refused, config)
+    assert error is not None
+    assert "word-7" not in f"{error!r} {error} {error.__dict__}"
+
+
 @pytest.mark.parametrize("name", ["sslTrustStoreLocation", "sslKeyStorePassword"])
 def test_keywords_that_only_java_has_are_refused(name: str) -> None:
     with pytest.raises(HeadraceError, match=f"driver.{name} is of Java's driver"):

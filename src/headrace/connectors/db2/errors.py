@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from headrace.config.secret import names_a_secret
 from headrace.connectors.db2.config import Db2Config
 from headrace.errors import HeadraceError
 
@@ -182,8 +183,10 @@ def _refusal(error: DriverError) -> Refusal | None:
 
 
 def _hidden(text: str, config: Db2Config) -> str:
-    """Without the password."""
-    secret = config.database_password
-    if secret is not None and secret.reveal():
-        text = text.replace(secret.reveal(), "***")
+    """Without the password, and without secrets of driver.*."""
+    password = config.database_password
+    secrets = ["" if password is None else password.reveal()]
+    secrets += [value.strip() for name, value in config.driver.items() if names_a_secret(name)]
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "***")
     return text
