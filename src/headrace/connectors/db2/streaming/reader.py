@@ -269,6 +269,7 @@ class ChangeTablesReader(SegmentReader):
             change_path(span.registration),
             self._config.query_fetch_size or _FETCH_ROWS,
             tables,
+            described.widest_row,
             partial(self._told.before, described.table),
         )
 
