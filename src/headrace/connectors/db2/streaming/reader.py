@@ -92,6 +92,7 @@ class ChangeTablesReader(SegmentReader):
             self.has_borders(*versions.borders(options.border_topic))
         self._told = told
         self._connection: Connection | None = None
+        self._fetch_rows = config.query_fetch_size or _FETCH_ROWS
         self._fetching = FetchThreads(connect, config.headrace_change_tables_connections)
         self._next = start.committed
         self.lsn_bytes = start.lsn_bytes
@@ -193,7 +194,7 @@ class ChangeTablesReader(SegmentReader):
                     unread[change_path(span.registration)] = window.first
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
             later = partial(time_behind, connection, config, window)
-            times = CommitTimes(cursor, _FETCH_ROWS, later)
+            times = CommitTimes(cursor, self._fetch_rows, later)
             opened.callback(times.close)
             for part in merged(tables, self._delivered):
                 self._check_fetched(connection, window, tables, unread)
@@ -269,8 +270,9 @@ class ChangeTablesReader(SegmentReader):
             described.images,
             described.relation,
             change_path(span.registration),
-            self._config.query_fetch_size or _FETCH_ROWS,
+            self._fetch_rows,
             tables,
+            described.widest_row,
             partial(self._told.before, described.table),
         )
 
