@@ -36,7 +36,8 @@ def no_tables(connector: str, database: str, config: RelationalConfig) -> Headra
     return HeadraceError(
         f"{connector}.no_tables",
         f"No table of {database} {what}",
-        f"Check {include_lists(config)} (schema.table, regular expressions that match the whole name).",
+        f"Check {include_lists(config)} (schema.table, regular expressions that match the whole "
+        "name).",
     )
 
 

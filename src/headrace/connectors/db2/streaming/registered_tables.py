@@ -113,6 +113,7 @@ class RegisteredTables:
     def __init__(self, capture: Capture, versions: RelationVersions) -> None:
         self._capture, self._versions = capture, versions
         self._told: set[tuple[str, str]] = set()
+        self._gone: set[tuple[str, str]] = set()
 
     def captured(self, registrations: Iterable[Registration]) -> list[Registration]:
         """Those whose tables are captured."""
@@ -127,13 +128,15 @@ class RegisteredTables:
             if column.name not in _OWN_COLUMNS
         }
         if not changed:
-            log.warning(
-                "The change table %s.%s of %s is gone: its changes end here",
-                one.change_schema,
-                one.change_table,
-                source_of(one),
-            )
+            if change_path(one) not in self._gone:
+                self._gone.add(change_path(one))
+                log.warning(
+                    "The change table %s.%s of %s is gone: its changes end here",
+                    *change_path(one),
+                    source_of(one),
+                )
             return None
+        self._gone.discard(change_path(one))
         present = catalog.table(one.source_schema, one.source_table)
         table = self._shape(span, present, changed)
         facts = self._capture.relation(table, present)
@@ -144,9 +147,10 @@ class RegisteredTables:
             if column.name in shown and self._is_read(one, column, changed)
         )
         places = {column.name: LEADING + place for place, column in enumerate(read)}
-        images = RowImages(
-            tuple(str(column.type) for column in table.columns),
-            tuple(places.get(column.name) for column in table.columns),
+        images = RowImages.of(
+            ".".join(change_path(one)),
+            table.columns,
+            [places.get(column.name) for column in table.columns],
         )
         return Described(table, self._versions.version_of(facts), read, images)
 
