@@ -140,3 +140,11 @@ def test_behind_an_end_numbers_keep_their_size() -> None:
 def test_an_offset_with_another_number_is_refused(member: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         Db2Position.from_json({"commit_lsn": member})
+
+
+def test_debeziums_own_offset_is_refused_whose_rest_of_a_transaction_would_be_lost() -> None:
+    number = "00000000:00000007:000000000048c31b"
+    members = {"commit_lsn": number, "change_lsn": number, "event_serial_no": 1}
+    with pytest.raises(ValueError, match="change_lsn comes without transaction_lsn"):
+        Db2Position.from_json(members)
+    assert Db2Position.from_json({**members, "transaction_lsn": number}).change is not None

@@ -144,6 +144,23 @@ def test_a_backlog_is_read_in_windows_and_blocks_of_any_size(
     assert [value["op"] for value in values] == ["c"] * 20 + ["u"] * 20
 
 
+def test_a_timespan_may_reach_beyond_the_last_time_that_there_is(
+    db2_database: Db2Database,
+) -> None:
+    db2_database.create_table("T", TABLE)
+    reader = reader_of(db2_database, streaming_query_timespan_seconds="2")
+    reader.stop()
+    for number in range(3):
+        db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES ({number}, 'x')")
+    db2_database.capture.await_captured()
+    db2_database.execute(
+        "UPDATE ASNCDC.IBMSNAP_UOW SET IBMSNAP_LOGMARKER = '9999-12-31 23:59:59.999999'"
+    )
+    values = reader.await_changes(3)
+    reader.stop()
+    assert [value["after"]["ID"] for value in values] == [0, 1, 2]
+
+
 def test_an_update_without_its_row_before_is_an_update_all_the_same(
     reading: Reader, db2_database: Db2Database
 ) -> None:
@@ -249,6 +266,36 @@ def test_a_column_that_the_change_table_lacks_is_null_with_a_word(
     (value,) = reading.await_changes(1)
     assert value["after"] == {"ID": 1, "NAME": "one", "MORE": None}
     assert f"The column MORE of {SCHEMA}.T is missing in the change table" in caplog.text
+
+
+def test_a_column_without_nulls_that_the_change_table_lacks_is_null_and_no_default(
+    reading: Reader, db2_database: Db2Database
+) -> None:
+    db2_database.execute(f"ALTER TABLE {SCHEMA}.T ADD COLUMN MORE INTEGER NOT NULL DEFAULT 7")
+    db2_database.execute(f"ALTER TABLE {SCHEMA}.T ADD COLUMN LARGE CLOB NOT NULL DEFAULT 'text'")
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one', 11, 'large')")
+    (value,) = reading.await_changes(1)
+    assert value["after"] == {"ID": 1, "NAME": "one", "MORE": None, "LARGE": None}
+
+
+def test_a_key_column_that_the_change_table_lacks_is_an_error_and_no_made_up_key(
+    reading: Reader, db2_database: Db2Database
+) -> None:
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    reading.await_changes(1)
+    reading.stop()
+    changes = quoted("ASNCDC", f"CDC_{SCHEMA}_T")
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'two')")
+    db2_database.capture.await_captured()
+    db2_database.capture.stop_capturing(f"CDC_{SCHEMA}_T")
+    db2_database.execute(f"ALTER TABLE {changes} DROP COLUMN ID")
+    with pytest.raises(HeadraceError) as caught:
+        reading.step_until(lambda: False)
+    assert caught.value.code == "db2.change_table_altered"
+    assert f"The key column ID of {SCHEMA}.T is missing in the change table" in str(caught.value)
+    reading.configure({**reading.properties, "message.key.columns": rf"{SCHEMA}\.T:NAME"})
+    value = reading.await_changes(2)[1]
+    assert (value["key"], value["after"]) == ({"NAME": "two"}, {"ID": None, "NAME": "two"})
 
 
 def test_a_table_whose_registration_ends_does_not_hold_up_the_others(

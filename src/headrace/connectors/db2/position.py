@@ -124,9 +124,11 @@ class Db2Position(PlacePosition):
         """Takes its members out of an offset. Raises ValueError."""
         commit_lsn, inside = (_lsn(data, name) for name in ("commit_lsn", "transaction_lsn"))
         position = cls() if commit_lsn is None else cls.behind_commit(commit_lsn)
+        change_lsn, serial = _lsn(data, "change_lsn"), number(data, "event_serial_no", 1)
+        if inside is None and change_lsn is not None:
+            raise ValueError("change_lsn comes without transaction_lsn, as in Debezium's offsets")
         if inside is None:
             return position
-        change_lsn, serial = _lsn(data, "change_lsn"), number(data, "event_serial_no", 1)
         return replace(
             position,
             transaction=place_of(inside),

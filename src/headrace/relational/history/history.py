@@ -52,6 +52,10 @@ class SchemaHistory:
                     _apply(tables, change)
         return tables
 
+    def records_at(self, position: Mapping[str, Any]) -> list[HistoryRecord]:
+        """The records of exactly this position, in their order."""
+        return [record for record in self._records() if record.position == position]
+
     def record(
         self,
         position: Mapping[str, Any],

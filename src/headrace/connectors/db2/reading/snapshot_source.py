@@ -97,8 +97,10 @@ class Db2SnapshotSource(
         if self._locked or not locks or self._config.snapshot_locking_mode == "none":
             return
         with self._asking(_TAKING) as connection:
-            for name in self.names():
-                connection.rows(sql.lock(*name.split(".", 1)))
+            present = self._tables.tables()
+            paths = {table.name: table.path for table in present}
+            for name in self._included(present):
+                connection.rows(sql.lock(*paths[name]))
         self._locked = True
 
     def _taken(self, _covers: str | None) -> Db2State:
@@ -139,15 +141,19 @@ class Db2SnapshotSource(
         return self._config.include_schema_changes
 
     def preface(self, position: Db2Position) -> Sequence[PrefaceRecord]:
-        """See SnapshotSource: the captured tables, as schema changes."""
+        """See SnapshotSource: the captured tables, as schema changes. They are what the schema
+        history has of them, as long as it is there: tables may be altered, or new, before the range
+        is read again."""
         topic = self._capture.topics.schema_changes
+        records = self._recorded(position) or self._records(position)
         return [
             PrefaceRecord(
-                SchemaChangeFacts(topic, table.schema, table.table),
+                SchemaChangeFacts(topic, *change.table.id[-2:]),
                 OPERATION,
                 schema_change_image(record),
             )
-            for table, record in zip(self._described_tables(), self._records(position), strict=True)
+            for record in records
+            for change in record.changes or ()
         ]
 
     def record_tables(self, position: Db2Position) -> None:
@@ -158,13 +164,21 @@ class Db2SnapshotSource(
         finally:
             history.close()
 
+    def _recorded(self, position: Db2Position) -> list[HistoryRecord]:
+        """What `record_tables` wrote at a position last; none where it is lost."""
+        history = db2_history(self._config, self._memory)
+        try:
+            records = history.records_at(_told_at(position))
+        finally:
+            history.close()
+        return [one for one in records if one.at_ms == records[-1].at_ms]
+
     def _records(self, position: Db2Position) -> list[HistoryRecord]:
-        lsn = position.commit_lsn or bytes(LSN_BYTES)
         at_ms = time.time_ns() // 1_000_000
         return [
             HistoryRecord(
                 {},
-                snapshot_position(lsn),
+                _told_at(position),
                 at_ms,
                 self._config.database_dbname,
                 table.schema,
@@ -263,6 +277,11 @@ class Db2SnapshotSource(
         needed = {*needed_columns(facts), *table.key}
         shown = [sql.readable(table.by_name[name]) for name in facts.cell_names if name in needed]
         return SQL.chunk(leaf.path, (), table.key_columns, chunk, condition, shown)
+
+
+def _told_at(position: Db2Position) -> dict[str, Any]:
+    """The position of the records that tell of the tables of a snapshot."""
+    return snapshot_position(position.commit_lsn or bytes(LSN_BYTES))
 
 
 Db2Snapshot = Snapshot[Db2Position, Db2State]

@@ -26,6 +26,9 @@ _FIRST_ROWS = 500
 _BLOCKS_BYTES, _BLOCK_BYTES = 32 << 20, 256 << 10
 """Images that the blocks of all tables may take, and that one table's may take in any case; the
 rows that are fetched ahead make as many."""
+_FETCH_BYTES = 64 << 20
+"""That the rows of one fetch of all tables may have, were they as large as they can be; the rows of
+a table's first fetch are taken in any case."""
 Row = Sequence[object]
 
 
@@ -84,7 +87,8 @@ class ChangeBlock:
 class ChangeTable:
     """The rows of one registration's change table in one window. `relation` is the version that its
     records have, `path` the change table's schema and name. At most `most_rows` are taken from the
-    driver at once, and fewer of large rows: `tables` are read side by side."""
+    driver at once, and fewer of large rows: `tables` are read side by side, and a row has at most
+    `widest_row` bytes, as its columns are declared."""
 
     cursor: AheadCursor
     images: RowImages
@@ -92,6 +96,7 @@ class ChangeTable:
     path: tuple[str, str]
     most_rows: int
     tables: int = 1
+    widest_row: int = 1
     schema_change: Callable[[bytes, bytes], SchemaChange | None] | None = None
     """What is told before the first change that is not delivered, which has these numbers; asked
     once."""
@@ -135,11 +140,13 @@ class ChangeTable:
             self.cursor.ahead(self._next_rows())
 
     def _next_rows(self) -> int:
-        """How many rows to fetch: few at first, then what fits in this table's part of memory."""
+        """How many rows to fetch: few at first, then what fits in this table's part of memory, also
+        where rows become as large as they can be."""
         if not self.row_bytes:
             return min(self.most_rows, _FIRST_ROWS)
         room = max(_BLOCKS_BYTES // self.tables, _BLOCK_BYTES)
-        return max(1, min(self.most_rows, room // self.row_bytes))
+        largest = max(_FETCH_BYTES // self.tables // self.widest_row, _FIRST_ROWS)
+        return max(1, min(self.most_rows, room // self.row_bytes, largest))
 
     def _with_places(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Rows that have no place in the log are left out with a word, as Debezium does."""

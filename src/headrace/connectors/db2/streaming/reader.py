@@ -270,6 +270,7 @@ class ChangeTablesReader(SegmentReader):
             change_path(span.registration),
             self._fetch_rows,
             tables,
+            described.widest_row,
             partial(self._told.before, described.table),
         )
 

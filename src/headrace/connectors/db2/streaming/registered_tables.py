@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
@@ -14,6 +14,8 @@ from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.rows.images import RowImages
 from headrace.connectors.db2.streaming.change_table import LEADING
 from headrace.connectors.db2.types.declarations import LARGE
+from headrace.errors import HeadraceError
+from headrace.relational.events import RelationFacts
 from headrace.relational.table import Column, Table
 from headrace.streaming.relations import RelationVersions
 
@@ -105,6 +107,11 @@ class Described:
     columns: tuple[Column, ...]
     images: RowImages
 
+    @property
+    def widest_row(self) -> int:
+        """Bytes that a row of these columns can have, as they are declared."""
+        return 1 + sum(column.type.length_and_scale()[0] for column in self.columns)
+
 
 class RegisteredTables:
     """Describes change tables anew in each window, because a table may be altered together with its
@@ -139,12 +146,16 @@ class RegisteredTables:
         self._gone.discard(change_path(one))
         present = catalog.table(one.source_schema, one.source_table)
         table = self._shape(span, present, changed)
-        facts = self._capture.relation(table, present)
+        unread = _unread(one, table, changed)
+        facts = self._capture.relation(_nullable(table, unread), present)
+        _check_key(one, facts, unread)
         shown = self._capture.selected(facts)
+        for name in unread.keys() & shown:
+            self._tell(one, name, unread[name])
         read = tuple(
             changed[column.name]
             for column in table.columns
-            if column.name in shown and self._is_read(one, column, changed)
+            if column.name in shown and column.name not in unread
         )
         places = {column.name: LEADING + place for place, column in enumerate(read)}
         images = RowImages.of(
@@ -165,20 +176,6 @@ class RegisteredTables:
         key = key if all(name in names for name in key) else ()
         return Table(one.source_schema, one.source_table, columns, key)
 
-    def _is_read(
-        self, registration: Registration, column: Column, changed: dict[str, Column]
-    ) -> bool:
-        there = changed.get(column.name)
-        if there is not None and str(there.type) not in LARGE and str(column.type) not in LARGE:
-            return True
-        why = "is missing in" if there is None else "is a large object, which is not in"
-        self._tell(
-            registration,
-            column.name,
-            f"{why} the change table {registration.change_schema}.{registration.change_table}",
-        )
-        return False
-
     def _tell(self, registration: Registration, column: str, why: str) -> None:
         told = registration.change_table, column
         if told not in self._told:
@@ -189,6 +186,40 @@ class RegisteredTables:
                 source_of(registration),
                 why,
             )
+
+
+def _unread(one: Registration, table: Table, changed: dict[str, Column]) -> dict[str, str]:
+    """The columns of which a change table has no values, and why."""
+    where = f"the change table {one.change_schema}.{one.change_table}"
+    unread = {}
+    for column in table.columns:
+        there = changed.get(column.name)
+        if there is None:
+            unread[column.name] = f"is missing in {where}"
+        elif not LARGE.isdisjoint((str(there.type), str(column.type))):
+            unread[column.name] = f"is a large object, which is not in {where}"
+    return unread
+
+
+def _nullable(table: Table, unread: Container[str]) -> Table:
+    """The table, whose columns without values may be null: no default stands in for them."""
+    columns = (
+        replace(column, not_null=False, default=None) if column.name in unread else column
+        for column in table.columns
+    )
+    return replace(table, columns=tuple(columns))
+
+
+def _check_key(one: Registration, facts: RelationFacts, unread: Mapping[str, str]) -> None:
+    """Raises HeadraceError where a change table has no values of a key column."""
+    name = next((name for name in facts.key if name in unread), None)
+    if name is not None:
+        raise HeadraceError(
+            "db2.change_table_altered",
+            f"The key column {name} of {source_of(one)} {unread[name]}",
+            "Remove the registration and add it again (`headrace db2 remove-table`, `add-table`); "
+            "or name columns that the change table has in message.key.columns.",
+        )
 
 
 def _column(now: Column | None, changed: Column | None) -> Column:

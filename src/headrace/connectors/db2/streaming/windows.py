@@ -69,7 +69,10 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
     rows = connection.rows(sql.first_commit_time(config), bounds)
     if not rows or rows[0][0] is None:
         return window.last
-    until = rows[0][0] + dt.timedelta(seconds=seconds)
+    try:
+        until = rows[0][0] + dt.timedelta(seconds=seconds)
+    except OverflowError:  # behind the last time that there is
+        return window.last
     ((last,),) = connection.rows(sql.last_commit_until(config), (*bounds, until))
     return window.last if last is None else place_of(bytes(last))
 
