@@ -55,7 +55,7 @@ class Rows:
 
 def change_table(rows: Sequence[Row], relation: int, sizes: Sequence[int] = (1,)) -> ChangeTable:
     """A change table with these rows, whose cursor gives them in parts of these sizes."""
-    images = RowImages.of(("INTEGER",), first=LEADING)
+    images = RowImages("a change table", ("ID",), ("INTEGER",), (LEADING,))
     return ChangeTable(Rows(rows, sizes), images, relation, ("ASNCDC", f"CD{relation}"), 1000)
 
 

@@ -26,7 +26,7 @@ _MECHANISMS = {
 }  # fmt: skip
 """Authentication of the CLI by securityMechanism of Java's driver."""
 _IN_TRANSACTION = {ibm_db.SQL_ATTR_AUTOCOMMIT: ibm_db.SQL_AUTOCOMMIT_OFF}
-_ON_CONNECTION, _ON_STATEMENT = 1, 0
+_ON_CONNECTION = 1
 
 
 class Isolation(IntEnum):

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.connectors.db2.types.declarations import ZONED_TIMESTAMPS
 from headrace.relational.table import Column
 
 REGISTER, UNITS_OF_WORK = "IBMSNAP_REGISTER", "IBMSNAP_UOW"
@@ -109,7 +110,7 @@ def readable(column: Column) -> str:
     name = quoted(column.name)
     declared = str(column.type)
     _, scale = column.type.length_and_scale()
-    if declared == "TIMESTAMP WITH TIME ZONE":
+    if declared in ZONED_TIMESTAMPS:
         return f"CAST({name} AS VARCHAR(48)) AS {name}"
     if declared == "TIMESTAMP" and (scale or 0) > _MICROSECONDS:
         return f"VARCHAR_FORMAT({name}, '{_FINE_TIMESTAMP}') AS {name}"

@@ -54,7 +54,7 @@ class Db2RowQueries:
             numbers.setdefault(tuple(key), []).append(number)
         asked = list(numbers)
         present: dict[int, list[Cell]] = {}
-        images = RowImages.of([str(column.type) for column in columns])
+        images = RowImages.of(facts.name, columns)
         width = len(lookup.key)
         for start in range(0, len(asked), _KEYS_PER_QUERY):
             statement = _query(facts, columns, width, asked[start : start + _KEYS_PER_QUERY])

@@ -44,9 +44,8 @@ def images_of(facts: RelationFacts, cursor: Cursor) -> RowImages:
     """What makes images of a cursor's rows: columns by their names; those that it does not give are
     null."""
     given = {name: place for place, name in enumerate(cursor.columns)}
-    return RowImages(
-        tuple(str(column.type) for column in facts.columns),
-        tuple(given.get(column.name) for column in facts.columns),
+    return RowImages.of(
+        facts.name, facts.columns, [given.get(column.name) for column in facts.columns]
     )
 
 

@@ -300,7 +300,7 @@ def key_texts(
     """Keys that the driver gave, as texts."""
     if not rows:
         return []
-    block = RowImages.of([str(column.type) for column in key]).block(rows)
+    block = RowImages.of("a key", key).block(rows)
     images = (
         block.images[block.offsets[row] : block.offsets[row + 1]].tobytes()
         for row in range(len(rows))

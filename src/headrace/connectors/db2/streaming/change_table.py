@@ -14,7 +14,6 @@ from headrace.connectors.db2.rows.images import RowImages
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 from headrace.connectors.db2.streaming.pairing import DELETED, Changes, pair
 from headrace.connectors.db2.streaming.told_tables import SchemaChange
-from headrace.errors import HeadraceError
 from headrace.snapshots.image_block import ImageBlock
 
 log = logging.getLogger(__name__)
@@ -167,16 +166,7 @@ class ChangeTable:
         commits, intents = LsnColumn.of(columns[COMMIT]), LsnColumn.of(columns[INTENT])
         changes = pair(operations, commits)
         first, last = changes.first, changes.last
-        try:
-            images = self.images.of_columns(columns, len(rows))
-        except (ValueError, TypeError, ArithmeticError) as error:
-            raise HeadraceError(
-                "db2.value_not_understood",
-                f"A row of the change table {self.name} has a value that is none of its column's "
-                f"type: {type(error).__name__}",
-                "Compare the change table's columns with those of its source table, and register "
-                "the table again; or exclude the column with column.exclude.list.",
-            ) from None
+        images = self.images.of_columns(columns, len(rows))
         self.row_bytes = max(self.row_bytes, -(-len(images.images) // len(rows)), 1)
         return ChangeBlock(
             images,

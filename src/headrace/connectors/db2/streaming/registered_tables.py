@@ -120,6 +120,7 @@ class RegisteredTables:
     def __init__(self, capture: Capture, versions: RelationVersions) -> None:
         self._capture, self._versions = capture, versions
         self._told: set[tuple[str, str]] = set()
+        self._gone: set[tuple[str, str]] = set()
 
     def captured(self, registrations: Iterable[Registration]) -> list[Registration]:
         """Those whose tables are captured."""
@@ -134,13 +135,15 @@ class RegisteredTables:
             if column.name not in _OWN_COLUMNS
         }
         if not changed:
-            log.warning(
-                "The change table %s.%s of %s is gone: its changes end here",
-                one.change_schema,
-                one.change_table,
-                source_of(one),
-            )
+            if change_path(one) not in self._gone:
+                self._gone.add(change_path(one))
+                log.warning(
+                    "The change table %s.%s of %s is gone: its changes end here",
+                    *change_path(one),
+                    source_of(one),
+                )
             return None
+        self._gone.discard(change_path(one))
         present = catalog.table(one.source_schema, one.source_table)
         table = self._shape(span, present, changed)
         unread = _unread(one, table, changed)
@@ -155,9 +158,10 @@ class RegisteredTables:
             if column.name in shown and column.name not in unread
         )
         places = {column.name: LEADING + place for place, column in enumerate(read)}
-        images = RowImages(
-            tuple(str(column.type) for column in table.columns),
-            tuple(places.get(column.name) for column in table.columns),
+        images = RowImages.of(
+            ".".join(change_path(one)),
+            table.columns,
+            [places.get(column.name) for column in table.columns],
         )
         return Described(table, self._versions.version_of(facts), read, images)
 
