@@ -156,9 +156,7 @@ class ChangeTablesReader(SegmentReader):
                 return memoryview(b"")
             self._asked.clear()
             assert self._connection is not None
-            window = next_window(
-                self._connection, self._config, self._next, self.lsn_bytes
-            )
+            window = next_window(self._connection, self._config, self._next, self.lsn_bytes)
             if window is None:
                 self._watch.look(self._connection)
                 self._connection.rollback()
