@@ -219,8 +219,9 @@ def derby(derby_server: DerbyServer) -> DerbyServer:
 def db2_database(derby: DerbyServer) -> Iterator[Db2Database]:
     """A fresh database on `derby` with control tables; its Capture program runs."""
     created = Db2Database.create(derby)
-    with created.capture:
-        yield created
+    created.capture.start()
+    yield created
+    created.close()
 
 
 @pytest.fixture(scope="session")

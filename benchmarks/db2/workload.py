@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from benchmarks.processes import cpu_seconds
 from headrace.testing.db2.capture import CaptureProgram
 from headrace.testing.db2.control_tables import FIRST_COMMIT, place
 from headrace.testing.db2.derby import DerbyServer
@@ -15,8 +16,9 @@ _COLUMNS = (
     "ID INTEGER NOT NULL PRIMARY KEY, CUSTOMER INTEGER NOT NULL, NAME VARCHAR(60), "
     "AMOUNT DECIMAL(12, 2), ORDERED TIMESTAMP"
 )
-_ROWS_OF_A_COMMIT = 100
-"""Of each table. Of five rows three are inserts, and two are the halves of an update."""
+_ROWS_OF_ONE_TABLE = 100
+ROWS_OF_A_COMMIT = _ROWS_OF_ONE_TABLE * len(TABLES)
+"""Of five rows three are inserts, and two are the halves of an update."""
 _OPERATIONS = "CASE WHEN MOD(N, 5) = 3 THEN 'D' ELSE 'I' END"
 
 
@@ -28,10 +30,14 @@ class Backlog:
     name: str
     rows: int
 
-    @property
-    def events(self) -> int:
-        """Changes that the rows make."""
-        return self.rows * 4 // 5
+    @staticmethod
+    def events(rows: int) -> int:
+        """Changes that so many of the rows make."""
+        return rows * 4 // 5
+
+    def server_cpu(self) -> float:
+        """CPU seconds so far of Derby and of the bridge before it."""
+        return cpu_seconds(self.server.pid) + cpu_seconds(self.server.bridge.pid)
 
     def properties(self) -> dict[str, str]:
         """The connector's."""
@@ -52,9 +58,10 @@ class Backlog:
             "header.converter.schemas.enable": "false",
         }
 
-    def show(self) -> None:
-        """The synchpoint moves behind the last commit."""
-        last = FIRST_COMMIT + 1000 + self.rows // len(TABLES) // _ROWS_OF_A_COMMIT + 1
+    def show(self, rows: int) -> None:
+        """The synchpoint moves behind the last commit of so many rows; 0: before the first one."""
+        commits = rows // ROWS_OF_A_COMMIT
+        last = FIRST_COMMIT + 1000 + commits - 1 if commits else FIRST_COMMIT + 1
         self.server.execute(
             self.name,
             "UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHPOINT = ? WHERE GLOBAL_RECORD = 'Y'",
@@ -64,7 +71,7 @@ class Backlog:
 
 @contextmanager
 def backlog(rows: int) -> Iterator[Backlog]:
-    """So many change rows, over all tables, which no reader can see yet."""
+    """So many change rows, over all tables, which no reader can see yet; whole commits."""
     with DerbyServer(memory="512m") as server:
         name = "BENCH"
         server.create_database(name)
@@ -74,6 +81,7 @@ def backlog(rows: int) -> Iterator[Backlog]:
         for table in TABLES:
             server.execute(name, f"CREATE TABLE {SCHEMA}.{table} ({_COLUMNS})")
             capture.add_table(SCHEMA, table)
+        assert rows % ROWS_OF_A_COMMIT == 0
         each = rows // len(TABLES)
         server.execute(name, "CREATE TABLE NUMBERS (N INTEGER NOT NULL PRIMARY KEY)")
         server.execute(name, "INSERT INTO NUMBERS VALUES 0")
@@ -84,7 +92,7 @@ def backlog(rows: int) -> Iterator[Backlog]:
                 f"INSERT INTO NUMBERS SELECT N + {count} FROM NUMBERS WHERE N + {count} < {each}",
             )
             count *= 2
-        commit = f"CAST({FIRST_COMMIT + 1000} + N / {_ROWS_OF_A_COMMIT} AS BIGINT)"
+        commit = f"CAST({FIRST_COMMIT + 1000} + N / {_ROWS_OF_ONE_TABLE} AS BIGINT)"
         for number, table in enumerate(TABLES):
             intent = f"CAST({len(TABLES)} * N + {number} AS BIGINT)"
             server.execute(
@@ -98,6 +106,6 @@ def backlog(rows: int) -> Iterator[Backlog]:
             "INSERT INTO ASNCDC.IBMSNAP_UOW (IBMSNAP_UOWID, IBMSNAP_COMMITSEQ, IBMSNAP_LOGMARKER, "
             "IBMSNAP_AUTHTKN, IBMSNAP_AUTHID) SELECT X'00000000000000000000', "
             f"{place(f'CAST({FIRST_COMMIT + 1000} + N AS BIGINT)', 16)}, CURRENT_TIMESTAMP, "
-            f"'bench', 'bench' FROM NUMBERS WHERE N < {each // _ROWS_OF_A_COMMIT + 1}",
+            f"'bench', 'bench' FROM NUMBERS WHERE N < {each // _ROWS_OF_ONE_TABLE + 1}",
         )
         yield Backlog(server, name, each * len(TABLES))

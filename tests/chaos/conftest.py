@@ -1,4 +1,4 @@
-"""The databases that are killed."""
+"""The databases that are killed. A test that kills Db2, too, names the databases itself."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
-from tests.chaos.databases.database import ChaosDatabase
+from tests.chaos.databases.database import MARKS, ChaosDatabase
 from tests.chaos.databases.mongodb import ChaosMongo
 from tests.chaos.databases.postgresql import ChaosPostgres
 
 
 @pytest.fixture(
-    params=[
-        pytest.param("postgresql", marks=pytest.mark.postgres),
-        pytest.param("mongodb", marks=pytest.mark.mongodb),
-    ]
+    params=[pytest.param(name, marks=MARKS[name]) for name in ("postgresql", "mongodb")]
 )
 def database(request: pytest.FixtureRequest) -> Iterator[ChaosDatabase]:
     """Each of them in turn, on a server of its own."""
     if request.param == "postgresql":
         with PostgresServer() as postgres:
             yield ChaosPostgres(postgres)
+        return
+    if request.param == "db2":
+        request.getfixturevalue("derby_server")  # skips where there is none
+        from tests.chaos.databases.db2 import opened  # it needs IBM's driver
+
+        with DerbyServer() as server, opened(server) as db2:
+            yield db2
         return
     request.getfixturevalue("mongodb")  # skips where there is none
     with MongoServer({"oplogSize": str(ChaosMongo.oplog_megabytes)}) as mongodb:

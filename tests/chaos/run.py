@@ -122,6 +122,8 @@ class Run:
         if kind == "everything":
             return everything
         named = {p.pid: p for p in everything if _WORDS[kind] in _command(p)}
+        if kind == "jvm":  # what it is started by and what it forks have its command line, too
+            return [p for p in named.values() if _parent(p) not in named]
         if kind == "worker":  # forked by the daemon, whose command line they keep
             return [p for p in named.values() if _parent(p) in named]
         return list(named.values())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.databases.database import ChaosDatabase
+from tests.chaos.databases.database import MARKS, ChaosDatabase
 from tests.chaos.killer import Killer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Tables, Transfers, changes_of, check_against_history
@@ -33,6 +33,9 @@ def run(database: ChaosDatabase, tmp_path: Path) -> Iterator[Run]:
     found.close()
 
 
+@pytest.mark.parametrize(
+    "database", [pytest.param(name, marks=mark) for name, mark in MARKS.items()], indirect=True
+)
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_an_incremental_snapshot_survives_kills_and_delivers_every_row(run: Run) -> None:

@@ -10,14 +10,31 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.databases.database import ChaosDatabase
+from tests.chaos.databases.database import MARKS, ChaosDatabase
 from tests.chaos.forms import FORMS, Form
 from tests.chaos.killer import EARLY, KINDS, Kill, Killer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, check
 
 
-@pytest.fixture(params=["envelopes", pytest.param("rows", marks=pytest.mark.chaos)])
+def every(*chaos: str) -> pytest.MarkDecorator:
+    """Every database in every form; the forms that are named are left to `make chaos`."""
+    return pytest.mark.parametrize(
+        ("database", "form"),
+        [
+            pytest.param(
+                database,
+                form,
+                marks=[mark, pytest.mark.chaos] if form in chaos else [mark],
+            )
+            for database, mark in MARKS.items()
+            for form in FORMS
+        ],
+        indirect=True,
+    )
+
+
+@pytest.fixture
 def form(request: pytest.FixtureRequest) -> Form:
     return FORMS[request.param]
 
@@ -50,6 +67,7 @@ def survive(run: Run, form: Form, kills: list[Kill], seed: int) -> None:
     print(seen, f"{len(run.sessions)} starts in {time.monotonic() - killer.begun:.0f} s")
 
 
+@every("rows")
 @pytest.mark.spark
 def test_five_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> None:
     kills = [("position", "source"), ("batch", "worker"), ("batch", "server"),
@@ -58,6 +76,7 @@ def test_five_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> Non
     survive(run, form, kills, seed=5)
 
 
+@every()
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_twenty_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> None:

@@ -1,4 +1,5 @@
-"""kill -9 of every process while changes are streamed: `make chaos`, and a short run of it."""
+"""kill -9 of every process while the redo of Oracle is mined: `make chaos`, and a short
+run of it."""
 
 from __future__ import annotations
 
@@ -10,44 +11,30 @@ from pathlib import Path
 
 import pytest
 
-from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.oracle.server import OracleServer
-from tests.chaos.databases.database import ChaosDatabase
 from tests.chaos.databases.oracle import ChaosOracle
 from tests.chaos.killer import KINDS, Kill, Killer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, changes_of, check_against_history
 
-pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(
-    params=[
-        pytest.param("db2", marks=pytest.mark.db2),
-        pytest.param("oracle", marks=pytest.mark.oracle),
-    ]
-)
-def database(request: pytest.FixtureRequest) -> Iterator[ChaosDatabase]:
-    """Each of them in turn, on a server of its own."""
-    if request.param == "oracle":
-        with OracleServer() as oracle:
-            yield ChaosOracle(oracle)
-        return
-    request.getfixturevalue("derby_server")  # skips where there is none
-    from tests.chaos.databases.db2 import opened  # its driver is optional
-
-    with DerbyServer() as derby, opened(derby) as found:
-        yield found
+pytestmark = [pytest.mark.oracle, pytest.mark.spark]
 
 
 @pytest.fixture
-def run(database: ChaosDatabase, tmp_path: Path) -> Iterator[Run]:
+def database() -> Iterator[ChaosOracle]:
+    """On a server of its own."""
+    with OracleServer() as server:
+        yield ChaosOracle(server)
+
+
+@pytest.fixture
+def run(database: ChaosOracle, tmp_path: Path) -> Iterator[Run]:
     found = Run(database, tmp_path)
     yield found
     found.close()
 
 
-def survive(run: Run, database: ChaosDatabase, kills: list[Kill], seed: int) -> None:
+def survive(run: Run, database: ChaosOracle, kills: list[Kill], seed: int) -> None:
     """One kill after the other under transfers, then compare every change with what the log has,
     and what was before with the change that came before."""
     transfers = Transfers(database, seed)
@@ -75,14 +62,14 @@ def survive(run: Run, database: ChaosDatabase, kills: list[Kill], seed: int) -> 
     print(len(changes), f"{len(run.sessions)} starts in {time.monotonic() - killer.begun:.0f} s")
 
 
-def test_five_kills_lose_nothing_and_double_nothing(run: Run, database: ChaosDatabase) -> None:
+def test_five_kills_lose_nothing_and_double_nothing(run: Run, database: ChaosOracle) -> None:
     kills = [("position", "source"), ("batch", "worker"), ("progress", "server"),
              ("progress", "driver"), ("progress", "everything")]  # fmt: skip
     survive(run, database, kills, seed=5)
 
 
 @pytest.mark.chaos
-def test_twenty_kills_lose_nothing_and_double_nothing(run: Run, database: ChaosDatabase) -> None:
+def test_twenty_kills_lose_nothing_and_double_nothing(run: Run, database: ChaosOracle) -> None:
     seed = int(os.environ.get("SEED") or time.time())
     print(f"SEED={seed}")
     chance = random.Random(seed)

@@ -86,6 +86,8 @@ def check(
     assert commits == sorted(commits), "transactions are out of order"
 
     tables = Tables()
+    for name, rows in database.rows_before(first).items():
+        tables.add(name, rows)
     for change in read:
         tables.apply(change)
     boundaries = 0
@@ -109,6 +111,12 @@ class Tables:
     def __init__(self) -> None:
         self.rows: dict[str, dict[int, Row]] = {"accounts": {}, "ledger": {}}
         self.sum = 0
+
+    def add(self, name: str, rows: dict[int, Row]) -> None:
+        """Rows that no event tells of."""
+        self.rows[name] |= rows
+        if name == "accounts":
+            self.sum += sum(row["balance"] for row in rows.values())
 
     def before(self, change: Change) -> Row | None:
         return self.rows[change.collection].get(change.id)

@@ -108,7 +108,7 @@ def empty(subject: Subject) -> None:
 
 
 @pytest.mark.needs(Feature.KEY_CHANGES, Feature.ROLLBACKS)
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(workload=workloads(moves=True, rollbacks=True), data=st.data())
 def test_any_workload_cut_anywhere_gives_each_record_once(
     subject: Subject, workload: list[Transaction], data: st.DataObject
@@ -116,7 +116,7 @@ def test_any_workload_cut_anywhere_gives_each_record_once(
     check_workload(subject, workload, data)
 
 
-@settings(max_examples=6, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, suppress_health_check=list(HealthCheck))
 @given(workload=workloads(moves=False, rollbacks=False), data=st.data())
 def test_any_plain_workload_cut_anywhere_gives_each_record_once(
     subject: Subject, workload: list[Transaction], data: st.DataObject

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.mongodb.position import MongoPosition
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.errors import HeadraceError
@@ -69,6 +70,16 @@ POSITIONS: list[tuple[type[Any], dict[str, Any]]] = [
     (
         MongoPosition,
         {"sec": 1, "ord": 2, "ordinal": 3, "resume_ordinal": 3, "lsid": "{}", "txnNumber": 4},
+    ),
+    (
+        Db2Position,
+        {
+            "commit_lsn": "00000000:00000000:0000000000000010",
+            "transaction_lsn": "00000000:00000000:0000000000000020",
+            "messages": 1,
+            "change_lsn": "00000000:00000000:000000000000001f",
+            "event_serial_no": 1,
+        },
     ),
 ]  # fmt: skip
 VALUES: list[Any] = [None, True, -1, 1 << 200, 1.5, float("nan"), "", "x", "é" * 30, [], [None],

@@ -35,6 +35,11 @@ class Db2Database:
         server.execute(name, f"CREATE SCHEMA {SCHEMA}")
         return cls(server, name, capture)
 
+    def close(self) -> None:
+        """The Capture program and the database end."""
+        self.capture.stop()
+        self.server.shut_down(self.name)
+
     def connect(self) -> Any:
         """A new connection of `ibm_db_dbi` in autocommit mode."""
         return self.server.connect(self.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
@@ -148,6 +149,41 @@ def test_pruned_changes_are_gone(db2_database: Db2Database) -> None:
     db2_database.capture.await_captured()
     db2_database.capture.prune(through)
     assert operations(db2_database, "THINGS") == [("I", 2)]
+
+
+def test_the_register_bears_changes_while_capture_runs(db2_database: Db2Database) -> None:
+    """Nobody waits for Capture's cycles between them, and none of them is undone by a cycle."""
+    capture = db2_database.capture
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    for number in range(10):
+        later = capture.add_table("INV", "THINGS", f"LATER{number}")
+        capture.set_state(later, "I")
+        db2_database.execute(f"INSERT INTO INV.THINGS VALUES {number}")
+        capture.set_state(later, "A")
+        through = capture.await_captured()
+        capture.prune(through)
+        if number % 2:
+            capture.remove_table("INV", "THINGS", later)
+    capture.advance()
+    rows = db2_database.execute(
+        "SELECT CD_TABLE, STATE, CD_OLD_SYNCHPOINT, CD_NEW_SYNCHPOINT FROM "
+        "ASNCDC.IBMSNAP_REGISTER WHERE GLOBAL_RECORD = 'N' ORDER BY CD_TABLE"
+    )
+    names = ["CDC_INV_THINGS", *(f"LATER{number}" for number in range(0, 10, 2))]
+    assert [(name, state) for name, state, *_ in rows] == [(name, "A") for name in names]
+    assert {bytes(old) for *_, old, _ in rows} == {through}
+    assert all(bytes(new) <= capture.synchpoint() for *_, new in rows)
+
+
+def test_a_database_that_is_shut_down_begins_again(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    db2_database.execute("INSERT INTO INV.THINGS VALUES 1")
+    db2_database.close()
+    log = (db2_database.server.directory / "server.log").read_text()
+    end = re.compile(rf"Shutting down instance .*\s+on database directory \S+/{db2_database.name} ")
+    assert end.search(log)
+    db2_database.capture.start()
+    assert operations(db2_database, "THINGS") == [("I", 1)]
 
 
 def test_lsns_have_ten_bytes_on_zos(derby: DerbyServer) -> None:

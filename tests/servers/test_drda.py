@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.testing.db2.drda import (
+    CREATING,
+    ENDING,
     Part,
     Replies,
     Requests,
@@ -89,14 +91,15 @@ def test_a_parameter_of_an_unknown_type_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["cp500", "utf-8"])
-def test_a_database_is_made_on_the_creating_port(encoding: str) -> None:
+def test_a_database_is_made_or_ended_on_the_ports_that_do_so(encoding: str) -> None:
     def request(name: str) -> bytes:
         operand = Part(0x2110, name.encode(encoding))
         return dss(1, join_parts([Part(0x106D, join_parts([operand]))]))
 
     name = "T1".ljust(18)
     assert Requests().feed(request(name)) == request(name)
-    assert Requests(creating=True).feed(request(name)) == request("T1;create=true".ljust(18))
+    assert Requests(CREATING).feed(request(name)) == request("T1;create=true".ljust(18))
+    assert Requests(ENDING).feed(request(name)) == request("T1;shutdown=true".ljust(18))
 
 
 def test_the_servers_release_is_put_right_but_not_in_rows() -> None:

@@ -136,6 +136,7 @@ def test_a_state_of_an_earlier_release_keeps_its_last_batch(output):
 
 
 @pytest.mark.spark
+@pytest.mark.chaos
 def test_spark_plans_a_batch_anew_that_has_no_task_at_all(tmp_path):
     (tmp_path / "head").write_text("100")
     assert Run(tmp_path).summary()["rows"] == 100

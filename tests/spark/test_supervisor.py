@@ -13,6 +13,7 @@ from tests.spark.supervised import Run, await_lines, ids, ids_seen
 
 
 @pytest.mark.spark
+@pytest.mark.chaos
 def test_an_idle_query_ends_by_itself_with_every_row_in_order(tmp_path):
     (tmp_path / "head").write_text("23456")
     summary = Run(tmp_path).summary()
@@ -45,7 +46,7 @@ def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path, kills):
         time.sleep(0.03 * round_)
         run.process.kill()
         run.process.communicate()
-    Run(tmp_path).summary()
+    assert Run(tmp_path).summary()["reason"] == "idle"
     assert ids(tmp_path) == list(range(20 * kills * 777))
 
 

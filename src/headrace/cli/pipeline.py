@@ -127,7 +127,7 @@ class Pipeline:
         stored = stored_offset(checkpoint)
         if stored is not None and stored.keys() > {"v", "server"}:
             return "snapshot" in stored
-        return str(getattr(self.config, "snapshot_mode", "")) != "no_data"
+        return str(getattr(self.config, "snapshot_mode", "")) not in ("no_data", "recovery")
 
     def limits(
         self, *, idle_exit: float | None, seconds: float | None, prints: bool = False

@@ -54,6 +54,12 @@ class Configuration:
         }
 
     @classmethod
+    def supports(cls, name: str) -> bool:
+        """Whether a property is declared, and its value is heeded: what remedies may name."""
+        declaration = cls.properties().get(name)
+        return declaration is not None and declaration.status.support is Support.SUPPORTED
+
+    @classmethod
     def families(cls) -> dict[str, Family[Any]]:
         """Declarations with a variable part, by attribute."""
         return {

@@ -187,6 +187,12 @@ class Property(Generic[T]):
         changed.status = status
         return changed
 
+    def with_refused(self, *values: str) -> Property[T]:
+        """The same declaration of a connector that refuses these values and no others."""
+        changed = copy(self)
+        changed.refused_values = values
+        return changed
+
     def __set_name__(self, owner: type, attribute: str) -> None:
         if attribute != self.attribute:
             raise TypeError(f"{owner.__name__}.{attribute} must be named {self.attribute}")

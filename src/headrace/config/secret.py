@@ -7,7 +7,7 @@ import re
 
 HIDDEN = "********"
 _SECRET_NAME = re.compile(
-    r"passw(or)?d|passphrase|secret|token|credential|jaas|sas\.key|access\.?key|private\.?key"
+    r"passw(or)?d|pwd|passphrase|secret|token|credential|jaas|sas\.key|access\.?key|private\.?key"
     r"|user\.?info|account\.key|api\.?key",
     re.IGNORECASE,
 )

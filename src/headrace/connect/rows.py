@@ -33,7 +33,7 @@ ROW = np.dtype(
         ("kind", "u1"),  # see RowKind
         ("marker", "u1"),  # index in MARKERS
         ("flags", "u1"),  # see Flag
-        ("filler", "<u4"),
+        ("serial", "<u4"),  # of the change among those at one place, where a log has several
     ]
 )
 

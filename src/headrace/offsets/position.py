@@ -54,6 +54,11 @@ class Position(Protocol):
         inside of one, and holds a whole transaction, however large it is."""
         ...
 
+    def has_delivered(self, rows: np.ndarray) -> np.ndarray:
+        """Mask of `rows` of an index that are of the transaction that the position is inside of:
+        whether each is delivered."""
+        ...
+
     def is_at(self, other: Self) -> bool:
         """Whether both name the same place of the log, whatever else they tell."""
         ...
@@ -106,6 +111,10 @@ class PlacePosition:
         """See Position."""
         return replace(self, transaction=place_of(row), messages=int(row["ordinal"]))
 
+    def has_delivered(self, rows: np.ndarray) -> np.ndarray:
+        """See Position: by their count."""
+        return delivered_by_count(self, rows)
+
     def is_at(self, other: Self) -> bool:
         """See Position."""
         return self == other
@@ -128,3 +137,9 @@ class PlacePosition:
 
     def __str__(self) -> str:
         return f"{self.committed:x}"
+
+
+def delivered_by_count(position: Position, rows: np.ndarray) -> np.ndarray:
+    """`Position.has_delivered` of one that counts: whether rows are of the first messages."""
+    mask: np.ndarray = rows["ordinal"] <= position.messages
+    return mask

@@ -24,6 +24,11 @@ def named_tables(tables: Sequence[Table]) -> str:
     return named([table.name for table in tables])
 
 
+def include_lists(config: RelationalConfig) -> str:
+    """The properties of a connector that name what is captured."""
+    return " and ".join(filter(config.supports, ("table.include.list", "schema.include.list")))
+
+
 def no_tables(connector: str, database: str, config: RelationalConfig) -> HeadraceError:
     """What is wrong with capturing no table of `database`."""
     include = config.table_include_list
@@ -31,8 +36,8 @@ def no_tables(connector: str, database: str, config: RelationalConfig) -> Headra
     return HeadraceError(
         f"{connector}.no_tables",
         f"No table of {database} {what}",
-        "Check table.include.list and schema.include.list (schema.table, regular expressions that "
-        "match the whole name).",
+        f"Check {include_lists(config)} (schema.table, regular expressions that match the whole "
+        "name).",
     )
 
 
@@ -121,12 +126,16 @@ class TableChecks(ConnectorChecks, Generic[T]):
                     self.warn(
                         "type_left_out",
                         f"{place} has the type {column.type}, which events leave out",
-                        "Nothing, if that is well; otherwise set include.unknown.datatypes=true.",
+                        f"Nothing, if that is well; otherwise {self._other_type()}.",
                     )
             if len(self.findings) == findings_before:
                 self.findings.guard(lambda table=table: self._check_relation(table))  # type: ignore[misc]
         if self.tables and len(self.findings) == before:
             self.ok("types", "Every captured column has a supported type")
+
+    def _other_type(self) -> str:
+        unknown = "include.unknown.datatypes"
+        return f"set {unknown}=true" if self.config.supports(unknown) else "alter the column"
 
     def _check_relation(self, table: Table) -> None:
         self.capture.relation(table, table)

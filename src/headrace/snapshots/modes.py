@@ -61,4 +61,5 @@ _RULES = {
     "initial_only": SnapshotRule(True, False, False, False),
     "no_data": SnapshotRule(False, False, True, False),
     "when_needed": SnapshotRule(True, False, True, True),
+    "recovery": SnapshotRule(False, False, True, False),
 }

@@ -1,6 +1,7 @@
 """Where a range of the log ends, and which indexed rows lie in it. Pure: no connection, no clock.
 
-Order of the log: rows by (position, kind, ordinal). A record outside of transactions (kind 1) comes
+Order of the log: rows by (position, kind, ordinal); how far a position inside of a transaction
+reaches is told by the position. A record outside of transactions (kind 1) comes
 before a transaction at the same place.
 """
 
@@ -63,7 +64,7 @@ def _delivered(rows: np.ndarray, position: Position) -> np.ndarray:
     if transaction is not None:
         done |= are_before(rows, transaction)
         of_transaction = are_before(rows, transaction + 1)
-        done |= of_transaction & (outside | (rows["ordinal"] <= position.messages))
+        done |= of_transaction & (outside | position.has_delivered(rows))
     return np.asarray(done)
 
 

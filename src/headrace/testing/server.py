@@ -111,6 +111,12 @@ class Server(ABC):
         """Whether the server process is alive."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """Of the server process, which runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Starts the server (a restart keeps the port) and waits until it answers."""
         if self.running:

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import pytest
+
 from headrace.testing.server import Server
 
 Row = dict[str, Any]
@@ -27,6 +29,14 @@ class Transfer:
     target: int
     entries: int
     victim: int | None
+
+
+MARKS = {
+    "postgresql": pytest.mark.postgres,
+    "mongodb": pytest.mark.mongodb,
+    "db2": pytest.mark.db2,
+}
+"""The databases, and the marker of tests with each."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,10 @@ class ChaosDatabase(ABC):
     def history(self, first: int) -> Iterator[tuple[Hashable, str]]:
         """Place and operation of each change that was committed from the position `first` on, as
         the server remembers them."""
+
+    def rows_before(self, first: int) -> dict[str, dict[int, Row]]:
+        """By collection and id, what was there at the position `first` and no snapshot reads."""
+        return {}
 
     @abstractmethod
     def rows(self, collection: str) -> dict[int, Row]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 
@@ -31,6 +32,7 @@ _LEDGER = (
 )
 _ACCOUNTS = '"id" INTEGER NOT NULL PRIMARY KEY, "balance" BIGINT NOT NULL, "note" VARCHAR(40)'
 _TABLES = {"accounts": _ACCOUNTS, "ledger": _LEDGER}
+_SIGNALS = '"ID" VARCHAR(42) PRIMARY KEY NOT NULL, "TYPE" VARCHAR(32), "DATA" VARCHAR(2048)'
 _ALL = (
     'SELECT IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ, IBMSNAP_OPERATION FROM "ASNCDC"."CDC_{}_{}" '
     "ORDER BY 1, 2"
@@ -38,8 +40,8 @@ _ALL = (
 
 
 class ChaosDb2(ChaosDatabase):
-    """See ChaosDatabase. What happened is asked of the change tables, which nobody prunes. Rows
-    that were there before are in no event: nothing is read of them."""
+    """See ChaosDatabase. What happened is asked of the change tables, which nobody prunes. There is
+    no initial snapshot: its rows may be newer than the log (`reading/test_kills.py` kills one)."""
 
     name = "db2"
     errors = (ibm_db_dbi.Error, HeadraceError, OSError)
@@ -52,6 +54,7 @@ class ChaosDb2(ChaosDatabase):
         self.server: DerbyServer = server
         self.database = Db2Database.create(server)
         self.capture = self.database.capture
+        self._opened: dict[str, dict[int, Row]] = {}
 
     def properties(self) -> dict[str, str]:
         return self.database.properties() | {
@@ -77,6 +80,7 @@ class ChaosDb2(ChaosDatabase):
             f'INSERT INTO {self._table("ledger")} ("source", "target", "amount", "note") '
             "SELECT MOD(N, 100) + 1, MOD(N, 99) + 1, 0, 'old' FROM NUMBERS"
         )
+        self._opened = {table: self.rows(table) for table in _TABLES}
         for table in _TABLES:
             self.capture.add_table(SCHEMA, table)
         self.capture.start()
@@ -135,14 +139,18 @@ class ChaosDb2(ChaosDatabase):
         return f"{SCHEMA}.{collection}"
 
     def create_signals(self) -> str:
-        raise NotImplementedError
+        self.database.create_table("SIGNALS", _SIGNALS)
+        return f"{SCHEMA}.SIGNALS"
 
     def signal(self, identity: str, kind: str, data: Row) -> None:
-        raise NotImplementedError
+        statement = f"INSERT INTO {SCHEMA}.SIGNALS VALUES (?, ?, ?)"
+        self.database.execute(statement, (identity, kind, json.dumps(data)))
 
     def change(self, value: Row) -> Change:
         source = value["source"]
-        commit, change = (place_of(parse_lsn(source[f"{n}_lsn"])) for n in ("commit", "change"))
+        commit = place_of(parse_lsn(source["commit_lsn"]))
+        told = source["change_lsn"]  # none of a row that was read
+        change = commit if told is None else place_of(parse_lsn(told))
         row = value["after"] or value["before"]
         place = (source["table"], source["change_lsn"])
         before, after = value["before"], value["after"]
@@ -167,10 +175,19 @@ class ChaosDb2(ChaosDatabase):
                         intent, operation = waiting.pop(0)[0], "u"
                     yield (table, format_lsn(lsn_of(place_of(intent)))), operation
 
+    def rows_before(self, first: int) -> dict[str, dict[int, Row]]:
+        before = {table: dict(rows) for table, rows in self._opened.items()}
+        for table, rows in before.items():
+            for commit, _, letter, *row in self.database.changes(table):
+                if place_of(bytes(commit)) <= first:
+                    rows.pop(row[0], None)
+                    if letter == "I":
+                        rows[row[0]] = _row(table, row)
+        return before
+
     def rows(self, collection: str) -> dict[int, Row]:
-        names = [column.split('"')[1] for column in _TABLES[collection].split(", ")]
         found = self.database.execute(f"SELECT * FROM {self._table(collection)}")
-        return {row[0]: dict(zip(names, row, strict=True)) for row in found}
+        return {row[0]: _row(collection, row) for row in found}
 
     def close(self) -> None:
         """The Capture program ends."""
@@ -180,6 +197,11 @@ class ChaosDb2(ChaosDatabase):
     @staticmethod
     def _table(table: str) -> str:
         return f'{SCHEMA}."{table}"'
+
+
+def _row(table: str, values: Sequence[Any]) -> Row:
+    names = [column.split('"')[1] for column in _TABLES[table].split(", ")]
+    return dict(zip(names, values, strict=True))
 
 
 def opened(server: DerbyServer) -> AbstractContextManager[ChaosDb2]:

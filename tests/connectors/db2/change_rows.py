@@ -10,13 +10,16 @@ import numpy as np
 
 from headrace.connect.images import cells
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.db2.rows.images import images_of_all
+from headrace.connectors.db2.rows.images import images_at
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.change_table import LEADING, ChangeTable
 from headrace.connectors.db2.streaming.merging import merged
+from headrace.connectors.db2.types.source_type import Db2Type
+from headrace.relational.table import Column
 
 Row = tuple[bytes, bytes, str, int]
 """IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ, IBMSNAP_OPERATION, and a column ID."""
+IMAGES = images_at("a change table", [Column("ID", Db2Type("INTEGER"), True)], [LEADING])
 
 
 def lsn(number: int, size: int = 16) -> bytes:
@@ -26,14 +29,24 @@ def lsn(number: int, size: int = 16) -> bytes:
 
 @dataclass
 class Rows:
-    """A cursor that gives at most so many rows at once, whatever is asked for."""
+    """A cursor that gives at most so many rows at once, whatever is asked for, and those that are
+    fetched ahead first."""
 
     rows: Sequence[Row]
     sizes: Sequence[int] = (1,)
     given: int = 0
     fetches: int = field(default=0)
+    _ahead: Sequence[Row] | None = None
+
+    def ahead(self, rows: int) -> None:
+        if self._ahead is None:
+            self._ahead = self._take(rows)
 
     def fetch(self, rows: int) -> Sequence[Row]:
+        part, self._ahead = self._ahead, None
+        return self._take(rows) if part is None else part
+
+    def _take(self, rows: int) -> Sequence[Row]:
         size = min(rows, self.sizes[self.fetches % len(self.sizes)])
         part = self.rows[self.given : self.given + size]
         self.given, self.fetches = self.given + len(part), self.fetches + 1
@@ -45,8 +58,7 @@ class Rows:
 
 def change_table(rows: Sequence[Row], relation: int, sizes: Sequence[int] = (1,)) -> ChangeTable:
     """A change table with these rows, whose cursor gives them in parts of these sizes."""
-    images = images_of_all(("INTEGER",), first=LEADING)
-    return ChangeTable(Rows(rows, sizes), images, relation, ("ASNCDC", f"CD{relation}"), 1000)
+    return ChangeTable(Rows(rows, sizes), IMAGES, relation, ("ASNCDC", f"CD{relation}"), 1000)
 
 
 @dataclass(frozen=True)
@@ -69,11 +81,13 @@ class Transaction:
     changes: tuple[Change, ...]
 
 
-def written(tables: Sequence[ChangeTable], size: int = 16) -> bytes:
-    """The frames of all changes of tables."""
+def written(
+    tables: Sequence[ChangeTable], size: int = 16, delivered: tuple[int, int] | None = None
+) -> bytes:
+    """The frames of all changes of tables; see `merged`."""
     transaction = np.zeros(frames.OPEN_WORDS, np.int64)
     out = b""
-    for part in merged(tables):
+    for part in merged(tables, delivered):
         total = int(part.words[:, frames.OLD_SIZE].sum() + part.words[:, frames.NEW_SIZE].sum())
         room = np.zeros(total + frames.FRAME_BYTES * len(part.words) + PADDING, np.uint8)
         end = frames.write_changes(
@@ -109,8 +123,8 @@ def read(data: bytes) -> Iterator[Transaction]:
 
 
 def _change(kind: str, body: bytes) -> Change:
-    relation, _ = struct.unpack_from("!Iq", body)
-    images, at = [], 12
+    (relation,) = struct.unpack_from("!I", body)
+    images, at = [], frames.CHANGE_HEAD_BYTES - frames.HEAD_BYTES
     while at < len(body):
         (first,) = cells(body[at:])
         assert first is not None

@@ -4,11 +4,14 @@ made; a Capture that does not run is warned of, and waited for."""
 from __future__ import annotations
 
 import logging
+import re
 
 import pytest
 
+from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import connect
+from headrace.connectors.db2.starting.readiness import Readiness
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.testing.db2.derby import DerbyServer
 from tests.connectors.attempt import SECRET, Attempt, attempt
@@ -150,3 +153,24 @@ def test_a_capture_that_stops_is_warned_of_once_each_time(
 
     now, before = "CURRENT_TIMESTAMP", "'2020-01-02 03:04:05'"
     assert [looked(moved) for moved in (now, before, before, now, before)] == [0, 1, 0, 0, 1]
+
+
+def test_what_is_no_error_is_warned_of_once_however_often_a_stream_begins(
+    db2_database: Db2Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.create_table("OTHERS", KEYED, captured=False)
+    db2_database.capture.stop()
+    for setting in ("CHG_UPD_TO_DEL_INS = 'N'", "SYNCHTIME = '2020-01-02 03:04:05'"):
+        db2_database.execute(f"UPDATE ASNCDC.IBMSNAP_REGISTER SET {setting}")
+    config = Db2Config.parse(db2_database.properties())
+    watch = CaptureWatch(config, seconds=0)
+    readiness = Readiness(config, Capture(config), lambda: connect(config), watch)
+    readiness.prepare()
+    readiness.prepare()
+    with connect(config) as connection:
+        watch.look(connection)
+    told = [re.search(r"\[(.*?)\]", one.message) for one in caplog.records]
+    assert sorted(code[1] for code in told if code) == [
+        "db2.capture_stopped", "db2.not_registered", "db2.updates_without_before",
+    ]  # fmt: skip

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from headrace.connect.images import make_image
 from headrace.connectors.db2.lsn import format_lsn
 from headrace.connectors.db2.streaming import frames
+from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.told_tables import SchemaChange
 from headrace.relational import schema_changes
 from tests.connectors.db2.change_rows import (
+    IMAGES,
     Change,
     Row,
+    Rows,
     Transaction,
     change_table,
     lsn,
@@ -82,6 +85,30 @@ def test_rows_without_a_place_are_left_out_with_a_word(caplog: pytest.LogCapture
     ((transaction),) = read(written([change_table(rows, 0, (10,))]))
     assert [change.ids for change in transaction.changes] == [(2,)]
     assert "1 rows of the change table ASNCDC.CD0 have no commit or intent sequence" in caplog.text
+
+
+def test_a_fetch_is_bounded_by_what_its_rows_could_hold() -> None:
+    """Rows that were small so far may all be large from now on."""
+    asked: list[int] = []
+
+    class Asked(Rows):
+        def _take(self, rows: int) -> Sequence[Row]:
+            asked.append(rows)
+            return super()._take(rows)
+
+    def most(widest_row: int, tables: int) -> int:
+        asked.clear()
+        rows = [(lsn(7), lsn(10 + n), "I", n) for n in range(2000)]
+        table = ChangeTable(
+            Asked(rows, (2000,)), IMAGES, 0, ("ASNCDC", "CD"), 10_000, tables, widest_row
+        )
+        written([table])
+        return max(asked)
+
+    assert most(100, 1) == 10_000
+    assert most(20_000, 1) * 20_000 <= 64 << 20
+    assert most(20_000, 4) * 20_000 <= 16 << 20
+    assert most(32_000, 1000) == 500, "as many as the first fetch takes"
 
 
 TRANSACTIONS = st.lists(

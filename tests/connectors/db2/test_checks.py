@@ -135,10 +135,35 @@ def test_a_change_table_without_index_and_single_updates_are_warned_of(
     assert bad(on_zos) == [("warning", "db2.change_table_index")]
 
 
+def test_changes_that_no_set_holds_back_are_warned_of(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.execute("DELETE FROM ASNCDC.IBMSNAP_PRUNE_SET")
+    warning = only(found(db2_database), "db2.prune_set")
+    assert warning.level == "warning"
+    assert "INV.THINGS" in warning.message
+    assert "RETENTION_LIMIT" in warning.remedy
+    db2_database.execute("DROP TABLE ASNCDC.IBMSNAP_PRUNE_SET")
+    assert bad(found(db2_database)) == []
+
+
 def test_an_include_list_that_names_nothing_is_an_error(db2_database: Db2Database) -> None:
     db2_database.create_table("THINGS", KEYED)
     findings = found(db2_database, table_include_list=r"INV\.NOTHING")
     assert bad(findings) == [("error", "db2.no_tables")]
+    remedy = only(findings, "db2.no_tables").remedy
+    assert "table.include.list" in remedy
+    assert "schema.include.list" not in remedy  # which is refused
+
+
+def test_a_column_without_a_supported_type_is_told_of_by_properties_that_there_are(
+    db2_database: Db2Database,
+) -> None:
+    db2_database.execute("CREATE TYPE INV.PRICE EXTERNAL NAME 'java.util.HashMap' LANGUAGE JAVA")
+    db2_database.create_table("THINGS", f"{KEYED}, P INV.PRICE")
+    findings = found(db2_database)
+    (one,) = (one for one in findings if one.code == "db2.type_left_out")
+    assert "include.unknown.datatypes" not in one.remedy
+    assert "Nothing, if that is well" in one.remedy
 
 
 def test_a_login_that_is_refused_is_the_only_finding(db2_database: Db2Database) -> None:

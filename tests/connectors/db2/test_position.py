@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connect.rows import ROW, low_half
-from headrace.connectors.db2.lsn import format_lsn, lsn_of, parse_lsn, place_of
-from headrace.connectors.db2.position import Db2Position
+from headrace.connect.rows import ENDING, ROW, low_half
+from headrace.connectors.db2.lsn import ORDER_BYTES, format_lsn, lsn_of, parse_lsn, place_of
+from headrace.connectors.db2.position import Db2Position, DeliveredChange
 from headrace.streaming.changes.row_kernel import END
 
 LSNS = st.sampled_from((10, 16)).flatmap(
@@ -61,10 +61,12 @@ def test_a_position_is_read_back_from_an_offset(lsn: bytes) -> None:
     position = Db2Position.behind_commit(lsn)
     assert position.to_json() == {"commit_lsn": format_lsn(lsn)}
     inside = replace(position, transaction=position.committed, messages=3)
-    for one in (position, inside, Db2Position()):
+    behind = replace(inside, change=DeliveredChange(place_of(lsn), 2, len(lsn)))
+    for one in (position, inside, behind, Db2Position()):
         again = Db2Position.from_json(one.to_json())
         assert again == one
         assert again.lsn_bytes == one.lsn_bytes
+        assert again.to_json() == one.to_json()
 
 
 def test_a_position_before_everything_has_no_number() -> None:
@@ -83,6 +85,48 @@ def test_a_position_inside_of_a_transaction_names_it_and_the_changes_of_it() -> 
         "messages": 5,
     }
     assert str(inside) == "00000000:00000007:000000000048c31b change 5"
+    row["extra"], row["place"], row["serial"] = 0x1000, -2, 1
+    change = Db2Position().inside(row).change
+    assert change == DeliveredChange((1 << 64) - 2)
+    assert change.unread == 0x1000 - ORDER_BYTES
+
+
+NUMBERS = st.integers(0, (1 << 128) - 1)
+
+
+@given(NUMBERS, st.lists(st.tuples(st.integers(0, 1 << 62), st.integers(0, 2)), min_size=1),
+       st.data())  # fmt: skip
+def test_a_change_covers_exactly_what_is_not_behind_it(
+    first: int, changes: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    """Wherever lower halves begin anew, and whatever ordinals rows have."""
+    ordered = sorted({((first + behind) % (1 << 128), serial): behind for behind, serial in changes}
+                     .items(), key=lambda one: (one[1], one[0][1]))  # fmt: skip
+    rows = np.zeros(len(ordered) + 2, ROW)
+    rows["operation"], rows["operation"][-1] = ord("c"), ENDING
+    rows["ordinal"][1:] = data.draw(
+        st.lists(st.integers(1, 9), min_size=len(rows) - 1, max_size=len(rows) - 1)
+    )
+    for row, ((place, serial), _) in zip(rows[1:-1], ordered, strict=True):
+        row["place"], row["serial"] = low_half(place), serial
+    delivered = data.draw(st.integers(0, len(ordered) - 1))
+    change = DeliveredChange(*ordered[delivered][0])
+    assert change.covers(rows).tolist() == [
+        True,
+        *(number <= delivered for number in range(len(ordered))),
+        False,
+    ]
+    for (place, _), behind in ordered:
+        assert change.is_before(place) == (behind > ordered[delivered][1])
+
+
+def test_an_offset_of_before_there_were_numbers_of_changes_counts_them() -> None:
+    members = {"transaction_lsn": "00000000:00000007:000000000048c31b", "messages": 5}
+    position = Db2Position.from_json(members)
+    assert position.to_json() == {"commit_lsn": None, **members}
+    rows = np.zeros(3, ROW)
+    rows["ordinal"] = 4, 5, 6
+    assert position.has_delivered(rows).tolist() == [True, True, False]
 
 
 def test_behind_an_end_numbers_keep_their_size() -> None:
@@ -96,3 +140,11 @@ def test_behind_an_end_numbers_keep_their_size() -> None:
 def test_an_offset_with_another_number_is_refused(member: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         Db2Position.from_json({"commit_lsn": member})
+
+
+def test_debeziums_own_offset_is_refused_whose_rest_of_a_transaction_would_be_lost() -> None:
+    number = "00000000:00000007:000000000048c31b"
+    members = {"commit_lsn": number, "change_lsn": number, "event_serial_no": 1}
+    with pytest.raises(ValueError, match="change_lsn comes without transaction_lsn"):
+        Db2Position.from_json(members)
+    assert Db2Position.from_json({**members, "transaction_lsn": number}).change is not None

@@ -11,11 +11,13 @@ import pytest
 from headrace.connect.json_values import document_text
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.lsn import place_of
+from headrace.connectors.db2.position import Db2Position, DeliveredChange
 from headrace.connectors.db2.schema_history import (
     db2_history,
     history_place,
     history_table,
     open_tables,
+    place_behind,
     snapshot_position,
     stream_position,
 )
@@ -79,11 +81,19 @@ def recorded() -> list[str]:
 
 
 @pytest.mark.parametrize("size", [16, 10])
-def test_positions_of_both_kinds_name_their_commit(size: int) -> None:
+def test_positions_of_both_kinds_name_their_commit_and_what_of_it_is_delivered(size: int) -> None:
     lsn = LSN[-size:]
-    assert history_place(snapshot_position(lsn)) == place_of(lsn)
-    assert history_place(stream_position(lsn, None)) == place_of(lsn)
-    assert history_place(stream_position(lsn, lsn)) == place_of(lsn)
+    behind = Db2Position.behind_commit(lsn)
+    before = Db2Position(place_of(lsn), lsn_bytes=size)
+    for told in (snapshot_position(lsn), stream_position(lsn, None), stream_position(lsn, lsn)):
+        assert place_behind(before) <= (history_place(told) or 0) < place_behind(behind)
+    change = DeliveredChange(place_of(lsn), lsn_bytes=size)
+    inside = replace(before, transaction=place_of(lsn), messages=1, change=change)
+    earlier = replace(inside, change=replace(change, place=change.place - 1))
+    told_at = history_place(stream_position(lsn, lsn))
+    assert told_at is not None
+    assert place_behind(before) < place_behind(earlier) <= told_at < place_behind(inside)
+    assert place_behind(inside) < place_behind(behind)
 
 
 @pytest.mark.parametrize("text", [None, "NULL", 7, "x"])
@@ -102,7 +112,8 @@ def test_what_the_snapshot_told_is_found_behind_it(tmp_path: object) -> None:
     table = history_table(TABLE)
     history = db2_history(kept)
     history.record(snapshot_position(LSN), [TableChange(ChangeType.CREATE, table)])
-    assert open_tables(kept, place_of(LSN) + 1).due(table) is None
+    behind = Db2Position.behind_commit(LSN)
+    assert open_tables(kept, behind).due(table) is None
     changed = replace(table, columns=table.columns[:1])
-    assert open_tables(kept, place_of(LSN) + 1).due(changed) is ChangeType.ALTER
-    assert open_tables(kept, place_of(LSN)).due(table) is ChangeType.CREATE
+    assert open_tables(kept, behind).due(changed) is ChangeType.ALTER
+    assert open_tables(kept, Db2Position.at(place_of(LSN))).due(table) is ChangeType.CREATE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +103,29 @@ def test_numbers_of_ten_bytes_are_read_and_shown(derby: DerbyServer) -> None:
     assert [op for op, _, _ in reader.told()] == ["c", "d"]
 
 
+def test_numbers_have_their_size_where_a_stream_began_before_capture(derby: DerbyServer) -> None:
+    database = Db2Database.create(derby, width=10)
+    database.create_table("T", TABLE)
+    place = "SYNCHPOINT = {} WHERE GLOBAL_RECORD = 'Y'"
+    ((first,),) = database.execute("SELECT MAX(SYNCHPOINT) FROM ASNCDC.IBMSNAP_REGISTER")
+    database.execute(f"UPDATE ASNCDC.IBMSNAP_REGISTER SET {place.format('NULL')}")
+    reader = reader_of(database, headrace_range_max_rows="2")
+    assert reader.offsets[-1]["commit_lsn"] is None
+    database.execute(f"UPDATE ASNCDC.IBMSNAP_REGISTER SET {place.format('?')}", (first,))
+    with database.transaction() as execute:
+        for number in range(5):
+            execute(f"INSERT INTO {SCHEMA}.T VALUES ({number}, 'x')", ())
+    with database.capture:
+        reader.await_changes(5)
+        reader.step_until(lambda: "transaction_lsn" not in reader.offsets[-1])
+        reader.stop()
+    database.close()
+    members = ("commit_lsn", "transaction_lsn", "change_lsn")
+    numbers = [offset[name] for offset in reader.offsets for name in members if offset.get(name)]
+    assert len(numbers) > len(members)
+    assert {len(parse_lsn(number)) for number in numbers} == {10}
+
+
 @pytest.mark.parametrize(
     "more", [{"query_fetch_size": "1"}, {"streaming_query_timespan_seconds": "2"}]
 )
@@ -120,6 +144,23 @@ def test_a_backlog_is_read_in_windows_and_blocks_of_any_size(
     assert [value["op"] for value in values] == ["c"] * 20 + ["u"] * 20
 
 
+def test_a_timespan_may_reach_beyond_the_last_time_that_there_is(
+    db2_database: Db2Database,
+) -> None:
+    db2_database.create_table("T", TABLE)
+    reader = reader_of(db2_database, streaming_query_timespan_seconds="2")
+    reader.stop()
+    for number in range(3):
+        db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES ({number}, 'x')")
+    db2_database.capture.await_captured()
+    db2_database.execute(
+        "UPDATE ASNCDC.IBMSNAP_UOW SET IBMSNAP_LOGMARKER = '9999-12-31 23:59:59.999999'"
+    )
+    values = reader.await_changes(3)
+    reader.stop()
+    assert [value["after"]["ID"] for value in values] == [0, 1, 2]
+
+
 def test_an_update_without_its_row_before_is_an_update_all_the_same(
     reading: Reader, db2_database: Db2Database
 ) -> None:
@@ -135,6 +176,41 @@ def test_an_update_without_its_row_before_is_an_update_all_the_same(
     values = reading.await_changes(2)
     assert (values[1]["op"], values[1]["before"]) == ("u", None)
     assert values[1]["after"] == {"ID": 1, "NAME": "one"}
+
+
+def test_updates_without_rows_before_are_warned_of_when_streaming_begins(
+    db2_database: Db2Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    db2_database.create_table("T", TABLE)
+    db2_database.execute(
+        "UPDATE ASNCDC.IBMSNAP_REGISTER SET CHG_UPD_TO_DEL_INS = 'N' WHERE GLOBAL_RECORD = 'N'"
+    )
+    reader_of(db2_database).stop()
+    assert "[db2.updates_without_before]" in caplog.text
+
+
+def test_a_lost_history_is_written_anew_where_the_configuration_says_so(
+    db2_database: Db2Database, tmp_path: Path
+) -> None:
+    based = "snapshot_mode_configuration_based"
+    db2_database.create_table("T", TABLE)
+    more = {
+        "snapshot_mode": "configuration_based",
+        f"{based}_start_stream": "true",
+        "schema_history_internal_file_filename": str(tmp_path / "history"),
+    }
+    reader = reader_of(db2_database, **more)
+    reader.stop()
+    (tmp_path / "history").unlink()
+    with pytest.raises(HeadraceError) as caught:
+        reader.step()
+    assert caught.value.code == "db2.history_lost"
+    repairing = f"{based}_snapshot_on_schema_error".replace("_", ".")
+    reader.configure({**reader.properties, repairing: "true"})
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    assert reader.await_changes(1)[0]["after"]["ID"] == 1
+    reader.stop()
+    assert (tmp_path / "history").exists()
 
 
 def test_a_second_registration_takes_over_with_its_columns(
@@ -157,6 +233,31 @@ def test_a_second_registration_takes_over_with_its_columns(
     ]
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_schema_changes_are_told_without_a_place_to_keep_the_history(
+    reading: Reader, db2_database: Db2Database, restarts: bool
+) -> None:
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    reading.await_changes(1)
+    if restarts:  # what the process before told of is known again from its first event on
+        reading.restart()
+        db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'two')")
+        reading.await_changes(2)
+    before = len(schema_changes(reading))
+    for table in (f"{SCHEMA}.T", quoted("ASNCDC", f"CDC_{SCHEMA}_T")):
+        db2_database.execute(f"ALTER TABLE {table} ADD COLUMN MORE INTEGER")
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T (ID, NAME) VALUES (3, 'three')")
+    db2_database.create_table("LATE", TABLE)
+    db2_database.execute(f"INSERT INTO {SCHEMA}.LATE VALUES (1, 'one')")
+    reading.await_changes(len(reading.values()) + 2)
+    told = [(one["tableChanges"][0]["type"]) for one in schema_changes(reading)[before:]]
+    assert told == (["ALTER"] if restarts else ["ALTER", "CREATE"])
+
+
+def schema_changes(reader: Reader) -> list[dict[str, Any]]:
+    return [value for value in reader.events() if "tableChanges" in value]
+
+
 def test_a_column_that_the_change_table_lacks_is_null_with_a_word(
     reading: Reader, db2_database: Db2Database, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -165,6 +266,36 @@ def test_a_column_that_the_change_table_lacks_is_null_with_a_word(
     (value,) = reading.await_changes(1)
     assert value["after"] == {"ID": 1, "NAME": "one", "MORE": None}
     assert f"The column MORE of {SCHEMA}.T is missing in the change table" in caplog.text
+
+
+def test_a_column_without_nulls_that_the_change_table_lacks_is_null_and_no_default(
+    reading: Reader, db2_database: Db2Database
+) -> None:
+    db2_database.execute(f"ALTER TABLE {SCHEMA}.T ADD COLUMN MORE INTEGER NOT NULL DEFAULT 7")
+    db2_database.execute(f"ALTER TABLE {SCHEMA}.T ADD COLUMN LARGE CLOB NOT NULL DEFAULT 'text'")
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one', 11, 'large')")
+    (value,) = reading.await_changes(1)
+    assert value["after"] == {"ID": 1, "NAME": "one", "MORE": None, "LARGE": None}
+
+
+def test_a_key_column_that_the_change_table_lacks_is_an_error_and_no_made_up_key(
+    reading: Reader, db2_database: Db2Database
+) -> None:
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    reading.await_changes(1)
+    reading.stop()
+    changes = quoted("ASNCDC", f"CDC_{SCHEMA}_T")
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'two')")
+    db2_database.capture.await_captured()
+    db2_database.capture.stop_capturing(f"CDC_{SCHEMA}_T")
+    db2_database.execute(f"ALTER TABLE {changes} DROP COLUMN ID")
+    with pytest.raises(HeadraceError) as caught:
+        reading.step_until(lambda: False)
+    assert caught.value.code == "db2.change_table_altered"
+    assert f"The key column ID of {SCHEMA}.T is missing in the change table" in str(caught.value)
+    reading.configure({**reading.properties, "message.key.columns": rf"{SCHEMA}\.T:NAME"})
+    value = reading.await_changes(2)[1]
+    assert (value["key"], value["after"]) == ({"NAME": "two"}, {"ID": None, "NAME": "two"})
 
 
 def test_a_table_whose_registration_ends_does_not_hold_up_the_others(

@@ -103,7 +103,25 @@ def test_a_table_is_told_of_when_it_is_new_and_when_it_changes(tmp_path: Path) -
 
 
 def test_a_history_in_memory_tells_nothing_of_tables_that_an_earlier_process_told_of() -> None:
-    assert TableHistory(history(), 4).due(CUSTOMERS) is None
+    store = MemoryStore()
+    stream = TableHistory(history(store), 4)
+    assert stream.due(CUSTOMERS) is None
+    assert stream.knows(CUSTOMERS.id)
+    assert not stream.has(CUSTOMERS.id)
+    assert not stream.is_empty
+    stream.change(CREATE, CUSTOMERS, {"at": 5})
+    again = TableHistory(history(store), 6)
+    assert again.due(replace(CUSTOMERS, columns=CUSTOMERS.columns[:1])) is ALTER
+    assert again.due(table("A", "x")) is None, "another process told of it"
+
+
+def test_a_history_in_memory_is_whole_in_the_process_that_read_the_snapshot() -> None:
+    store = MemoryStore()
+    history(store).write([HistoryRecord({}, {"at": 1}, changes=(TableChange(CREATE, CUSTOMERS),))])
+    stream = TableHistory(history(store), 2)
+    assert stream.due(CUSTOMERS) is None
+    assert stream.due(table("A", "x")) is CREATE
+    assert not stream.knows(("S", "A"))
 
 
 CHANGES = st.lists(

@@ -21,7 +21,8 @@ def ids(records: list[Record]) -> list[int]:
 TOPIC = "t"  # of all numbers
 
 
-def test_every_row_arrives_once_whatever_is_repeated(tmp_path: Path, kafka: KafkaServer) -> None:
+def stream_numbers(tmp_path: Path, kafka: KafkaServer) -> None:
+    """13,000 numbers into the topic, in two runs; the second one does a micro-batch again."""
     if TOPIC in kafka.topics():
         kafka.delete_topic(TOPIC)
     (tmp_path / "broker").write_text(kafka.address)
@@ -40,9 +41,16 @@ def test_every_row_arrives_once_whatever_is_repeated(tmp_path: Path, kafka: Kafk
     commits[-1].unlink()
     (tmp_path / "head").write_text("13000")
     Run(tmp_path, sink="kafka", idle_exit=3).summary()
+
+
+def test_every_row_arrives_once_whatever_is_repeated(tmp_path: Path, kafka: KafkaServer) -> None:
+    stream_numbers(tmp_path, kafka)
     assert ids(read_topic(kafka, TOPIC)) == list(range(13_000))
 
-    # An older copy of the checkpoint is told of, and nothing is written.
+
+@pytest.mark.chaos
+def test_an_older_copy_of_the_checkpoint_is_told_of(tmp_path: Path, kafka: KafkaServer) -> None:
+    stream_numbers(tmp_path, kafka)
     for log in ("commits", "offsets"):
         files = sorted((tmp_path / "checkpoint" / log).glob("[0-9]*"), key=lambda p: int(p.name))
         for file in files[1:]:

@@ -117,6 +117,7 @@ class SnapshotMode(StrEnum):
     ALWAYS = "always"
     WHEN_NEEDED = "when_needed"
     CONFIGURATION_BASED = "configuration_based"
+    RECOVERY = "recovery"
     CUSTOM = "custom"
 
 

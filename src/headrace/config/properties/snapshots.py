@@ -72,7 +72,7 @@ class SnapshotConfig(Configuration):
         "initial",
         Group.SNAPSHOT,
         "When existing rows are read, and whether streaming follows.",
-        refused_values=("custom",),
+        refused_values=("custom", "recovery"),
         aliases={"never": "no_data", "schema_only": "no_data", "exported": "initial"},
     )
     snapshot_mode_custom_name = Property(

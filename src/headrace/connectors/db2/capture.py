@@ -7,6 +7,7 @@ from headrace.connectors.db2.events import Db2Settings, Db2Source
 from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.record_options import event_settings
 from headrace.relational.capture import TableCapture
+from headrace.relational.events import RelationFacts
 from headrace.relational.types.options import TypeOptions
 from headrace.streaming.changes.key_columns import KeyRendering
 
@@ -24,6 +25,13 @@ class Capture(TableCapture):
         keys = Db2Settings("", Db2Source(""), types=self.types, converting="skip")
         self.key_rendering = KeyRendering.of(keys, config)
 
+    def selected(self, facts: RelationFacts) -> frozenset[str]:
+        """The columns of a table whose changes are asked for: see `needed_columns`; all of the
+        signal table's, which signals are read of."""
+        if facts.name == self.signal_table:
+            return frozenset(facts.cell_names)
+        return needed_columns(facts)
+
     def is_system(self, schema: str, table: str) -> bool:
         """SQL replication's tables, and those of Db2 itself."""
         return (
@@ -31,6 +39,14 @@ class Capture(TableCapture):
             or schema.startswith(_SYSTEM_SCHEMAS)
             or table.lower().startswith(_SYSTEM_TABLES)
         )
+
+
+def needed_columns(facts: RelationFacts) -> frozenset[str]:
+    """The columns of a table that events show, and those of its key."""
+    names, lookup = facts.cell_names, facts.lookup
+    keys = () if lookup is None else (names[place] for place in lookup.key)
+    shown = (column.name for column in facts.columns if column.captured)
+    return frozenset((*shown, *facts.key, *keys))
 
 
 def settings_of(config: Db2Config, capture: Capture) -> Db2Settings:

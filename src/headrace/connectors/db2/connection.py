@@ -26,7 +26,7 @@ _MECHANISMS = {
 }  # fmt: skip
 """Authentication of the CLI by securityMechanism of Java's driver."""
 _IN_TRANSACTION = {ibm_db.SQL_ATTR_AUTOCOMMIT: ibm_db.SQL_AUTOCOMMIT_OFF}
-_ON_CONNECTION, _ON_STATEMENT = 1, 0
+_ON_CONNECTION = 1
 
 
 class Isolation(IntEnum):
@@ -238,8 +238,9 @@ def _free(statement: Any) -> None:
 
 
 def _native(function: Callable[..., T], *arguments: Any) -> T:
-    """Calls the driver, whose errors are plain Exceptions."""
+    """Calls the driver, whose errors are plain Exceptions. Where it returns a result beside its
+    error, Python raises a SystemError because of the latter."""
     try:
         return function(*arguments)
     except Exception as error:  # noqa: BLE001 - it has no class of its own
-        raise DriverError(str(error)) from None
+        raise DriverError(str(error.__cause__ or error)) from None

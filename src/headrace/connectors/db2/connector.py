@@ -12,12 +12,15 @@ from headrace.connectors.db2.capture import Capture, settings_of
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.reading.chunk_source import Db2ChunkSource
+from headrace.connectors.db2.reading.row_queries import row_lookup
 from headrace.connectors.db2.reading.snapshot_source import Db2Snapshot
 from headrace.connectors.db2.signal_table import SignalTable
 from headrace.connectors.db2.starting.readiness import Readiness
 from headrace.connectors.db2.starting.run import Db2Run
 from headrace.connectors.db2.starting.stored_position import StoredPosition
 from headrace.connectors.db2.streaming.beginnings import Beginnings
+from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
+from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers
 from headrace.connectors.db2.streaming.reader import ChangeTablesReader, ReaderOptions
 from headrace.connectors.db2.streaming.registered_tables import RegisteredTables
 from headrace.connectors.engine import Engine, open_engine
@@ -47,7 +50,8 @@ class Db2Database(Source[Db2Position]):
         self.lost_log = self._position = StoredPosition(run, rule)
         self._greets = False
         self._beginnings = Beginnings()
-        self._readiness = Readiness(config, run.capture, run.connect)
+        self._watch = CaptureWatch(config)
+        self._readiness = Readiness(config, run.capture, run.connect, self._watch)
         streaming = StreamingMetrics(_source_position)
         self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
 
@@ -125,11 +129,21 @@ class Db2Database(Source[Db2Position]):
                 "" if counts is None else run.capture.topics.transactions,
             ),
             self._beginnings,
+            self._watch,
             run.translate,
         )
         signals = self._signals(greets=greets or self._greets)
         self._greets = False
-        return run.streaming(reader, versions, start, self.metrics, signals=signals, counts=counts)
+        return run.streaming(
+            reader,
+            versions,
+            start,
+            self.metrics,
+            signals=signals,
+            counts=counts,
+            marks=ChangeNumbers(lambda: reader.lsn_bytes),
+            lookup=row_lookup(config) if config.post_processors else None,
+        )
 
     def _signals(self, *, greets: bool) -> IncrementalSnapshots[Db2Position] | None:
         run, config = self._run, self._run.config
@@ -154,7 +168,7 @@ class Db2Database(Source[Db2Position]):
 
 
 def _source_position(row: np.void | None) -> dict[str, int | None]:
-    """SourceEventPosition of the last row: the lower half of its change_lsn."""
+    """SourceEventPosition of the last row: the lower half of its number in the order."""
     return {"change_lsn": None if row is None else int(row["place"])}
 
 

@@ -27,7 +27,7 @@ class Db2Definition(NamedDefinition):
             "write_synchpoint",
         ),
     }
-    verbs: Mapping[str, str] = {"db2": "headrace.connectors.db2.tables_verb"}
+    verbs: Mapping[str, str] = {"db2": "headrace.connectors.db2.registering.tables_verb"}
     worker_modules: Sequence[str] = (
         "headrace.connectors.db2.reading.snapshot_reader",
         "headrace.streaming.slices",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from headrace.config.secret import names_a_secret
 from headrace.connectors.db2.config import Db2Config
 from headrace.errors import HeadraceError
 
@@ -31,6 +32,12 @@ class DriverError(Exception):
     def is_unreachable(self) -> bool:
         """Whether the connection is not there, or no more."""
         return self.code in _UNREACHABLE_CODES or self.state[:2] == "08" or self.state == "40003"
+
+    @property
+    def is_of_statement(self) -> bool:
+        """Whether the statement is at fault, as it is written or for the rows that it meets: what
+        it names, how it is formed, what it computes. Who runs it, and the server, are not."""
+        return self.state[:2] in _STATEMENT_CLASSES and _refusal(self) not in _OF_THE_USER
 
 
 class Refusal(NamedTuple):
@@ -115,6 +122,10 @@ _BY_STATE = {
 }
 
 
+_STATEMENT_CLASSES = frozenset({"07", "21", "22", "42"})
+_OF_THE_USER = (_PRIVILEGE, _LOGIN)
+
+
 def place(config: Db2Config) -> str:
     """The database, for messages."""
     return (
@@ -172,8 +183,10 @@ def _refusal(error: DriverError) -> Refusal | None:
 
 
 def _hidden(text: str, config: Db2Config) -> str:
-    """Without the password."""
-    secret = config.database_password
-    if secret is not None and secret.reveal():
-        text = text.replace(secret.reveal(), "***")
+    """Without the password, and without secrets of driver.*."""
+    password = config.database_password
+    secrets = ["" if password is None else password.reveal()]
+    secrets += [value.strip() for name, value in config.driver.items() if names_a_secret(name)]
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "***")
     return text

@@ -11,8 +11,8 @@ import re
 
 LSN_BYTES = 16
 """Bytes of a log sequence number."""
-SHORT_LSN_BYTES = 10
-"""The same on Db2 for z/OS."""
+ORDER_BYTES = 16
+"""Bytes of a number as a frame of a change has it, before the image with `change_lsn`."""
 
 _TEXT = re.compile(r"([0-9a-f]{8}):([0-9a-f]{8}):([0-9a-f]{16}|[0-9a-f]{4})")
 

@@ -6,12 +6,56 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from headrace.connectors.db2.lsn import LSN_BYTES, format_lsn, lsn_of, parse_lsn, place_of
+import numpy as np
+
+from headrace.connect.rows import ENDING, low_half
+from headrace.connectors.db2.lsn import (
+    LSN_BYTES,
+    ORDER_BYTES,
+    format_lsn,
+    lsn_of,
+    parse_lsn,
+    place_of,
+)
 from headrace.offsets.offset import Offset
 from headrace.offsets.position import PlacePosition
 from headrace.signals.stored import number
 
 _LARGEST_LSN = (1 << 8 * LSN_BYTES) - 2
+_HALF = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class DeliveredChange:
+    """The last change of a transaction that is delivered: `place` is the number by which the
+    changes of a transaction are put in order, IBMSNAP_INTENTSEQ of the row that a change begins
+    with (the D of an update), of `lsn_bytes`; `serial` is the how manieth of the changes with this
+    number it is, and 0 where only the schema change before them is delivered.
+
+    `unread` is where the number lies in the spool (a virtual address; 0: it is read): until then
+    `place` is its lower half, by which changes of one transaction compare.
+    """
+
+    place: int
+    serial: int = 1
+    lsn_bytes: int = field(default=LSN_BYTES, compare=False)
+    unread: int = field(default=0, compare=False, repr=False)
+
+    def covers(self, rows: np.ndarray) -> np.ndarray:
+        """Mask of the rows of its transaction: whether they are its own, or before it. Numbers of
+        one transaction are less than 2^63 apart, so their lower halves tell, in a circle."""
+        distance = rows["place"] - low_half(self.place)
+        done = (distance < 0) | ((distance == 0) & (rows["serial"] <= self.serial))
+        return np.asarray((done | (rows["ordinal"] == 0)) & (rows["operation"] != ENDING))
+
+    def is_before(self, place: int) -> bool:
+        """Whether it is before the change of its transaction at this place."""
+        return 0 < (place - self.place) & _HALF < 1 << 63
+
+    @property
+    def lsn(self) -> bytes:
+        """The number."""
+        return lsn_of(self.place, self.lsn_bytes)
 
 
 @dataclass(frozen=True)
@@ -21,11 +65,15 @@ class Db2Position(PlacePosition):
     A transaction's place is its IBMSNAP_COMMITSEQ; `committed` is one more than the last one that
     is delivered or passed by, and 0 where none is known. Offsets have the numbers as Debezium
     writes them: `commit_lsn`, and inside of a transaction its own number, `transaction_lsn`, with
-    `messages`, the changes of it that are delivered (its beginning counted). `lsn_bytes` is the
-    size of the server's numbers.
+    `change_lsn` and `event_serial_no` of the last `change` that is delivered, behind which it is
+    gone on with, whatever tables are captured then, and `messages`, the number that this change has
+    in the `sequence` of its records. Without a `change` (offsets that were written before there
+    was one, and behind the record of a transaction's beginning) as many messages are delivered.
+    `lsn_bytes` is the size of the server's numbers.
     """
 
     lsn_bytes: int = field(default=LSN_BYTES, compare=False)
+    change: DeliveredChange | None = None
 
     @classmethod
     def behind_commit(cls, commit_lsn: bytes) -> Self:
@@ -41,6 +89,24 @@ class Db2Position(PlacePosition):
         """See Position."""
         return replace(super().behind(end), lsn_bytes=self.lsn_bytes)
 
+    def inside(self, row: np.void) -> Self:
+        """See Position; `read` of the result gives its change."""
+        change = None
+        if row["extra"]:
+            change = DeliveredChange(
+                int(row["place"]) & _HALF,
+                int(row["serial"]),
+                self.lsn_bytes,
+                int(row["extra"]) - ORDER_BYTES,
+            )
+        return replace(super().inside(row), change=change)
+
+    def has_delivered(self, rows: np.ndarray) -> np.ndarray:
+        """See Position: by the number of the change, where it is known."""
+        if self.change is None:
+            return super().has_delivered(rows)
+        return self.change.covers(rows)
+
     def to_json(self) -> dict[str, Any]:
         """The members of an offset."""
         lsn = self.commit_lsn
@@ -48,6 +114,9 @@ class Db2Position(PlacePosition):
         if self.transaction is not None:
             inside = format_lsn(lsn_of(self.transaction, self.lsn_bytes))
             members |= {"transaction_lsn": inside, "messages": self.messages}
+            if self.change is not None:
+                change_lsn, serial = format_lsn(self.change.lsn), self.change.serial
+                members |= {"change_lsn": change_lsn, "event_serial_no": serial}
         return members
 
     @classmethod
@@ -55,6 +124,9 @@ class Db2Position(PlacePosition):
         """Takes its members out of an offset. Raises ValueError."""
         commit_lsn, inside = (_lsn(data, name) for name in ("commit_lsn", "transaction_lsn"))
         position = cls() if commit_lsn is None else cls.behind_commit(commit_lsn)
+        change_lsn, serial = _lsn(data, "change_lsn"), number(data, "event_serial_no", 1)
+        if inside is None and change_lsn is not None:
+            raise ValueError("change_lsn comes without transaction_lsn, as in Debezium's offsets")
         if inside is None:
             return position
         return replace(
@@ -62,12 +134,17 @@ class Db2Position(PlacePosition):
             transaction=place_of(inside),
             messages=number(data, "messages", 0),
             lsn_bytes=len(inside),
+            change=None
+            if change_lsn is None
+            else DeliveredChange(place_of(change_lsn), serial, len(change_lsn)),
         )
 
     def __str__(self) -> str:
         lsn = self.commit_lsn
         if self.transaction is not None:
             inside = format_lsn(lsn_of(self.transaction, self.lsn_bytes))
+            if self.change is not None:
+                return f"{inside} change {format_lsn(self.change.lsn)}"
             return f"{inside} change {self.messages}"
         return "the beginning" if lsn is None else format_lsn(lsn)
 

@@ -8,9 +8,11 @@ from typing import Any
 
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.lsn import format_lsn, parse_lsn, place_of
+from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.db2.types.source_type import Db2Type
 from headrace.relational.history.configured import open_history
 from headrace.relational.history.history import SchemaHistory, TableHistory
+from headrace.relational.history.store import MemoryStore
 from headrace.relational.history.tables import HistoryColumn, HistoryTable
 from headrace.relational.table import Column, Table
 
@@ -57,13 +59,28 @@ _IDENTITY = "AUTOINCREMENT"
 _WITHOUT_SCALE = frozenset({"REAL", "DOUBLE", "FLOAT", "DECFLOAT"})
 
 
+_CHANGES = 1 << 128
+"""Places of changes in one commit, and more."""
+
+
 def history_place(position: Mapping[str, Any]) -> int | None:
-    """The place that a record's position names, Debezium's too: its commit. None: it has none."""
-    text = position.get("commit_lsn")
+    """The place that a record's position names, Debezium's too: its commit, and its change in it.
+    None: it has none."""
     try:
-        return place_of(parse_lsn(text)) if isinstance(text, str) else None
+        commit, change = (
+            place_of(parse_lsn(text)) if isinstance(text, str) else None
+            for text in (position.get("commit_lsn"), position.get("change_lsn"))
+        )
     except ValueError:
         return None
+    return None if commit is None else commit * _CHANGES + (change or 0)
+
+
+def place_behind(position: Db2Position) -> int:
+    """The place of the records behind everything that is delivered at a position."""
+    if position.transaction is None or position.change is None:
+        return position.committed * _CHANGES
+    return position.transaction * _CHANGES + position.change.place + 1
 
 
 def snapshot_position(lsn: bytes) -> dict[str, Any]:
@@ -80,14 +97,16 @@ def stream_position(commit_lsn: bytes, change_lsn: bytes | None) -> dict[str, An
     }
 
 
-def open_tables(config: Db2Config, place: int) -> TableHistory:
-    """The tables that were told of below `place`. Raises HeadraceError."""
-    return TableHistory(db2_history(config), place)
+def open_tables(
+    config: Db2Config, position: Db2Position, memory: MemoryStore | None = None
+) -> TableHistory:
+    """The tables that were told of up to `position`; see `db2_history`. Raises HeadraceError."""
+    return TableHistory(db2_history(config, memory), place_behind(position))
 
 
-def db2_history(config: Db2Config) -> SchemaHistory:
-    """The history of a configuration. Raises HeadraceError."""
-    return open_history(config, config.topic_prefix, history_place)
+def db2_history(config: Db2Config, memory: MemoryStore | None = None) -> SchemaHistory:
+    """The history of a configuration; see `open_history`. Raises HeadraceError."""
+    return open_history(config, config.topic_prefix, history_place, memory)
 
 
 def history_table(table: Table) -> HistoryTable:

@@ -8,6 +8,7 @@ from headrace.connectors.db2 import sql
 from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import registrations
+from headrace.connectors.db2.checks.replication import registering
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import opened
 from headrace.connectors.db2.events import CONNECTOR
@@ -27,8 +28,7 @@ class SignalTable(SignalCollection):
 
     def __init__(self, config: Db2Config, name: str, doing: str = "Writing a watermark") -> None:
         self._name, self._doing = name, doing
-        schema, _, table = name.partition(".")
-        self._path = schema, table
+        self._path = _path(name)
         self._kept = kept_connection(config)
 
     @property
@@ -77,7 +77,7 @@ def signal_targets(config: Db2Config, name: str | None) -> SignalTargets:
             f"{one.source_schema}.{one.source_table}" for one in registrations(connection, config)
         }
         if name is not None:
-            described = catalog.table(*name.split(".", 1)) if "." in name else None
+            described = catalog.table(*_path(name)) if "." in name else None
             present: list[Table] = [] if described is None else [described]
             check_signal_table(CONNECTOR, present, name)
     streams = SnapshotRule.of(config).streams
@@ -86,15 +86,18 @@ def signal_targets(config: Db2Config, name: str | None) -> SignalTargets:
             "db2.not_registered",
             f"The signal table {name} is not registered for SQL replication: nobody would hear of "
             "the signal",
-            add_table(*name.split(".", 1)),
+            registering(config, [_path(name)]),
         )
     captured = [one for one in names if capture.takes(one)]
     remedies = {
-        one: add_table(*one.split(".", 1)) for one in captured if streams and one not in registered
+        one: registering(config, [_path(one)])
+        for one in captured
+        if streams and one not in registered
     }
     return SignalTargets(names, captured, remedies)
 
 
-def add_table(schema: str, table: str) -> str:
-    """What registers a table."""
-    return f"CALL ASNCDC.ADDTABLE('{schema}', '{table}'), then reinitialise Capture."
+def _path(name: str) -> tuple[str, str]:
+    """Schema and name of `schema.table`."""
+    schema, _, table = name.partition(".")
+    return schema, table

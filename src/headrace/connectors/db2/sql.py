@@ -11,10 +11,13 @@ from typing import Protocol
 
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.connectors.db2.types.declarations import ZONED_TIMESTAMPS
 from headrace.relational.table import Column
 
 REGISTER, UNITS_OF_WORK = "IBMSNAP_REGISTER", "IBMSNAP_UOW"
 PRUNING, PRUNE_SETS = "IBMSNAP_PRUNCNTL", "IBMSNAP_PRUNE_SET"
+SUBSCRIBED_COLUMNS, SUBSCRIBED_TABLES = "IBMSNAP_SUBS_COLS", "IBMSNAP_SUBS_MEMBR"
+COLUMN_VERSIONS, TABLE_VERSIONS = "IBMQREP_COLVERSION", "IBMQREP_TABVERSION"
 CHANGE_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 """The first columns of every change table: of the commit, of the change, and what it did."""
 
@@ -36,18 +39,24 @@ def quoted(*names: str) -> str:
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
+def literal(value: object) -> str:
+    """A text or a number as SQL writes it."""
+    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+
+
 def control_table(config: Db2Config, table: str) -> str:
     """A control table."""
     return quoted(config.cdc_control_schema, table)
 
 
 def newest_lsn(config: Db2Config) -> str:
-    """Up to where Capture has written all changes: one row, null before it began."""
+    """Up to where Capture has written all changes: one row, null before it began. On z/OS, too, it
+    waits for a transaction of Capture that is not committed: what that undoes would not be read
+    again when it is written anew."""
     register = control_table(config, REGISTER)
-    return _of_register(
-        config,
+    return (
         f"SELECT MAX(T.SYNCHPOINT) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT FROM {register} "
-        f"UNION ALL SELECT SYNCHPOINT AS SYNCHPOINT FROM {register}) T",
+        f"UNION ALL SELECT SYNCHPOINT AS SYNCHPOINT FROM {register}) T"
     )
 
 
@@ -61,6 +70,17 @@ def registrations(config: Db2Config, *, begun: bool = False) -> str:
         "CD_NEW_SYNCHPOINT, SYNCHPOINT, STATE, CHG_UPD_TO_DEL_INS "
         f"FROM {control_table(config, REGISTER)} WHERE GLOBAL_RECORD <> 'Y' "
         f"AND CD_TABLE IS NOT NULL{condition}",
+    )
+
+
+def held_tables(config: Db2Config) -> str:
+    """Schemas and names of the tables whose changes a set of subscribers holds back from
+    pruning, up to its SYNCHPOINT."""
+    sets = ("TARGET_SERVER", "APPLY_QUAL", "SET_NAME")
+    same = " AND ".join(f"M.{column} = S.{column}" for column in sets)
+    return (
+        f"SELECT DISTINCT M.SOURCE_OWNER, M.SOURCE_TABLE FROM {control_table(config, PRUNING)} M, "
+        f"{control_table(config, PRUNE_SETS)} S WHERE {same}"
     )
 
 
@@ -90,7 +110,7 @@ def readable(column: Column) -> str:
     name = quoted(column.name)
     declared = str(column.type)
     _, scale = column.type.length_and_scale()
-    if declared == "TIMESTAMP WITH TIME ZONE":
+    if declared in ZONED_TIMESTAMPS:
         return f"CAST({name} AS VARCHAR(48)) AS {name}"
     if declared == "TIMESTAMP" and (scale or 0) > _MICROSECONDS:
         return f"VARCHAR_FORMAT({name}, '{_FINE_TIMESTAMP}') AS {name}"

@@ -14,6 +14,7 @@ import numpy as np
 from headrace.connect.rows import NULL
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset
+from headrace.offsets.position import delivered_by_count
 from headrace.signals.stored import (
     LARGEST_COUNT,
     checked_text,
@@ -61,6 +62,7 @@ class MongoPosition:
 
     transaction = None
     messages = 0
+    has_delivered = delivered_by_count
 
     @property
     def committed(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.connect.rows import NULL
 from headrace.offsets.offset import Offset
+from headrace.offsets.position import delivered_by_count
 from headrace.signals.stored import LARGEST_COUNT, number, optional_number
 
 _LARGEST_LSN = (1 << 64) - 1
@@ -34,6 +35,7 @@ class PostgresPosition:
     txn_index: int = 0
     lsn: int = 0
     xmin: int | None = None
+    has_delivered = delivered_by_count
 
     @property
     def committed(self) -> int:
@@ -68,10 +70,8 @@ class PostgresPosition:
 
     def behind(self, end: np.void) -> PostgresPosition:
         """See Position; `end` is an entry as row_kernel.END has it."""
-        last_commit, commit_us = int(end["last_commit"]), int(end["commit_us"])
-        return self.at_boundary(
-            int(end["position"]), None if last_commit == NULL else last_commit, commit_us or None
-        )
+        last_commit = None if end["last_commit"] == NULL else int(end["last_commit"])
+        return self.at_boundary(int(end["position"]), last_commit, int(end["commit_us"]) or None)
 
     def inside(self, row: np.void) -> PostgresPosition:
         """See Position."""

@@ -10,13 +10,19 @@ from headrace.relational.history.history import PlaceOf, SchemaHistory
 from headrace.relational.history.store import HistoryStore, MemoryStore
 
 
-def open_history(config: SchemaHistoryConfig, server: str, place_of: PlaceOf) -> SchemaHistory:
-    """The history of `server` (topic.prefix). Nothing is asked yet. Raises HeadraceError
+def open_history(
+    config: SchemaHistoryConfig,
+    server: str,
+    place_of: PlaceOf,
+    memory: MemoryStore | None = None,
+) -> SchemaHistory:
+    """The history of `server` (topic.prefix). Nothing is asked yet. `memory` is the one of the
+    process, for a history that is kept nowhere else; None: a new one. Raises HeadraceError
     `relational.no_kafka_client` and `relational.kafka_setting`."""
-    return SchemaHistory(_store(config), server, place_of)
+    return SchemaHistory(_store(config, memory), server, place_of)
 
 
-def _store(config: SchemaHistoryConfig) -> HistoryStore:
+def _store(config: SchemaHistoryConfig, memory: MemoryStore | None) -> HistoryStore:
     match config.history_kind():
         case HistoryKind.KAFKA:
             from headrace.relational.history.kafka_store import KafkaStore  # its client is optional
@@ -32,4 +38,4 @@ def _store(config: SchemaHistoryConfig) -> HistoryStore:
             )
         case HistoryKind.FILE:
             return FileStore(Path(config.history_file() or ""))
-    return MemoryStore()
+    return MemoryStore() if memory is None else memory

@@ -33,9 +33,9 @@ class SchemaHistory:
         return self._store.name
 
     @property
-    def outlives_process(self) -> bool:
-        """Whether another process will find it."""
-        return self._store.outlives_process
+    def is_whole(self) -> bool:
+        """Whether it has all that was ever told."""
+        return self._store.is_whole
 
     def is_empty(self) -> bool:
         """Whether it has no record of this server."""
@@ -51,6 +51,10 @@ class SchemaHistory:
                 for change in record.changes or ():
                     _apply(tables, change)
         return tables
+
+    def records_at(self, position: Mapping[str, Any]) -> list[HistoryRecord]:
+        """The records of exactly this position, in their order."""
+        return [record for record in self._records() if record.position == position]
 
     def record(
         self,
@@ -72,11 +76,16 @@ class SchemaHistory:
             ddl,
             tuple(changes),
         )
-        self.write([made])
+        self._append([made])
         return made
 
     def write(self, records: Iterable[HistoryRecord]) -> None:
-        """Write records of this server; they are durable when this returns."""
+        """Write the records of a snapshot, which tell of all tables; they are durable when this
+        returns."""
+        self._append(records)
+        self._store.is_whole = True
+
+    def _append(self, records: Iterable[HistoryRecord]) -> None:
         self._store.append([replace(r, source=self._source).to_line() for r in records])
 
     def close(self) -> None:
@@ -115,23 +124,26 @@ class TableHistory:
         """`place`: everything below it is delivered. Raises HeadraceError."""
         self._history = history
         self._known = history.tables_before(place)
-        # What was told before this process is not known: then tables are as they are now.
-        self._is_told = not history.outlives_process and not self._known
 
     @property
     def is_empty(self) -> bool:
-        """Whether a history that outlives its process knows no table."""
-        return not self._is_told and not self._known
+        """Whether a whole history knows no table."""
+        return self._history.is_whole and not self._known
 
     def knows(self, identity: TableId) -> bool:
         """Whether a table was told of, as far as is known."""
-        return self._is_told or identity in self._known
+        return not self._history.is_whole or identity in self._known
+
+    def has(self, identity: TableId) -> bool:
+        """Whether a table's columns are known as of its last event."""
+        return identity in self._known
 
     def due(self, table: HistoryTable) -> ChangeType | None:
-        """What must be told of a table before the next event of its; None: nothing."""
+        """What must be told of a table before the next event of its; None: nothing. Where the
+        history is not whole, a table that it does not have was told of by another process."""
         known = self._known.get(table.id)
         if known is None:
-            return None if self._is_told else ChangeType.CREATE
+            return ChangeType.CREATE if self._history.is_whole else None
         return None if known == table else ChangeType.ALTER
 
     def change(

@@ -14,8 +14,9 @@ class HistoryStore(Protocol):
         """Where it is, for messages."""
         ...
 
-    outlives_process: bool = True
-    """Whether another process finds what this one wrote."""
+    is_whole: bool = True
+    """Whether it has all that was ever told: not so the memory of a process that goes on with the
+    stream of another one."""
 
     def lines(self) -> Iterator[bytes]:
         """Every record, the oldest first, without line ends; none where there is no history
@@ -32,13 +33,13 @@ class HistoryStore(Protocol):
 
 
 class MemoryStore(HistoryStore):
-    """A history that ends with its process."""
+    """A history that ends with its process; it is whole if that one read the snapshot."""
 
     name = "memory"
-    outlives_process = False
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
+        self.is_whole = False
 
     def lines(self) -> Iterator[bytes]:
         """See HistoryStore."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from headrace.relational.reading.chunk_targets import TableTarget
 from headrace.relational.reading.key_order import KeyColumn, is_beyond
@@ -68,6 +68,8 @@ class ChunkSql:
     read `alone` or with the tables that inherit from it."""
 
     dialect: Dialect
+    counted: ClassVar[str] = "count(*)"
+    """How many rows there are."""
 
     def columns(self, names: Iterable[str]) -> list[str]:
         """Columns of the table. They are qualified, because ORDER BY "id" would mean what the
@@ -202,7 +204,7 @@ class ChunkSql:
     def count(self, leaves: Sequence[Path], condition: str | None) -> str:
         """What the rows of tables are in number, together."""
         conditions = [] if condition is None else [condition]
-        counts = (self._select(["count(*)"], leaf, conditions, alone=True) for leaf in leaves)
+        counts = (self._select([self.counted], leaf, conditions, alone=True) for leaf in leaves)
         total = " + ".join(f"({count})" for count in counts)
         return f"SELECT {total}{self.dialect.no_table}"
 

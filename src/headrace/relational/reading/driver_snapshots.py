@@ -80,6 +80,10 @@ class DriverSnapshots(
         """Whether a query of the user's gives any. Raises QueryRefusedError."""
 
     @abstractmethod
+    def _told_at(self, position: P, /) -> dict[str, Any]:
+        """The position of the records that tell of the tables of a snapshot."""
+
+    @abstractmethod
     def _record(self, table: StoredTable, position: P, at_ms: int, /) -> HistoryRecord:
         """What is told of a table at a snapshot's position."""
 
@@ -105,15 +109,19 @@ class DriverSnapshots(
         return self._is_prefaced
 
     def preface(self, position: P) -> Sequence[PrefaceRecord]:
-        """See SnapshotSource: the captured tables, as schema changes."""
+        """See SnapshotSource: the captured tables, as schema changes. They are what the schema
+        history has of them, as long as it is there: tables may be altered, or new, before the range
+        is read again."""
         topic = self._captured.topics.schema_changes
+        records = self._recorded(position) or self._records(position)
         return [
             PrefaceRecord(
-                SchemaChangeFacts(topic, table.schema, table.table),
+                SchemaChangeFacts(topic, *change.table.id[-2:]),
                 OPERATION,
                 schema_change_image(record),
             )
-            for table, record in zip(self.structures(), self._records(position), strict=True)
+            for record in records
+            for change in record.changes or ()
         ]
 
     def record_tables(self, position: P) -> None:
@@ -123,6 +131,15 @@ class DriverSnapshots(
             history.write(self._records(position))
         finally:
             history.close()
+
+    def _recorded(self, position: P) -> list[HistoryRecord]:
+        """What `record_tables` wrote at a position last; none where it is lost."""
+        history = self._opened_history()
+        try:
+            records = history.records_at(self._told_at(position))
+        finally:
+            history.close()
+        return [one for one in records if one.at_ms == records[-1].at_ms]
 
     def _records(self, position: P) -> list[HistoryRecord]:
         at_ms = time.time_ns() // 1_000_000

@@ -44,12 +44,15 @@ class KeptConnection(Generic[C]):
         return self._connection
 
     @contextmanager
-    def translated(self, doing: str) -> Iterator[None]:
-        """Around what is done on it: errors of the driver become HeadraceError, and close it."""
+    def translated(
+        self, doing: str, concerns: Callable[[Exception], bool] = lambda _: True
+    ) -> Iterator[None]:
+        """Around what is done on it: errors of the driver become HeadraceError, and close it, but
+        those that do not concern it."""
         try:
             yield
         except Exception as error:
-            translated = self._translate(error, doing)
+            translated = self._translate(error, doing) if concerns(error) else None
             if translated is None:
                 raise
             self.close()

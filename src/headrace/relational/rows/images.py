@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from headrace.connect.images import cells
 from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.errors import HeadraceError
 from headrace.relational.rows.image_kernel import COLUMN_BYTES, measure_images, write_images
 from headrace.relational.rows.texts import TEXTS, Values
 from headrace.snapshots.image_block import ImageBlock
@@ -22,25 +23,38 @@ _UNREAD: tuple[int, ...] = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class RowImages(Generic[T]):
-    """Makes images of a table's columns: of each, its type, and where its values stand in the rows
-    that the driver gives (None: the rows lack the column, which is null). `texts_of` makes the
-    texts (large_string) of one column's values, null where they are."""
+class DriverValues(Generic[T]):
+    """The values of a connector's driver. `connector` is what codes of errors begin with;
+    `texts_of` makes the texts (large_string) of one column's values, null where they are; `remedy`
+    says what helps against a value that is none of its column's type."""
 
+    connector: str
     texts_of: Callable[[T, Values], pa.Array]
+    remedy: str = "Exclude the column with column.exclude.list."
+
+
+@dataclass(frozen=True)
+class RowImages(Generic[T]):
+    """Makes images of the rows of a table (for messages): of each column its name, its type, and
+    where its values stand in the rows that the driver gives (None: the rows lack the column, which
+    is null)."""
+
+    driver: DriverValues[T]
+    table: str
+    columns: tuple[str, ...]
     types: tuple[T, ...]
     places: tuple[int | None, ...]
 
     def block(self, rows: Sequence[Sequence[object]]) -> ImageBlock:
-        """The images of rows. Raises pyarrow.ArrowException, TypeError or ValueError for values
-        that are none of their columns' types."""
+        """The images of rows. Raises HeadraceError("CONNECTOR.value_not_understood") for a value
+        that is none of its column's type."""
         return self.of_columns(list(zip(*rows, strict=True)), len(rows))
 
     def of_columns(self, columns: Sequence[Sequence[object]], rows: int) -> ImageBlock:
         """The same of rows that were turned to columns."""
         texts = [
-            None if place is None else self.texts_of(one, columns[place])
-            for one, place in zip(self.types, self.places, strict=True)
+            None if place is None else self._texts(number, columns[place])
+            for number, place in enumerate(self.places)
         ]
         table = np.array([_addresses(text) for text in texts], np.int64).reshape(-1, _WORDS)
         offsets = np.empty(rows + 1, np.int64)
@@ -48,6 +62,21 @@ class RowImages(Generic[T]):
         images = np.empty(size + PADDING, np.uint8)
         write_images(address_of(table), len(texts), rows, address_of(images))
         return ImageBlock(images[:size], offsets)
+
+    def _texts(self, number: int, values: Values) -> pa.Array:
+        kind = self.types[number]
+        try:
+            return self.driver.texts_of(kind, values)
+        except (
+            pa.ArrowException, ValueError, TypeError, ArithmeticError, AttributeError
+        ) as error:  # fmt: skip
+            # What these say has the value in it.
+            raise HeadraceError(
+                f"{self.driver.connector}.value_not_understood",
+                f"The column {self.columns[number]} of {self.table} has a value that is none of "
+                f"its type, {kind}: {type(error).__name__}",
+                self.driver.remedy,
+            ) from None
 
     def texts(self, rows: Sequence[Sequence[object]]) -> list[tuple[str | None, ...]]:
         """The texts of few rows, such as keys. Raises as `block`."""

@@ -121,7 +121,7 @@ _POSITION, _POSITION_HIGH = _R["position"], _R["position_high"]
 _PLACE, _ORDINAL, _PART = _R["place"], _R["ordinal"], _R["part"]
 _HASH, _SIZE, _TRANSACTION, _RELATION = _R["hash"], _R["size"], _R["transaction"], _R["relation"]
 _OPERATION, _KIND, _MARKER, _FLAGS = _R["operation"], _R["kind"], _R["marker"], _R["flags"]
-_FILLER = _R["filler"]
+_SERIAL = _R["serial"]
 
 _TRANSACTION_SIZE = TRANSACTION.itemsize
 _T = {name: offset_in_transaction(name) for name in TRANSACTION.names or ()}
@@ -224,7 +224,7 @@ def add_row(
     store8(row + _KIND, _IN_TRANSACTION)
     store8(row + _MARKER, 0)
     store8(row + _FLAGS, flags)
-    store32(row + _FILLER, 0)
+    store32(row + _SERIAL, 0)
     store64(state + 8 * ROWS, load64(state + 8 * ROWS) + 1)
 
 

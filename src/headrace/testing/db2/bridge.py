@@ -1,8 +1,9 @@
 """The process between IBM's driver and Apache Derby's server, on the loopback interface.
 
-    python -m headrace.testing.db2.bridge PORT CREATING_PORT DERBY_PORT
+    python -m headrace.testing.db2.bridge PORT CREATING_PORT ENDING_PORT DERBY_PORT
 
-The driver connects to PORT, or to CREATING_PORT, where a database that is not there is made.
+The driver connects to PORT; or to CREATING_PORT, where a database that is not there is made; or to
+ENDING_PORT, where the database is shut down.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import sys
 from functools import partial
 
-from headrace.testing.db2.drda import Replies, Requests, Untranslatable
+from headrace.testing.db2.drda import CREATING, ENDING, Replies, Requests, Untranslatable
 
 _HOST = "127.0.0.1"
 _AT_ONCE = 1 << 18
@@ -33,7 +34,7 @@ async def _pass_on(
 
 
 async def _serve(
-    derby: int, creating: bool, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    derby: int, attribute: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     try:
         replies, requests = await asyncio.open_connection(_HOST, derby)
@@ -41,15 +42,15 @@ async def _serve(
         writer.close()
         return
     await asyncio.gather(
-        _pass_on(reader, requests, Requests(creating=creating)),
+        _pass_on(reader, requests, Requests(attribute)),
         _pass_on(replies, writer, Replies()),
     )
 
 
-async def _run(port: int, creating: int, derby: int) -> None:
+async def _run(port: int, creating: int, ending: int, derby: int) -> None:
     servers = [
-        await asyncio.start_server(partial(_serve, derby, at == creating), _HOST, at)
-        for at in (port, creating)
+        await asyncio.start_server(partial(_serve, derby, attribute), _HOST, at)
+        for at, attribute in ((port, ""), (creating, CREATING), (ending, ENDING))
     ]
     await asyncio.gather(*(server.serve_forever() for server in servers))
 

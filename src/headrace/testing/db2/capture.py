@@ -48,6 +48,7 @@ class CaptureProgram:
         self.server, self.database = server, database
         self.control, self.changes, self.width = control, changes, width
         self._thread: threading.Thread | None = None
+        self._register = threading.Lock()  # held while a transaction changes the register
         self._stopping = threading.Event()
 
     def __enter__(self) -> CaptureProgram:
@@ -75,7 +76,7 @@ class CaptureProgram:
         source, changes = quoted(schema, table), quoted(self.changes, name)
         register = quoted(self.control, "IBMSNAP_REGISTER")
         columns = self._columns(schema, table)
-        with self._session() as execute:
+        with self._register, self._session() as execute:
             for statement in tables.change_table(source, changes):
                 execute(statement, ())
             index = quoted(self.changes, f"{name}_X")
@@ -96,6 +97,10 @@ class CaptureProgram:
                 "'Y', ?, ?, ?, ?, 0, '0801', 'Y', 'N', 'NNNN', ?)",
                 (schema, table, self.changes, name, self.changes, name, state),
             )
+            execute(
+                tables.subscription(self.control),
+                (schema, table, schema, table, self.changes, name),
+            )
             for statement in tables.capturing(source, (self.changes, name), columns, self.width):
                 execute(statement, ())
         return name
@@ -104,11 +109,16 @@ class CaptureProgram:
         """Ends a registration, as `CALL ASNCDC.REMOVETABLE` does; its change table goes."""
         name = change_table or f"CDC_{schema}_{table}"
         self.stop_capturing(name)
-        with self._session() as execute:
+        with self._register, self._session() as execute:
             execute(
                 f"DELETE FROM {quoted(self.control, 'IBMSNAP_REGISTER')} WHERE SOURCE_OWNER = ? "
                 "AND SOURCE_TABLE = ? AND CD_TABLE = ?",
                 (schema, table, name),
+            )
+            execute(
+                f"DELETE FROM {quoted(self.control, 'IBMSNAP_PRUNCNTL')} "
+                "WHERE PHYS_CHANGE_OWNER = ? AND PHYS_CHANGE_TABLE = ?",
+                (self.changes, name),
             )
             execute(
                 f"DELETE FROM {SIMULATOR}.REGISTERED WHERE CD_OWNER = ? AND CD_TABLE = ?",
@@ -124,8 +134,11 @@ class CaptureProgram:
                 execute(f"DROP TRIGGER {quoted(SIMULATOR, name)}", ())
 
     def set_state(self, change_table: str, state: str) -> None:
-        """Writes the STATE of a registration: A(ctive), I(nactive), S(topped)."""
-        with self._session() as execute:
+        """Writes the STATE of a registration: A(ctive), I(nactive), S(topped). Where the program
+        runs, what is registered by then has begun."""
+        with self._register, self._session() as execute:
+            if self.is_running:
+                execute(tables.activation(self.control, self.width), ())
             execute(
                 f"UPDATE {quoted(self.control, 'IBMSNAP_REGISTER')} SET STATE = ? "
                 "WHERE CD_TABLE = ?",
@@ -135,7 +148,7 @@ class CaptureProgram:
     def prune(self, through: bytes) -> None:
         """Deletes rows of change tables and units of work up to and with an LSN."""
         register = quoted(self.control, "IBMSNAP_REGISTER")
-        with self._session() as execute:
+        with self._register, self._session() as execute:
             execute(tables.activation(self.control, self.width), ())
             for owner, table in self._change_tables(execute):
                 execute(
@@ -203,8 +216,8 @@ class CaptureProgram:
 
     def advance(self) -> bool:
         """One cycle of the program: all that is committed is captured. Whether there was any."""
-        with self._session() as execute:
-            return self._cycle(execute)
+        with closing(self._connect()) as connection:
+            return self._cycle(connection)
 
     def _run(self) -> None:
         quiet = 0
@@ -213,33 +226,43 @@ class CaptureProgram:
                 with closing(self._connect()) as connection:
                     while not self._stopping.wait(_PAUSE_S):
                         quiet = 0 if quiet >= _QUIET_CYCLES else quiet + 1
-                        with _transaction(connection) as execute:
-                            self._cycle(execute, is_told=quiet == 0)
+                        self._cycle(connection, is_told=quiet == 0)
             except Exception as error:  # noqa: BLE001 - Derby stops, and comes again
                 log.debug("Capture: %s", error)
                 self._stopping.wait(10 * _PAUSE_S)
 
-    def _cycle(self, execute: Execute, *, is_told: bool = True) -> bool:
-        register = quoted(self.control, "IBMSNAP_REGISTER")
-        before, now = self._synchpoint(execute), self._committed(execute)
-        if now > before or is_told:
-            execute(tables.activation(self.control, self.width), ())
-        if now > before:
-            self._write_units_of_work(execute, before, now)
-            for owner, table in self._change_tables(execute):
+    def _cycle(self, connection: Any, *, is_told: bool = True) -> bool:
+        with _transaction(connection) as execute:
+            now = self._committed(execute)  # behind the open transaction's end
+        with self._register, _transaction(connection) as execute:
+            before = self._synchpoint(execute)
+            if now > before or is_told:
+                execute(tables.activation(self.control, self.width), ())
+            if now > before:
+                self._write_units_of_work(execute, before, now)
+                self._move_new_synchpoints(execute, before, now)
+            if now > before or is_told:
                 execute(
-                    f"UPDATE {register} SET CD_NEW_SYNCHPOINT = (SELECT MAX(IBMSNAP_COMMITSEQ) "
-                    f"FROM {quoted(owner, table)}) WHERE CD_OWNER = ? AND CD_TABLE = ? AND EXISTS "
-                    f"(SELECT 1 FROM {quoted(owner, table)} WHERE IBMSNAP_COMMITSEQ > ?)",
-                    (owner, table, before),
+                    f"UPDATE {quoted(self.control, 'IBMSNAP_REGISTER')} SET SYNCHPOINT = ?, "
+                    "SYNCHTIME = CURRENT_TIMESTAMP WHERE GLOBAL_RECORD = 'Y'",
+                    (max(now, before),),
                 )
-        if now > before or is_told:
-            execute(
-                f"UPDATE {register} SET SYNCHPOINT = ?, SYNCHTIME = CURRENT_TIMESTAMP "
-                "WHERE GLOBAL_RECORD = 'Y'",
-                (now,),
-            )
         return now > before
+
+    def _move_new_synchpoints(self, execute: Execute, before: bytes, now: bytes) -> None:
+        register = quoted(self.control, "IBMSNAP_REGISTER")
+        for owner, table in self._change_tables(execute):
+            ((newest,),) = execute(
+                f"SELECT MAX(IBMSNAP_COMMITSEQ) FROM {quoted(owner, table)} "
+                "WHERE IBMSNAP_COMMITSEQ > ? AND IBMSNAP_COMMITSEQ <= ?",
+                (before, now),
+            )
+            if newest is not None:
+                execute(
+                    f"UPDATE {register} SET CD_NEW_SYNCHPOINT = ? "
+                    "WHERE CD_OWNER = ? AND CD_TABLE = ?",
+                    (bytes(newest), owner, table),
+                )
 
     def _write_units_of_work(self, execute: Execute, before: bytes, now: bytes) -> None:
         units = quoted(self.control, "IBMSNAP_UOW")

@@ -8,6 +8,7 @@ Ivy that comes with Spark.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -74,6 +75,14 @@ class DerbyServer(Server):
     def create_database(self, name: str) -> None:
         """Makes an empty database. The name has at most 8 letters and digits."""
         _connect(self._dsn(self.bridge.creating_port, name, USER, None)).close()
+
+    def shut_down(self, name: str) -> None:
+        """Ends a database, so that it takes no more memory of the server; the next connection
+        begins it anew."""
+        import ibm_db_dbi
+
+        with contextlib.suppress(ibm_db_dbi.Error):  # that it has ended is told as an error
+            _connect(self._dsn(self.bridge.ending_port, name, USER, None)).close()
 
     def execute(
         self, database: str, statement: str, values: tuple[object, ...] = ()
@@ -143,18 +152,18 @@ class _BridgeServer(Server):
     def __init__(self, derby: DerbyServer) -> None:
         super().__init__("bridge to Derby", derby.directory / "bridge")
         self._derby = derby
-        self.creating_port = 0
+        self.creating_port = self.ending_port = 0
 
     def _prepare(self) -> None:
         """The program is this package."""
 
     def _command(self) -> list[str]:
-        self.creating_port = free_port()
-        ports = (self.port, self.creating_port, self._derby.port)
+        self.creating_port, self.ending_port = free_port(), free_port()
+        ports = (self.port, self.creating_port, self.ending_port, self._derby.port)
         return [sys.executable, "-m", "headrace.testing.db2.bridge", *map(str, ports)]
 
     def _check(self) -> None:
-        for port in (self.port, self.creating_port):
+        for port in (self.port, self.creating_port, self.ending_port):
             socket.create_connection((self.host, port), timeout=_ANSWER_S).close()
 
     def _port_taken(self, words: str) -> bool:

@@ -20,14 +20,20 @@ _SERVER = "SQL08020"
 """The server that the driver must see: it takes later ones, and Derby itself, for more than they
 are."""
 
+CREATING, ENDING = ";create=true", ";shutdown=true"
+"""What stands behind a database's name to make it, if it is not there, and to shut it down."""
+
 _REQUEST, _OBJECT = 1, 3
 _EXTERNAL_NAME, _RELEASE = 0x112E, 0x115A  # PRDID, SRVRLSLV
 _DATABASE = 0x2110  # RDBNAM
 _DIAGNOSES = 0x213B  # TRGDFTRT
-_ACCESS, _ACCESSED, _ATTRIBUTES = 0x2001, 0x2201, 0x1443  # ACCRDB, ACCRDBRM, EXCSATRD
+_ACCESS, _ATTRIBUTES = 0x2001, 0x1443  # ACCRDB, EXCSATRD
 _DESCRIBE, _PARAMETERS, _ROWS = 0x2008, 0x2412, 0x241B  # DSCSQLSTT, SQLDTA, QRYDTA
 _PACKAGE_TOKEN, _QUERY_INSTANCE = 0x210E, 0x215B  # unknown to Derby where the driver sends them
 _OUTCOME = 0x2408  # SQLCARD
+_STATEMENT = 0x2414  # SQLSTT
+_ONLY_DB2 = b" ORGANIZE BY ROW"
+"""What Derby's CREATE TABLE does not have, and does not need: its tables are no others."""
 _DESCRIPTION, _VALUES = 0x0010, 0x147A  # FDODSC, FDODTA
 
 _LONGEST = 0x7FFF
@@ -82,12 +88,12 @@ def join_parts(parts: Sequence[Part]) -> bytes:
 
 
 class Requests:
-    """What the driver sends, as Derby takes it. `creating`: databases that are not there are
-    made."""
+    """What the driver sends, as Derby takes it. `attribute`: CREATING or ENDING, for each database
+    that is named; empty: neither."""
 
-    def __init__(self, *, creating: bool = False) -> None:
+    def __init__(self, attribute: str = "") -> None:
         self._segments = _Segments()
-        self._creating = creating
+        self._attribute = attribute
 
     def feed(self, sent: bytes) -> bytes:
         """Bytes to pass on. Raises Untranslatable."""
@@ -100,7 +106,7 @@ class Requests:
         parts = split_parts(body)
         if parts is None or kind not in (_REQUEST, _OBJECT):
             return b"".join(segments)
-        translate = self._command if kind == _REQUEST else _parameters
+        translate = self._command if kind == _REQUEST else _data
         return _segmented(first[2:6], join_parts([translate(part) for part in parts]))
 
     def _command(self, command: Part) -> Part:
@@ -115,8 +121,8 @@ class Requests:
                 value = _CLIENT
             elif command.code == _ACCESS and code == _DIAGNOSES:
                 value = b"\xf0"
-            elif code == _DATABASE and self._creating:
-                value = _creating(value)
+            elif code == _DATABASE and self._attribute:
+                value = _named(value, self._attribute)
             kept.append(Part(code, value))
         return Part(command.code, join_parts(kept))
 
@@ -203,16 +209,23 @@ def _segmented(head: bytes, body: bytes) -> bytes:
     )
 
 
-def _creating(database: bytes) -> bytes:
-    """The name of a database with the word that makes it; the protocol pads it with blanks."""
+def _named(database: bytes, attribute: str) -> bytes:
+    """The name of a database with an attribute; the protocol pads it with blanks."""
     blank = _like(database, " ")
-    name = database.rstrip(blank) + _like(database, ";create=true")
+    name = database.rstrip(blank) + _like(database, attribute)
     return name.ljust(_NAME_LENGTH, blank)
 
 
 def _like(example: bytes, text: str) -> bytes:
     """The text in the encoding of the example: EBCDIC until both sides agreed on UTF-8."""
     return text.encode("cp500" if example[:1] >= b"\x80" else "utf-8")
+
+
+def _data(part: Part) -> Part:
+    """A statement, or its parameters."""
+    if part.code == _STATEMENT:
+        return Part(part.code, part.value.replace(_ONLY_DB2, b" " * len(_ONLY_DB2)))
+    return _parameters(part)
 
 
 def _parameters(part: Part) -> Part:

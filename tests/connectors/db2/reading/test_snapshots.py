@@ -92,6 +92,48 @@ def test_the_tables_are_told_before_their_rows_and_recorded(
     ]  # fmt: skip
 
 
+def test_the_tables_are_told_again_as_they_were_when_the_range_is_read_again(
+    db2_database: Db2Database, tmp_path: Path
+) -> None:
+    db2_database.create_table("A", "ID INTEGER NOT NULL PRIMARY KEY")
+    run = reader(
+        db2_database,
+        snapshot_mode="no_data",
+        schema_history_internal_file_filename=str(tmp_path / "history.jsonl"),
+    )
+
+    def told(records: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+        values = [json.loads(record["value"]) for record in records]
+        return [
+            (one["id"], [column["name"] for column in one["table"]["columns"]])
+            for value in values
+            for one in value["tableChanges"]
+        ]
+
+    run.step_until(lambda: "snapshot" in run.offsets[-1])
+    end = run.plan(30)
+    first = told(run.read(end))
+    run.restart()
+    db2_database.create_table("B", "ID INTEGER NOT NULL PRIMARY KEY")
+    db2_database.execute("ALTER TABLE INV.A ADD COLUMN MORE INTEGER")
+    again = told(run.read(end))
+    run.stop()
+    assert again == first == [('"INV"."A"', ["ID"])]
+
+
+def test_a_schema_may_have_a_dot_in_its_name(db2_database: Db2Database) -> None:
+    db2_database.execute('CREATE SCHEMA "S.D"')
+    db2_database.execute('CREATE TABLE "S.D".T (ID INTEGER NOT NULL PRIMARY KEY)')
+    db2_database.capture.add_table("S.D", "T")
+    db2_database.execute('INSERT INTO "S.D".T VALUES (1)')
+    db2_database.capture.await_captured()
+    run = reader(db2_database, table_include_list=r"S\.D\.T")
+    assert [row["after"]["ID"] for row in snapshot(run)] == [1]
+    db2_database.execute('INSERT INTO "S.D".T VALUES (2)')
+    run.step_until(lambda: [e["after"]["ID"] for e in run.events() if e.get("op") == "c"] == [2])
+    run.stop()
+
+
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed", "exclusive"])
 def test_rows_are_read_in_every_isolation(database: Db2Database, isolation: str) -> None:
     more = {"snapshot_isolation_mode": isolation, "table_include_list": r"INV\.KEYLESS"}

@@ -154,6 +154,31 @@ def test_connect_timestamps_are_milliseconds() -> None:
     assert made.decode(b"2018-06-20 15:13:16.945104123") == 1529507596945
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "value"),
+    [
+        (
+            Db2Type("DATE"),
+            "io.debezium.time.StructuredDate",
+            b"2017-09-15",
+            {"year": 2017, "month": 9, "day": 15, "specialValue": None},
+        ),
+        (
+            Db2Type("TIME"),
+            "io.debezium.time.StructuredTime",
+            b"04:05:11",
+            {"hour": 4, "minute": 5, "second": 11, "nanos": 0, "precision": 0},
+        ),
+    ],
+)
+def test_structured_dates_and_times_have_their_parts(
+    kind: Db2Type, name: str, text: bytes, value: object
+) -> None:
+    made = resolved(kind, time_precision_mode="structured")
+    assert (made.schema.name, made.schema.type) == (name, Type.STRUCT)
+    assert made.decode(text) == value
+
+
 def test_structured_timestamps_keep_nanoseconds() -> None:
     made = resolved(Db2Type("TIMESTAMP", 26, 9), time_precision_mode="structured")
     value = made.decode(b"2018-06-20 15:13:16.945104123")

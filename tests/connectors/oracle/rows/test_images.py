@@ -13,6 +13,7 @@ from headrace.connectors.oracle.rows.images import images_of, key_texts
 from headrace.connectors.oracle.rows.texts import texts_of
 from headrace.connectors.oracle.types import literals
 from headrace.connectors.oracle.types.source_type import OracleType
+from headrace.errors import HeadraceError
 from headrace.relational.table import Column
 
 DIGITS = st.integers(0, 999_999_999).map("{:09d}".format)
@@ -98,9 +99,22 @@ def test_columns_are_found_by_their_names_and_missing_ones_are_null() -> None:
     columns = [
         Column(name, OracleType.of("VARCHAR2", 9), not_null=False) for name in ("A", "B", "C")
     ]
-    block = images_of(columns, ["C", "A"]).block([("c", "a"), (None, "x")])
+    block = images_of("INV.THINGS", columns, ["C", "A"]).block([("c", "a"), (None, "x")])
     assert len(block.offsets) == 3
-    assert images_of(columns, ["C", "A"]).texts([("c", "a"), (None, "x")]) == [
+    assert images_of("INV.THINGS", columns, ["C", "A"]).texts([("c", "a"), (None, "x")]) == [
         ("a", None, "c"), ("x", None, None),
     ]  # fmt: skip
     assert key_texts([("1", "b")], columns[:2]) == [("1", "b")]
+
+
+def test_a_value_that_is_none_of_its_type_is_told_of_by_table_and_column() -> None:
+    columns = [
+        Column("ID", OracleType.of("NUMBER", 9), not_null=True),
+        Column("V", OracleType.of("TIMESTAMP(6) WITH TIME ZONE"), not_null=False),
+    ]
+    with pytest.raises(HeadraceError) as caught:
+        images_of("INV.THINGS", columns, ["V", "ID"]).block([(None, "1"), ("s3cret", "2")])
+    assert caught.value.code == "oracle.value_not_understood"
+    assert "The column V of INV.THINGS has a value that is none of its type" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+    assert caught.value.__cause__ is None

@@ -8,8 +8,10 @@ from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import Registration
 from headrace.connectors.db2.checks.replication import reinitialize
 from headrace.connectors.db2.checks.state import Checked
+from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.sql import CHANGE_COLUMNS
+from headrace.connectors.db2.types.declarations import LARGE
 from headrace.errors import HeadraceError
 from headrace.findings import named
 from headrace.relational.table import Table
@@ -58,7 +60,9 @@ def check_change_tables(checked: Checked, registered: Sequence[Registration]) ->
             continue
         own = Table(one.change_schema, one.change_table, columns)
         _check_columns(checked, one, table, own)
-        _check_updates(checked, one)
+        updates = updates_error(checked.config, one)
+        if updates is not None:
+            checked.findings.add_error(updates, "warning")
         if not catalog.is_indexed(one.change_schema, one.change_table, CHANGE_COLUMNS[0]):
             checked.warn(
                 "change_table_index",
@@ -75,28 +79,44 @@ def _check_columns(checked: Checked, one: Registration, table: Table, changes: T
     takes = checked.capture.takes_column
     captured = [one for one in table.columns if takes(f"{table.name}.{one.name}")]
     absent = [column.name for column in captured if column.name not in there]
+    large = [
+        column.name
+        for column in captured
+        if column.name in there
+        and not {str(column.type), str(there[column.name].type)}.isdisjoint(LARGE)
+    ]
+    absent += large
     other = [
         column.name
         for column in captured
-        if column.name in there and str(column.type) != str(there[column.name].type)
+        if column.name in there
+        and column.name not in large
+        and str(column.type) != str(there[column.name].type)
     ]
-    if absent or other:
-        what = [f"lacks {named(absent)}"] if absent else []
-        what += [f"has other types for {named(other)}"] if other else []
+    remedy = f"Alter both alike, then {reinitialize(checked.config)} Or add the registration again."
+    if absent:
         checked.warn(
             "change_table_altered",
-            f"The change table {change_table_name(one)} {' and '.join(what)} of {table.name}: "
+            f"The change table {change_table_name(one)} lacks {named(absent)} of {table.name}: "
             "values of these columns are null in events of changes",
-            "Large objects and XML are never in change tables. Otherwise alter both alike, then "
-            f"{reinitialize(checked.config)} Or add the registration again.",
+            f"Large objects and XML are never in change tables. {remedy}",
         )
-
-
-def _check_updates(checked: Checked, one: Registration) -> None:
-    if not one.has_pairs and checked.config.db2_platform == Db2Platform.LUW:
+    if other:
         checked.warn(
-            "updates_without_before",
-            f"{change_table_name(one)} has one row for an update (CHG_UPD_TO_DEL_INS = 'N'): "
-            "events of updates have no `before`, and a changed key is not noticed",
-            "Register the table with CHG_UPD_TO_DEL_INS = 'Y'.",
+            "change_table_altered",
+            f"The change table {change_table_name(one)} has other types for {named(other)} of "
+            f"{table.name}: events of changes have its types, those of snapshots the table's",
+            remedy,
         )
+
+
+def updates_error(config: Db2Config, one: Registration) -> HeadraceError | None:
+    """What events of updates lack; None: nothing, or it is so on the platform."""
+    if one.has_pairs or config.db2_platform != Db2Platform.LUW:
+        return None
+    return HeadraceError(
+        "db2.updates_without_before",
+        f"{change_table_name(one)} has one row for an update (CHG_UPD_TO_DEL_INS = 'N'): "
+        "events of updates have no `before`, and a changed key is not noticed",
+        "Register the table with CHG_UPD_TO_DEL_INS = 'Y'.",
+    )

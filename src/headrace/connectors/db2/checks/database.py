@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from headrace.connectors.db2.catalog.registrations import Registration, registrations
 from headrace.connectors.db2.checks.change_tables import check_change_tables
+from headrace.connectors.db2.checks.pruning import check_pruning
 from headrace.connectors.db2.checks.replication import (
+    STALE_SECONDS,
     capture_error,
     read_control,
     registration_errors,
@@ -60,6 +62,7 @@ def _check_database(config: Db2Config, connection: Connection, findings: Finding
             *parts,
             lambda: _check_registrations(checked, registered),
             lambda: check_change_tables(checked, registered),
+            lambda: check_pruning(checked, registered),
             lambda: check_channels(config, findings),
         ]
     else:
@@ -101,7 +104,7 @@ def _find_registrations(checked: Checked, registered: list[Registration]) -> boo
 def _check_capture(checked: Checked) -> None:
     error = capture_error(checked.connection, checked.config)
     if error is None:
-        checked.ok("capture", "Capture runs: its synchpoint moves")
+        checked.ok("capture", f"Capture's synchpoint moved in the last {STALE_SECONDS} s")
     else:
         checked.findings.add_error(error)
 

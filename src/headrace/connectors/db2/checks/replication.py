@@ -12,7 +12,8 @@ from headrace.connectors.db2.checks.rights import REFUSED, no_privilege
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, Row
 from headrace.connectors.db2.errors import DriverError, translate
-from headrace.connectors.db2.sql import quoted
+from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.connectors.db2.sql import literal, quoted
 from headrace.errors import HeadraceError
 from headrace.relational.checks import named_tables
 from headrace.relational.table import Table
@@ -25,15 +26,29 @@ _GONE = "db2.table_gone"
 
 
 def reinitialize(config: Db2Config) -> str:
-    """The statement that lets Capture read its registrations anew, where the site has it."""
+    """What lets Capture read its registrations anew: a statement, where the site has it, and on
+    z/OS a command of the console."""
+    if config.db2_platform == Db2Platform.ZOS:
+        return "MODIFY capture,REINIT."
     return f"VALUES {quoted(config.cdc_control_schema)}.ASNCDCSERVICES('reinit','asncdc');"
 
 
-def registering(config: Db2Config, tables: Iterable[Table]) -> str:
-    """The statements that register tables, by the procedure of the usual set-up."""
+def _starting(config: Db2Config) -> str:
+    """What starts Capture."""
+    if config.db2_platform == Db2Platform.ZOS:
+        return "START capture (its JCL procedure)."
+    services = f"{quoted(config.cdc_control_schema)}.ASNCDCSERVICES('start','asncdc')"
+    return f"asncap, or VALUES {services};"
+
+
+def registering(config: Db2Config, paths: Iterable[tuple[str, str]]) -> str:
+    """What registers tables, given as schema and name: the procedure of the usual set-up, which
+    z/OS has not."""
+    if config.db2_platform == Db2Platform.ZOS:
+        return f"Register it with ASNCLP or the Replication Center, then {reinitialize(config)}"
     control = quoted(config.cdc_control_schema)
     calls = [
-        f"CALL {control}.ADDTABLE({_text(table.schema)}, {_text(table.table)});" for table in tables
+        f"CALL {control}.ADDTABLE({literal(schema)}, {literal(table)});" for schema, table in paths
     ]
     return " ".join((*calls, reinitialize(config)))
 
@@ -51,10 +66,12 @@ def missing_control_tables(config: Db2Config, error: HeadraceError) -> HeadraceE
 
 def unregistered(config: Db2Config, tables: Sequence[Table]) -> HeadraceError:
     """Tables whose changes Capture does not write down."""
+    has_verb = config.db2_platform == Db2Platform.LUW
+    ways = f"Or {'`headrace db2 add-table`, or ' if has_verb else ''}narrow table.include.list."
     return HeadraceError(
         "db2.not_registered",
         f"SQL replication does not capture {named_tables(tables)}: changes never arrive",
-        f"{registering(config, tables)} Or `headrace db2 add-table`, or narrow table.include.list.",
+        f"{registering(config, [table.path for table in tables])} {ways}",
     )
 
 
@@ -74,8 +91,7 @@ def never_ran(config: Db2Config) -> HeadraceError:
         "db2.capture_never_ran",
         f"Capture has not run yet: IBMSNAP_REGISTER of the schema {config.cdc_control_schema} has "
         "no SYNCHPOINT",
-        f"Start it: asncap, or VALUES {quoted(config.cdc_control_schema)}."
-        "ASNCDCSERVICES('start','asncdc');",
+        f"Start it: {_starting(config)}",
     )
 
 
@@ -85,8 +101,7 @@ def stopped(config: Db2Config, moved: dt.datetime, age: dt.timedelta) -> Headrac
         "db2.capture_stopped",
         f"Capture does not run: its synchpoint stands since {moved:%Y-%m-%d %H:%M:%S}, for "
         f"{int(age.total_seconds())} s (SYNCHTIME of IBMSNAP_REGISTER); no change arrives",
-        "Look at IBMSNAP_CAPTRACE and start it: asncap, or "
-        f"VALUES {quoted(config.cdc_control_schema)}.ASNCDCSERVICES('start','asncdc');",
+        f"Look at IBMSNAP_CAPTRACE and start it: {_starting(config)}",
         retriable=True,
     )
 
@@ -135,7 +150,3 @@ def registration_errors(
     idle = [table for table in tables if ACTIVE not in states.get(table.path, {ACTIVE})]
     errors = [unregistered(config, absent)] if absent else []
     return errors + ([inactive(config, idle)] if idle else [])
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

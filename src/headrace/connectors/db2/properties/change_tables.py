@@ -6,9 +6,20 @@ from collections.abc import Iterator
 
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding
-from headrace.config.kinds import BOOLEAN, TEXT, choice, integer, milliseconds, one_of
+from headrace.config.kinds import BOOLEAN, Kind, choice, integer, milliseconds, one_of
 from headrace.config.property import Group, Property
 from headrace.connectors.db2.properties.modes import Db2Platform
+
+
+def stored_name(identifier: str) -> str:
+    """The name as the catalog has it of an identifier as SQL reads it: in capitals, unless it
+    stands in quotation marks."""
+    if len(identifier) > 2 and identifier.startswith('"') and identifier.endswith('"'):
+        return identifier[1:-1].replace('""', '"')
+    return identifier.upper()
+
+
+_SCHEMA: Kind[str] = Kind("a name of a schema", stored_name)
 
 
 class ChangeTablesConfig(Configuration):
@@ -23,17 +34,19 @@ class ChangeTablesConfig(Configuration):
     )
     cdc_control_schema = Property(
         "cdc.control.schema",
-        TEXT,
+        _SCHEMA,
         "ASNCDC",
         Group.REPLICATION,
-        "Schema of the control tables: IBMSNAP_REGISTER, IBMSNAP_UOW.",
+        "Schema of the control tables: IBMSNAP_REGISTER, IBMSNAP_UOW. It is read in capitals, "
+        "unless it stands in quotation marks.",
     )
     cdc_change_tables_schema = Property(
         "cdc.change.tables.schema",
-        TEXT,
+        _SCHEMA,
         "ASNCDC",
         Group.REPLICATION,
-        "Schema of the change tables, where a registration (CD_OWNER) names none.",
+        "Schema of the change tables, where a registration (CD_OWNER) names none. It is "
+        "read in capitals, unless it stands in quotation marks.",
     )
     streaming_query_timespan_seconds = Property(
         "streaming.query.timespan.seconds",
@@ -65,6 +78,14 @@ class ChangeTablesConfig(Configuration):
         "Rows of a change table that are taken from the driver at once; 0 leaves it to headrace.",
     )
 
+    headrace_change_tables_connections = Property(
+        "headrace.change.tables.connections",
+        integer(1),
+        "3",
+        Group.HEADRACE,
+        "How many connections read change tables side by side; each is made when a table needs it, "
+        "and one more reads the control tables.",
+    )
     headrace_change_tables_gap = Property(
         "headrace.change.tables.gap",
         one_of("fail", "accept"),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from headrace.connectors.db2 import sql
-from headrace.connectors.db2.capture import Capture
+from headrace.connectors.db2.capture import Capture, needed_columns
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, Cursor
 from headrace.connectors.db2.lsn import LSN_BYTES, place_of
@@ -65,8 +65,10 @@ class Db2Ranges(DriverRanges):
         return bounds
 
     def _selected(self, target: Target) -> list[str]:
-        columns = target.table.by_name
-        return [sql.readable(columns[name]) for name in target.facts.cell_names]
+        needed = {*needed_columns(target.facts), *target.table.key}
+        needed |= {column.name for column in target.columns}
+        columns, names = target.table.by_name, target.facts.cell_names
+        return [sql.readable(columns[name]) for name in names if name in needed]
 
 
 class _Lane(Db2Ranges):

@@ -54,14 +54,14 @@ class Db2Dialect:
             number = text if "e" in text else f"{text}E0"
             return f"CAST({number} AS REAL)" if name == "REAL" else number
         if name == "DECFLOAT":
-            return f"DECFLOAT({_quoted(text)})"
+            return f"DECFLOAT({sql.literal(text)})"
         if name == "BOOLEAN" and text in _TRUTHS:
             return _TRUTHS[text]
         if name in BYTES and (digits := _HEXADECIMAL.fullmatch(text)):
             return f"{'BX' if name in _BINARY else 'X'}'{digits[1]}'"
         if name in DATES | TIMES | TIMESTAMPS:
-            return f"{name}({_quoted(text)})"
-        return _quoted(text)
+            return f"{name}({sql.literal(text)})"
+        return sql.literal(text)
 
     def as_text(self, name: str, _column: Column) -> str:
         """See Dialect: the driver gives values, of which rows/ makes texts."""
@@ -85,11 +85,18 @@ class Db2Dialect:
         return f"{select}{behind} FETCH FIRST {rows} ROWS ONLY"
 
 
-SQL = ChunkSql(Db2Dialect())
+class Db2ChunkSql(ChunkSql):
+    """See ChunkSql. COUNT(*) is an INTEGER, which large tables overflow; and no row is locked for a
+    number."""
+
+    counted = "COALESCE(SUM(CAST(1 AS BIGINT)), 0)"
+
+    def count(self, leaves: Sequence[Path], condition: str | None) -> str:
+        """See ChunkSql: rows that are not committed count too."""
+        return f"{super().count(leaves, condition)} WITH UR"
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+SQL = Db2ChunkSql(Db2Dialect())
 
 
 def bound(statement: str) -> tuple[str, tuple[str, ...]]:

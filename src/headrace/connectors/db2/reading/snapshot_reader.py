@@ -45,8 +45,7 @@ def images_of(facts: RelationFacts, cursor: Cursor) -> Db2Images:
     null."""
     given = {name: place for place, name in enumerate(cursor.columns)}
     return images_at(
-        [str(column.type) for column in facts.columns],
-        [given.get(column.name) for column in facts.columns],
+        facts.name, facts.columns, [given.get(column.name) for column in facts.columns]
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from headrace.connect.images import make_image
 from headrace.connect.rows import RowKind
 from headrace.connectors.db2 import sql
-from headrace.connectors.db2.capture import Capture
+from headrace.connectors.db2.capture import Capture, needed_columns
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Cursor
 from headrace.connectors.db2.errors import DriverError
@@ -22,13 +22,15 @@ from headrace.connectors.db2.reading.dialect import SQL, SQLGLOT, bound
 from headrace.connectors.db2.reading.kept_connection import kept_connection
 from headrace.connectors.db2.reading.snapshot_reader import Db2SnapshotReader, isolation_of
 from headrace.connectors.db2.reading.table_catalog import PAGE_BYTES, snapshot_catalog
-from headrace.connectors.db2.rows.images import images_of_all
+from headrace.connectors.db2.rows.images import images_at
 from headrace.connectors.db2.schema_history import db2_history, history_table, snapshot_position
 from headrace.relational.catalog import StoredTable
 from headrace.relational.events import RelationFacts
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
+from headrace.relational.history.store import MemoryStore
 from headrace.relational.reading.driver_snapshots import (
+    ASKING,
     TAKING,
     DriverSnapshots,
     QueryRefusedError,
@@ -62,7 +64,14 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
     keyless = Cut.WHOLE
     _connector = CONNECTOR
 
-    def __init__(self, config: Db2Config, capture: Capture, *, reads_rows: bool = True) -> None:
+    def __init__(
+        self,
+        config: Db2Config,
+        capture: Capture,
+        *,
+        reads_rows: bool = True,
+        memory: MemoryStore | None = None,
+    ) -> None:
         kept = kept_connection(config, isolation_of(config))
         super().__init__(
             config,
@@ -72,7 +81,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
             reads_rows=reads_rows,
             is_prefaced=config.include_schema_changes,
         )
-        self._config = config
+        self._config, self._memory = config, memory
         self._locked = False
 
     # -- the snapshot ---------------------------------------------------------------------------
@@ -85,8 +94,10 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         if self._locked or not locks or self._config.snapshot_locking_mode == "none":
             return
         with self._asking(TAKING) as connection:
-            for name in self.names():
-                connection.rows(sql.lock(*name.split(".", 1)))
+            present = self._tables.tables()
+            paths = {table.name: table.path for table in present}
+            for name in self._included(present):
+                connection.rows(sql.lock(*paths[name]))
         self._locked = True
 
     def _taken(self, _covers: str | None) -> Db2State:
@@ -116,11 +127,13 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
 
     # -- see DriverSnapshots --------------------------------------------------------------------
 
+    def _told_at(self, position: Db2Position) -> dict[str, Any]:
+        return snapshot_position(position.commit_lsn or bytes(LSN_BYTES))
+
     def _record(self, table: StoredTable, position: Db2Position, at_ms: int) -> HistoryRecord:
-        lsn = position.commit_lsn or bytes(LSN_BYTES)
         return HistoryRecord(
             {},
-            snapshot_position(lsn),
+            self._told_at(position),
             at_ms,
             self._config.database_dbname,
             table.schema,
@@ -129,7 +142,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         )
 
     def _opened_history(self) -> SchemaHistory:
-        return db2_history(self._config)
+        return db2_history(self._config, self._memory)
 
     def _cursor(self, statement: str) -> Cursor:
         cursor: Cursor = self._kept.get().cursor(*bound(statement))
@@ -142,9 +155,10 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
 
     def _has_rows(self, statement: str) -> bool:
         try:
-            cursor = self._cursor(statement)
-            has_rows = bool(cursor.fetch(1))
-            cursor.close()
+            with self._kept.translated(ASKING, _is_not_of_statement):
+                cursor = self._cursor(statement)
+                has_rows = bool(cursor.fetch(1))
+                cursor.close()
         except DriverError as error:
             raise QueryRefusedError(error.text) from None
         return has_rows
@@ -160,8 +174,13 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         override = self._overrides.statements.get(table.name)
         if chunk.kind is Cut.WHOLE and override is not None and condition is None:
             return override
-        shown = [sql.readable(table.by_name[name]) for name in facts.cell_names]
+        needed = {*needed_columns(facts), *table.key}
+        shown = [sql.readable(table.by_name[name]) for name in facts.cell_names if name in needed]
         return SQL.chunk(leaf.path, (), table.key_columns, chunk, condition, shown)
+
+
+def _is_not_of_statement(error: Exception) -> bool:
+    return not (isinstance(error, DriverError) and error.is_of_statement)
 
 
 Db2Snapshot = Snapshot[Db2Position, Db2State]
@@ -178,4 +197,4 @@ def key_texts(
     rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
 ) -> list[tuple[str | None, ...]]:
     """Keys that the driver gave, as texts."""
-    return images_of_all([str(column.type) for column in key]).texts(rows)
+    return images_at("a key", key).texts(rows)

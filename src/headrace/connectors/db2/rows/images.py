@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Protocol
 
+from headrace.connectors.db2.events import CONNECTOR
 from headrace.connectors.db2.rows.texts import texts_of
-from headrace.relational.rows.images import RowImages
+from headrace.relational.rows.images import DriverValues, RowImages
 
 Db2Images = RowImages[str]
 """Types are kinds (see `Db2Type.kind`)."""
 
+_VALUES = DriverValues(
+    CONNECTOR,
+    texts_of,
+    "Exclude the column with column.exclude.list. Where the table is a change table, compare its "
+    "columns with those of its source table, and register that again.",
+)
 
-def images_at(types: Sequence[str], places: Sequence[int | None]) -> Db2Images:
-    """Of rows whose columns stand at these places; see RowImages."""
-    return RowImages(texts_of, tuple(types), tuple(places))
+
+class TypedColumn(Protocol):
+    """A column and its type, whose text is the kind."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> object: ...
 
 
-def images_of_all(types: Sequence[str], *, first: int = 0) -> Db2Images:
-    """Of rows that have every column, in this order, from the place `first` on."""
-    return images_at(types, range(first, first + len(types)))
+def images_at(
+    table: str, columns: Iterable[TypedColumn], places: Iterable[int | None] | None = None
+) -> Db2Images:
+    """Of rows that have every column, in this order, unless `places` are given; see RowImages."""
+    columns = tuple(columns)
+    return RowImages(
+        _VALUES,
+        table,
+        tuple(column.name for column in columns),
+        tuple(str(column.type) for column in columns),
+        tuple(range(len(columns)) if places is None else places),
+    )

@@ -8,9 +8,8 @@ from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import Registration, registrations
 from headrace.connectors.db2.catalog.stored_tables import StoredTables
-from headrace.connectors.db2.checks.change_tables import layout_error
+from headrace.connectors.db2.checks.change_tables import layout_error, updates_error
 from headrace.connectors.db2.checks.replication import (
-    capture_error,
     read_control,
     registration_errors,
     warn_of,
@@ -20,6 +19,8 @@ from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.events import CONNECTOR
 from headrace.connectors.db2.sql import newest_lsn
+from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
+from headrace.errors import HeadraceError
 from headrace.relational.catalog import StoredTable
 from headrace.relational.readiness import TableReadiness
 from headrace.relational.table import Table
@@ -28,12 +29,19 @@ from headrace.snapshots.modes import SnapshotRule
 
 
 class Readiness:
-    """Asks the database at each start; changes nothing. `connect` opens a connection."""
+    """Asks the database at each start; changes nothing. `connect` opens a connection. What is no
+    error is warned of once."""
 
     def __init__(
-        self, config: Db2Config, capture: Capture, connect: Callable[[], Connection]
+        self,
+        config: Db2Config,
+        capture: Capture,
+        connect: Callable[[], Connection],
+        watch: CaptureWatch,
     ) -> None:
         self._config, self._capture, self._connect = config, capture, connect
+        self._watch = watch
+        self._warnings: set[str] = set()
         self._rule = SnapshotRule.of(config)
         self._tables = TableReadiness(CONNECTOR, config.database_dbname, config, capture)
         self.captured: tuple[str, ...] = ()
@@ -81,13 +89,19 @@ class Readiness:
         for error in registration_errors(config, tables, registered):
             if not own:
                 raise error
-            warn_of(error)
+            self._warn(error)
         catalog = Catalog(connection)
         for one in own:
             columns = catalog.columns(one.change_schema, one.change_table)
             wrong = layout_error(one, [column.name for column in columns])
             if wrong is not None and columns:
                 raise wrong
-        stopped = capture_error(connection, config)
-        if stopped is not None:
-            warn_of(stopped)
+            updates = updates_error(config, one)
+            if updates is not None:
+                self._warn(updates)
+        self._watch.look_now(connection)
+
+    def _warn(self, error: HeadraceError) -> None:
+        if error.message not in self._warnings:
+            self._warnings.add(error.message)
+            warn_of(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.config import Db2Config
@@ -18,6 +18,7 @@ from headrace.connectors.db2.streaming.told_tables import ToldTables
 from headrace.connectors.db2.streaming.windows import newest_lsn
 from headrace.connectors.run import Run
 from headrace.errors import HeadraceError
+from headrace.relational.history.store import MemoryStore
 from headrace.relational.table import Table
 from headrace.streaming.changes.key_columns import KeyRendering
 
@@ -27,6 +28,8 @@ class Db2Run(Run[Db2Config, Db2Settings]):
     """One run of the connector; see Run."""
 
     capture: Capture
+    memory: MemoryStore = field(default_factory=MemoryStore)
+    """The schema history, where none is kept."""
 
     @property
     def key_rendering(self) -> KeyRendering:
@@ -35,7 +38,9 @@ class Db2Run(Run[Db2Config, Db2Settings]):
 
     def snapshot_source(self, *, reads_rows: bool = True) -> Db2SnapshotSource:
         """The database under a snapshot; see Db2SnapshotSource."""
-        return Db2SnapshotSource(self.config, self.capture, reads_rows=reads_rows)
+        return Db2SnapshotSource(
+            self.config, self.capture, reads_rows=reads_rows, memory=self.memory
+        )
 
     def connect(self) -> Connection:
         """A connection of its own, which the caller closes."""
@@ -56,7 +61,7 @@ class Db2Run(Run[Db2Config, Db2Settings]):
         self, position: Db2Position, relation: Callable[[Table], int] | None = None
     ) -> ToldTables:
         """What was told of tables up to a position; see ToldTables. The caller closes it."""
-        return ToldTables(open_tables(self.config, position.committed), relation)
+        return ToldTables(open_tables(self.config, position, self.memory), relation)
 
     def offset(self, position: Db2Position, epoch: int) -> Db2Offset:
         """The first offset of an epoch."""

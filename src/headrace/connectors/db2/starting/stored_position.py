@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing
-from functools import partial
 
 from headrace.connectors.db2.catalog.registrations import registrations
-from headrace.connectors.db2.lsn import format_lsn, lsn_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.starting.run import Db2Run
 from headrace.connectors.db2.streaming.beginnings import PRUNED, Beginnings
-from headrace.connectors.db2.streaming.registered_tables import source_of, spans
-from headrace.connectors.db2.streaming.windows import newest_lsn, oldest_change
+from headrace.connectors.db2.streaming.registered_tables import source_of
+from headrace.connectors.db2.streaming.windows import (
+    AHEAD,
+    check_not_ahead,
+    newest_lsn,
+    spans_of,
+)
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
 from headrace.snapshots.modes import SnapshotRule
 
-_AHEAD = "db2.position_ahead"
+log = logging.getLogger(__name__)
+
 _NO_HISTORY = "db2.history_lost"
 
 
@@ -45,7 +50,8 @@ class StoredPosition(LostLog[Db2Position]):
     def _check(self, position: Db2Position) -> None:
         config, capture = self._run.config, self._run.capture
         with self._run.connect() as connection:
-            self._check_not_ahead(position, newest_lsn(connection, config))
+            newest = newest_lsn(connection, config)
+            check_not_ahead(position.committed, newest, position.lsn_bytes)
             self._check_history(position)
             if config.headrace_change_tables_gap == "fail":
                 captured = [
@@ -53,44 +59,33 @@ class StoredPosition(LostLog[Db2Position]):
                     for one in registrations(connection, config)
                     if capture.takes(source_of(one))
                 ]
-                own = spans(
-                    captured,
-                    with_stops=config.heeds_stops,
-                    oldest_change=partial(oldest_change, connection),
-                )
+                own = spans_of(connection, config, captured)
                 with closing(self._run.told_tables(position)) as told:
                     Beginnings().check(own, position.committed, position.lsn_bytes, told.knows)
-
-    @staticmethod
-    def _check_not_ahead(position: Db2Position, newest: bytes | None) -> None:
-        head = Db2Position() if newest is None else Db2Position.behind_commit(newest)
-        if position.committed > head.committed:
-            told = "has none yet" if newest is None else f"is at {format_lsn(newest)}"
-            own = format_lsn(lsn_of(position.committed - 1, position.lsn_bytes))
-            raise HeadraceError(
-                _AHEAD,
-                f"The checkpoint's position, {own}, is ahead of Capture's synchpoint, which {told}",
-                "It is of another database, or SQL replication was set up anew: start with "
-                "snapshot.mode=when_needed, which reads the tables anew, or with a new checkpoint.",
-            )
 
     def _check_history(self, position: Db2Position) -> None:
         with closing(self._run.told_tables(position)) as told:
             is_lost = position.committed > 0 and told.history.is_empty
-        if is_lost:
+        if is_lost and self._run.config.rebuilds_history:
+            log.warning("The schema history is lost: it is written anew, of the tables as they are")
+            with closing(self._run.snapshot_source(reads_rows=False)) as source:
+                source.record_tables(position)
+        elif is_lost:
             raise HeadraceError(
                 _NO_HISTORY,
                 f"The checkpoint's position is {position}, and the schema history knows no table "
                 "that was told of up to there: it is lost, or another one",
                 "Restore the history that schema.history.internal.* names; or start with "
-                "snapshot.mode=when_needed, which reads the tables anew, or with a new checkpoint.",
+                "snapshot.mode=recovery, which writes it anew if nobody altered the tables since "
+                "then, with snapshot.mode=when_needed, which reads the tables anew, or with a new "
+                "checkpoint.",
             )
 
     # -- what is done when the log is gone ------------------------------------------------------
 
     def tells(self, error: HeadraceError) -> bool:
         """See LostLog."""
-        return error.code in (PRUNED, _AHEAD, _NO_HISTORY)
+        return error.code in (PRUNED, AHEAD, _NO_HISTORY)
 
     def follow(self, after: Db2Offset) -> Db2Offset:
         """See LostLog: no strategy follows the database."""

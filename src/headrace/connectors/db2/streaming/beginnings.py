@@ -2,18 +2,23 @@
 
 Capture writes into CD_OLD_SYNCHPOINT where a change table begins (null until it heeds the
 registration), and moves it when it deletes rows. Each look at the control tables is compared with
-the one before. A change table that begins behind the first place that is not read has a gap,
+the ones before. A change table that begins at the first place that is not read, or behind it, has a
+gap,
 
-- where its beginning moved since the look before: rows were pruned;
-- where nothing was looked at before, or none of its table's registrations is there any more,
-  although its table was read: rows were pruned, or the table was registered anew;
+- where its beginning has moved since it was seen first: rows were pruned. What was looked at when
+  they were already fetched does not count: a reader that begins anew begins at what is delivered;
+- where nothing was looked at before, although its table was read: rows were pruned, or the table
+  was registered anew;
+- where its table had registrations that Capture heeded, and all of them went away, or lost their
+  beginnings: the table was registered anew, also under the same name, wherever it begins;
 
-but not where a registration only began to be heeded, where it is new beside one that was there, and
+but not where a registration only began to be heeded, where it is new beside one that is there, and
 where an active registration of the same table has everything up to there.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
@@ -28,6 +33,8 @@ from headrace.connectors.db2.streaming.registered_tables import (
 )
 from headrace.errors import HeadraceError
 
+log = logging.getLogger(__name__)
+
 PRUNED = "db2.changes_pruned"
 
 Path = tuple[str, str]
@@ -35,15 +42,20 @@ Path = tuple[str, str]
 
 
 class Beginnings:
-    """What the control tables said when they were looked at last; one of each process, which all of
-    its readers share. `registered` are the registrations when the stream's position was made; None:
-    that was another process."""
+    """What the control tables said; one of each process, which all of its readers share.
+    `registered` are the registrations when the stream's position was made; None: that was another
+    process."""
 
     def __init__(self, registered: Iterable[Registration] | None = None) -> None:
         self._starts: dict[Path, int | None] | None = None
-        """Of each change table (None: Capture did not heed its registration yet)."""
-        self._sources: dict[Path, set[Path]] = {}
-        """The change tables of each table that were heeded."""
+        """Where each change table began when it was seen first (None: no registration of its table
+        was ever heeded). Those that were gone, or not heeded, since then are not in it."""
+        self._heeded: dict[Path, set[Path]] = {}
+        """The change tables that were heeded at the last look, of each table that ever had one."""
+        self._followers: set[Path] = set()
+        """The change tables that were new beside others of their tables."""
+        self._since = 0
+        """The place from which on all was looked at."""
         if registered is not None:
             self._remember(registered)
 
@@ -59,6 +71,8 @@ class Beginnings:
 
         Raises HeadraceError("db2.changes_pruned") where a change table has a gap.
         """
+        if self._starts is None or first < self._since:
+            self._starts, self._since = None, first
         for _, own in groupby(spans, key=lambda span: source_path(span.registration)):
             group = list(own)
             bridged = False
@@ -78,22 +92,26 @@ class Beginnings:
         knows: Callable[[str, str], bool],
     ) -> None:
         one = span.registration
-        start = start_of(one)
-        if not start or start < first:
+        start, source, path = start_of(one), source_path(one), change_path(one)
+        if not start:
             return
-        source = source_path(one)
         if self._starts is None:
-            has_gap = knows(*source)
-        elif change_path(one) in self._starts:
-            before = self._starts[change_path(one)]
-            has_gap = before is not None and start > before
+            has_gap = start >= first and knows(*source)
+        elif path not in self._starts:
+            has_gap = self._is_anew(one, group)
+        elif path in self._followers and start >= first:
+            has_gap = _has_moved(self._starts[path], start) or self._is_anew(one, group)
         else:
-            heeded = self._sources.get(source, set())
-            has_gap = bool(heeded) and not any(
-                change_path(other.registration) in heeded for other in group
-            )
+            has_gap = start >= first and _has_moved(self._starts[path], start)
         if has_gap:
             raise gap(one, first, lsn_bytes)
+
+    def _is_anew(self, one: Registration, group: Sequence[Span]) -> bool:
+        """Whether its table had registrations that were heeded, and this one takes over from
+        none of them."""
+        others = {change_path(other.registration) for other in group} - {change_path(one)}
+        source = source_path(one)
+        return source in self._heeded and not others & self._heeded[source]
 
     def check_fetched(
         self, registered: Iterable[Registration], unread: Mapping[Path, int], lsn_bytes: int
@@ -104,21 +122,40 @@ class Beginnings:
         be. Raises as `check`."""
         assert self._starts is not None, "`check` comes first"
         for one in registered:
-            path = change_path(one)
+            path, start = change_path(one), start_of(one)
             if path not in unread:
                 continue
-            before, start = self._starts.get(path), start_of(one)
-            if before is not None and start > before and start >= unread[path]:
+            if _has_moved(self._starts.get(path), start) and start >= unread[path]:
                 raise gap(one, unread[path], lsn_bytes)
-            self._starts[path] = start
+            if self._starts.get(path, start) is None:
+                self._starts[path] = start
 
     def _remember(self, registered: Iterable[Registration]) -> None:
-        self._starts, self._sources = {}, {}
+        starts: dict[Path, int | None] = {}
+        heeded: dict[Path, set[Path]] = {source: set() for source in self._heeded}
+        before = self._starts or {}
         for one in registered:
-            start = one.old_synchpoint or one.new_synchpoint
-            self._starts[change_path(one)] = None if start is None else place_of(start)
-            if start is not None:
-                self._sources.setdefault(source_path(one), set()).add(change_path(one))
+            path, source = change_path(one), source_path(one)
+            lsn = one.old_synchpoint or one.new_synchpoint
+            if lsn is not None:
+                starts[path] = place_of(lsn) if before.get(path) is None else before[path]
+                if self._heeded.get(source, set()) - {path}:
+                    self._followers |= {path} - before.keys()
+                heeded.setdefault(source, set()).add(path)
+            elif source not in self._heeded:
+                starts[path] = None
+            elif path in before:
+                log.warning(
+                    "%s was registered anew, or its registration is not heeded any more: Capture "
+                    "does not say where the change table %s.%s begins",
+                    source_of(one),
+                    *path,
+                )
+        self._starts, self._heeded = starts, heeded
+
+
+def _has_moved(before: int | None, start: int) -> bool:
+    return before is not None and start > before
 
 
 def gap(one: Registration, first: int, lsn_bytes: int) -> HeadraceError:

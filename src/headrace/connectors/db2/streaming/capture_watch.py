@@ -11,8 +11,9 @@ _LOOK_SECONDS = STALE_SECONDS / 3
 
 
 class CaptureWatch:
-    """Warns, once each time, of a Capture that stands still while the connector waits for it. The
-    database is asked every `seconds`."""
+    """Warns of a Capture that does not run, when the connector starts and while it waits for it:
+    once each time that it stands still, whoever looks. While the connector waits, the database is
+    asked every `seconds`."""
 
     def __init__(self, config: Db2Config, seconds: float = _LOOK_SECONDS) -> None:
         self._config = config
@@ -25,6 +26,10 @@ class CaptureWatch:
         if not self._next.is_over:
             return
         self._next.restart()
+        self.look_now(connection)
+
+    def look_now(self, connection: Connection) -> None:
+        """The same, at once."""
         error = capture_error(connection, self._config)
         if error is not None and not self._is_stopped:
             warn_of(error)

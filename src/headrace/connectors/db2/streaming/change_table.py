@@ -14,7 +14,6 @@ from headrace.connectors.db2.rows.images import Db2Images
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 from headrace.connectors.db2.streaming.pairing import DELETED, Changes, pair
 from headrace.connectors.db2.streaming.told_tables import SchemaChange
-from headrace.errors import HeadraceError
 from headrace.snapshots.image_block import ImageBlock
 
 log = logging.getLogger(__name__)
@@ -24,8 +23,12 @@ COMMIT, INTENT, OPERATION = range(3)
 columns come behind them."""
 LEADING = 3
 _FIRST_ROWS = 500
-_BLOCKS_BYTES, _BLOCK_BYTES = 64 << 20, 256 << 10
-"""Images that the blocks of all tables may take, and that one table's may take in any case."""
+_BLOCKS_BYTES, _BLOCK_BYTES = 32 << 20, 256 << 10
+"""Images that the blocks of all tables may take, and that one table's may take in any case; the
+rows that are fetched ahead make as many."""
+_FETCH_BYTES = 64 << 20
+"""That the rows of one fetch of all tables may have, were they as large as they can be; the rows of
+a table's first fetch are taken in any case."""
 Row = Sequence[object]
 
 
@@ -38,6 +41,15 @@ class RowCursor(Protocol):
 
     def close(self) -> None:
         """Let the query go; never raises."""
+        ...
+
+
+class AheadCursor(RowCursor, Protocol):
+    """A query's rows, which are fetched before they are asked for: `fetch` then gives those, as
+    many as they are."""
+
+    def ahead(self, rows: int, /) -> None:
+        """Begins to fetch the next rows, at most so many, unless that was begun already."""
         ...
 
 
@@ -75,16 +87,19 @@ class ChangeBlock:
 class ChangeTable:
     """The rows of one registration's change table in one window. `relation` is the version that its
     records have, `path` the change table's schema and name. At most `most_rows` are taken from the
-    driver at once, and fewer of large rows: `tables` are read side by side."""
+    driver at once, and fewer of large rows: `tables` are read side by side, and a row has at most
+    `widest_row` bytes, as its columns are declared."""
 
-    cursor: RowCursor
+    cursor: AheadCursor
     images: Db2Images
     relation: int
     path: tuple[str, str]
     most_rows: int
     tables: int = 1
+    widest_row: int = 1
     schema_change: Callable[[bytes, bytes], SchemaChange | None] | None = None
-    """What is told before the first change, which has these numbers; asked once."""
+    """What is told before the first change that is not delivered, which has these numbers; asked
+    once."""
     block: ChangeBlock | None = None
     is_read: bool = False
     """Whether the cursor has no more rows."""
@@ -107,6 +122,7 @@ class ChangeTable:
                 return False
             rows = self.cursor.fetch(self._next_rows())
             self.is_read = len(rows) == 0
+            self._fetch_ahead()
             rows = [*self.held, *self._with_places(rows)]
             self.held = ()
             if rows:
@@ -115,14 +131,22 @@ class ChangeTable:
                 self.held = (rows.pop(),)
             if rows:
                 self.block = self._block(rows)
+            self._fetch_ahead()
         return True
 
+    def _fetch_ahead(self) -> None:
+        """Let the next rows come meanwhile, as soon as it is known how large they are."""
+        if self.row_bytes and not self.is_read:
+            self.cursor.ahead(self._next_rows())
+
     def _next_rows(self) -> int:
-        """How many rows to fetch: few at first, then what fits in this table's part of memory."""
+        """How many rows to fetch: few at first, then what fits in this table's part of memory, also
+        where rows become as large as they can be."""
         if not self.row_bytes:
             return min(self.most_rows, _FIRST_ROWS)
         room = max(_BLOCKS_BYTES // self.tables, _BLOCK_BYTES)
-        return max(1, min(self.most_rows, room // self.row_bytes))
+        largest = max(_FETCH_BYTES // self.tables // self.widest_row, _FIRST_ROWS)
+        return max(1, min(self.most_rows, room // self.row_bytes, largest))
 
     def _with_places(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Rows that have no place in the log are left out with a word, as Debezium does."""
@@ -142,16 +166,7 @@ class ChangeTable:
         commits, intents = LsnColumn.of(columns[COMMIT]), LsnColumn.of(columns[INTENT])
         changes = pair(operations, commits)
         first, last = changes.first, changes.last
-        try:
-            images = self.images.of_columns(columns, len(rows))
-        except (ValueError, TypeError, ArithmeticError) as error:
-            raise HeadraceError(
-                "db2.value_not_understood",
-                f"A row of the change table {self.name} has a value that is none of its column's "
-                f"type: {type(error).__name__}",
-                "Compare the change table's columns with those of its source table, and register "
-                "the table again; or exclude the column with column.exclude.list.",
-            ) from None
+        images = self.images.of_columns(columns, len(rows))
         self.row_bytes = max(self.row_bytes, -(-len(images.images) // len(rows)), 1)
         return ChangeBlock(
             images,
@@ -163,13 +178,13 @@ class ChangeTable:
             len(columns[COMMIT][0]),
         )
 
-    def told(self) -> SchemaChange | None:
-        """The schema change that comes before the block's first change."""
+    def told(self, row: int) -> SchemaChange | None:
+        """The schema change that comes before this change of the block."""
         tells, self.schema_change = self.schema_change, None
         if tells is None or self.block is None:
             return None
-        commit, shown = self.block.commits.place(0), self.block.shown.place(0)
-        return tells(lsn_of(commit, self.block.lsn_bytes), lsn_of(shown, self.block.lsn_bytes))
+        commit, change = self.block.commits.place(row), self.block.intents.place(row)
+        return tells(lsn_of(commit, self.block.lsn_bytes), lsn_of(change, self.block.lsn_bytes))
 
     def taken(self, count: int) -> None:
         """The first changes of the block are merged."""

@@ -1,12 +1,13 @@
 """When transactions were committed: IBMSNAP_UOW, read along with the changes of a window.
 
-A transaction that has no row there (Capture may have pruned it) has the time at which it is read.
+A transaction that has no row there (Capture may have pruned it) has the time of the next one that
+has: the same whenever it is read again. Where none follows, it has the time at which it is read.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,37 +20,58 @@ _COMMIT, _LOGMARKER = range(2)
 
 class CommitTimes:
     """The times of one window's transactions. `cursor` gives rows of IBMSNAP_COMMITSEQ and
-    IBMSNAP_LOGMARKER (datetime, or a text of one) in the order of the former."""
+    IBMSNAP_LOGMARKER (datetime, or a text of one) in the order of the former; `behind` gives the
+    LOGMARKER of the first one behind the window, None where there is none. So many rows are in
+    memory as are fetched at once."""
 
-    def __init__(self, cursor: RowCursor, fetch_rows: int) -> None:
-        self._cursor, self._fetch_rows = cursor, fetch_rows
+    def __init__(
+        self,
+        cursor: RowCursor,
+        fetch_rows: int,
+        behind: Callable[[], object | None] = lambda: None,
+    ) -> None:
+        self._cursor, self._fetch_rows, self._behind = cursor, fetch_rows, behind
         self._commits, self._times = NO_LSNS, np.zeros(0, np.int64)
-        self._is_read = False
+        self._time_behind: int | None = None
 
     def of(self, commits: LsnColumn) -> np.ndarray:
-        """Microseconds since 1970 (int64) of each of these commits, which are in order, and behind
-        those that were asked for before."""
-        if len(commits.low) == 0:
-            return np.zeros(0, np.int64)
-        self._read_upto(commits.place(-1))
-        own, asked = _numbers(self._commits, commits)
-        places = np.searchsorted(own, asked)
-        there = places < len(own)
-        there[there] = own[places[there]] == asked[there]
-        times = np.full(len(places), time.time_ns() // 1000, np.int64)
-        times[there] = self._times[places[there]]
-        self._forget_before(int(places[-1]))
+        """Microseconds since 1970 (int64) of each of these commits, which are in order, and not
+        before those that were asked for before."""
+        count = len(commits.low)
+        times = np.empty(count, np.int64)
+        done = 0
+        while done < count:
+            own, asked = _numbers(self._commits, commits.take(slice(done, None)))
+            reach = int(np.searchsorted(asked, own[-1], "right")) if len(own) else 0
+            if reach:
+                places = np.searchsorted(own, asked[:reach])
+                times[done : done + reach] = self._times[places]
+                done += reach
+                self._forget_before(int(places[-1]))
+            elif not self._load():
+                times[done:] = self._after_all()
+                break
         return times
 
-    def _read_upto(self, place: int) -> None:
-        while not self._is_read and not (len(self._times) and self._commits.place(-1) >= place):
-            rows = [row for row in self._cursor.fetch(self._fetch_rows) if row[_COMMIT] is not None]
-            self._is_read = not rows
+    def _load(self) -> bool:
+        """The next rows in place of those at hand; False where there are none."""
+        while fetched := self._cursor.fetch(self._fetch_rows):
+            rows = [row for row in fetched if row[_COMMIT] is not None]
             if rows:
                 columns = list(zip(*rows, strict=True))
-                commits = LsnColumn.of(columns[_COMMIT])
-                self._commits = LsnColumn.joined([self._commits, commits])
-                self._times = np.concatenate([self._times, microseconds(columns[_LOGMARKER])])
+                self._commits = LsnColumn.of(columns[_COMMIT])
+                self._times = microseconds(columns[_LOGMARKER])
+                return True
+        self._commits, self._times = NO_LSNS, np.zeros(0, np.int64)
+        return False
+
+    def _after_all(self) -> int:
+        """The time of commits behind every row of the window."""
+        if self._time_behind is None:
+            marker = self._behind()
+            told = time.time_ns() // 1000 if marker is None else int(microseconds([marker])[0])
+            self._time_behind = told
+        return self._time_behind
 
     def _forget_before(self, row: int) -> None:
         self._commits, self._times = self._commits.take(slice(row, None)), self._times[row:]

@@ -4,11 +4,13 @@ Numbers are in network byte order, but where they say otherwise. A frame begins 
 (uint32) and its kind (one byte), and is one of
 
     B   a transaction begins: place (16), microseconds since 1970 (8), an image with `commit_lsn`
-    c   a create: relation version (4), place of the row (8), an image with `change_lsn`, the image
+    c   a create: relation version (4), the number that it is put in order by (16), an image with
+        `change_lsn`, the image
     u   an update: the same, the image before and the image after
     w   an update without the image before: the same, the image after
     d   a delete: the same, the image before
-    s   a schema change: the same as a create, its image is what is told
+    s   a schema change: the same as a create, its image is what is told; its number is that of the
+        change that it comes before
     E   the transaction ends
     S   everything up to a place (16) was read
 """
@@ -27,8 +29,11 @@ from headrace.connect.kernels.memory import (
     load64,
     load64_be,
     store8,
+    store32,
     store64,
 )
+from headrace.connect.rows import BEGIN, ROW, offset_in_row
+from headrace.connectors.db2.lsn import ORDER_BYTES
 from headrace.streaming.changes import row_kernel
 from headrace.streaming.changes.frame_kernel import (
     FRAME_HEAD_BYTES,
@@ -49,11 +54,23 @@ from headrace.streaming.changes.late_kernel import (
 )
 from headrace.streaming.changes.transaction_kernel import advance, is_full
 
-STATE_WORDS = OWN_WORDS
-"""Words of `state`."""
+# Words of `state` behind those of late_kernel.
+(
+    HAS_CHANGE,  # 1: a change of the open transaction was read
+    CHANGE,  # lower half of its number
+    SERIAL,  # how manieth change with this number it is; 0: a schema change
+    TOLD,  # schema changes behind the last change
+    RESUMES,  # 1: the stream begins inside of the transaction of the next words
+    RESUMED_HIGH,
+    RESUMED_LOW,
+    RESUMED_CHANGE,  # lower half of the number of the last change that is delivered
+    RESUMED_ORDINAL,  # the least ordinal of the changes behind it
+    STATE_END,
+) = range(OWN_WORDS, OWN_WORDS + 10)
+STATE_WORDS = STATE_END
 
 HEAD_BYTES = FRAME_HEAD_BYTES
-CHANGE_HEAD_BYTES = HEAD_BYTES + 4 + 8
+CHANGE_HEAD_BYTES = HEAD_BYTES + 4 + ORDER_BYTES
 BEGIN_HEAD_BYTES = HEAD_BYTES + PLACE_BYTES + 8
 PLACE_FRAME_BYTES = HEAD_BYTES + PLACE_BYTES
 _BEGINS, _ENDS, _SYNCHPOINT = ord("B"), ord("E"), ord("S")
@@ -63,13 +80,15 @@ WITHOUT_OLD = ord("w")
 operations."""
 SCHEMA_CHANGE = ord("s")
 """The kind of a schema change's frame, and the operation of its row: `schema_changes.OPERATION`."""
-_VALUE_PART = 2
 _COLON, _ZERO, _LETTER = ord(":"), ord("0"), ord("a") - 10
+_ROW_SIZE = ROW.itemsize
+_PART, _SERIAL, _OPERATION = map(offset_in_row, ("part", "serial", "operation"))
 _FIRST_COLON, _SECOND_COLON = 8, 16
 """Hexadecimal digits before each colon of a number's text."""
 
-# A change that is to be written: eleven int64. The images' addresses and sizes (0: it has none),
-# the relation version, the kind of its frame, its number, and its transaction's number and time.
+# A change that is to be written: thirteen int64. The images' addresses and sizes (0: it has none),
+# the relation version, the kind of its frame, the number that it shows, the one that it is put in
+# order by, and its transaction's number and time.
 (
     OLD,
     OLD_SIZE,
@@ -79,11 +98,13 @@ _FIRST_COLON, _SECOND_COLON = 8, 16
     KIND,
     LSN_HIGH,
     LSN_LOW,
+    ORDER_HIGH,
+    ORDER_LOW,
     COMMIT_HIGH,
     COMMIT_LOW,
     COMMIT_US,
-) = range(11)
-CHANGE_WORDS = 11
+) = range(13)
+CHANGE_WORDS = 13
 _CHANGE_BYTES = 8 * CHANGE_WORDS
 
 # The transaction that frames were begun of and not ended: three int64.
@@ -156,11 +177,11 @@ def write_changes(changes, count, lsn_bytes, transaction, out):
         change = changes + _CHANGE_BYTES * number
         high, low = load64(change + 8 * COMMIT_HIGH), load64(change + 8 * COMMIT_LOW)
         out = _write_begin(out, high, low, load64(change + 8 * COMMIT_US), lsn_bytes, transaction)
-        place = load64(change + 8 * LSN_LOW)
         store32_be(out + HEAD_BYTES, load64(change + 8 * RELATION))
-        put_number(out + HEAD_BYTES + 4, place)
-        lsn_high = load64(change + 8 * LSN_HIGH)
-        end = put_lsn_image(out + CHANGE_HEAD_BYTES, lsn_high, place, lsn_bytes)
+        order_high, order_low = load64(change + 8 * ORDER_HIGH), load64(change + 8 * ORDER_LOW)
+        shown = put_place(out + HEAD_BYTES + 4, order_high, order_low)
+        lsn_high, lsn_low = load64(change + 8 * LSN_HIGH), load64(change + 8 * LSN_LOW)
+        end = put_lsn_image(shown, lsn_high, lsn_low, lsn_bytes)
         end = copy(load64(change + 8 * OLD), load64(change + 8 * OLD_SIZE), end)
         end = copy(load64(change + 8 * NEW), load64(change + 8 * NEW_SIZE), end)
         put_frame_head(out, end, load64(change + 8 * KIND))
@@ -191,14 +212,57 @@ def _add_update_without_old(
 
 @kernel
 def _add_schema_change(image, index, place, size, rows, transactions, state):
-    """A row of the open transaction that is no change of a row."""
+    """A row of the open transaction that is no change of a row, and is not counted as one: it has
+    the ordinal of the change that comes next, and comes before its parts."""
     row_kernel.open_transaction(transactions, state)
     store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 1)
-    row_kernel.add_row(
-        rows, state, 0, image, 0, place, _VALUE_PART, 0, size, index, SCHEMA_CHANGE, 0
-    )
-    row_kernel.count_change(state, row_kernel.ADDED)
+    part = load64(state + 8 * TOLD)
+    row_kernel.add_row(rows, state, 0, image, 0, place, part, 0, size, index, SCHEMA_CHANGE, 0)
+    store64(state + 8 * TOLD, part + 1)
     return row_kernel.MORE
+
+
+@kernel
+def _serial(kind, place, state):
+    """The how manieth change with this number a change is, and 0 for a schema change."""
+    if kind == SCHEMA_CHANGE:
+        return 0
+    if load64(state + 8 * HAS_CHANGE) and load64(state + 8 * CHANGE) == place:
+        return load64(state + 8 * SERIAL) + 1
+    return 1
+
+
+@kernel
+def _resume(place, state):
+    """Behind the change up to which an earlier process delivered the open transaction, ordinals are
+    above those that it gave away, whatever tables were captured then."""
+    least = load64(state + 8 * RESUMED_ORDINAL)
+    if (
+        load64(state + 8 * RESUMES)
+        and load64(state + 8 * row_kernel.POSITION_HIGH) == load64(state + 8 * RESUMED_HIGH)
+        and load64(state + 8 * row_kernel.POSITION_LOW) == load64(state + 8 * RESUMED_LOW)
+        and place - load64(state + 8 * RESUMED_CHANGE) > 0
+        and load64(state + 8 * row_kernel.ORDINAL) < least
+    ):
+        store64(state + 8 * row_kernel.ORDINAL, least)
+
+
+@kernel
+def _number_rows(rows, first, kind, place, serial, state):
+    """A change was read, and made the rows of a segment from `first` on: parts behind those of the
+    schema changes before it."""
+    told = load64(state + 8 * TOLD)
+    for number in range(first, load64(state + 8 * row_kernel.ROWS)):
+        row = rows + _ROW_SIZE * number
+        if load8(row + _OPERATION) != BEGIN:
+            store32(row + _SERIAL, serial)
+            if kind != SCHEMA_CHANGE:
+                store64(row + _PART, load64(row + _PART) + told)
+    if kind != SCHEMA_CHANGE:
+        store64(state + 8 * TOLD, 0)
+    store64(state + 8 * HAS_CHANGE, 1)
+    store64(state + 8 * CHANGE, place)
+    store64(state + 8 * SERIAL, serial)
 
 
 @kernel
@@ -230,6 +294,8 @@ def index_frames(
             store64(state + 8 * row_kernel.COMMIT_US, load64_be(body + 16))
             image = start + at + BEGIN_HEAD_BYTES
             begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
+            store64(state + 8 * HAS_CHANGE, 0)
+            store64(state + 8 * TOLD, 0)
         elif kind == _ENDS:
             end_late(rows, transactions, ends, state, size)
         elif kind == _SYNCHPOINT:
@@ -241,8 +307,10 @@ def index_frames(
             images = _end_of_image(extra)
             if images > stop:
                 return row_kernel.BROKEN
-            index, place = load32_be(body), load64_be(body + 4)
+            index, place = load32_be(body), load64_be(body + 4 + ORDER_BYTES // 2)
             first = load64(state + 8 * row_kernel.ROWS)
+            serial = _serial(kind, place, state)
+            _resume(place, state)
             tell_beginning(rows, transactions, state)
             store64(state + 8 * row_kernel.EXTRA, extra + start - data)
             if kind == SCHEMA_CHANGE:
@@ -260,6 +328,8 @@ def index_frames(
                     rows, transactions, relations, options, scratch, state,
                 )  # fmt: skip
             store64(state + 8 * row_kernel.EXTRA, 0)
+            if status == row_kernel.MORE:
+                _number_rows(rows, first, kind, place, serial, state)
             take_back_beginning(state, first)
             if status != row_kernel.MORE:
                 return status

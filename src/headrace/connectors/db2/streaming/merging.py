@@ -30,8 +30,15 @@ class Merged(NamedTuple):
     images: tuple[object, ...]
 
 
-def merged(tables: Sequence[ChangeTable]) -> Iterator[Merged]:
-    """All changes of the tables."""
+_Place = tuple[int, int, int, int]
+
+
+def merged(
+    tables: Sequence[ChangeTable], delivered: tuple[int, int] | None = None
+) -> Iterator[Merged]:
+    """All changes of the tables. `delivered`: the places of a commit and a change of it, up to
+    which everything is delivered; what is told of a table is told behind them."""
+    reached = None if delivered is None else (*_halves(delivered[0]), *_halves(delivered[1]))
     while True:
         present = [table for table in tables if table.load()]
         if not present:
@@ -40,10 +47,11 @@ def merged(tables: Sequence[ChangeTable]) -> Iterator[Merged]:
             (_last(table.block) for table in present if not table.is_read and table.block),
             default=None,
         )
-        yield _merge(present, frontier)
+        yield _merge(present, frontier, reached)
 
 
-_Place = tuple[int, int, int, int]
+def _halves(place: int) -> tuple[int, int]:
+    return place >> 64, place & (1 << 64) - 1
 
 
 def _last(block: ChangeBlock) -> _Place:
@@ -74,7 +82,9 @@ def _count(block: ChangeBlock, frontier: _Place | None) -> int:
     return last
 
 
-def _merge(tables: Sequence[ChangeTable], frontier: _Place | None) -> Merged:
+def _merge(
+    tables: Sequence[ChangeTable], frontier: _Place | None, reached: _Place | None
+) -> Merged:
     parts = []
     for table in tables:
         block = table.block
@@ -83,7 +93,12 @@ def _merge(tables: Sequence[ChangeTable], frontier: _Place | None) -> Merged:
         if count:
             parts.append((table, block, count))
     parts.sort(key=lambda part: _first(part[1]))
-    told = [(block, change) for table, block, _ in parts if (change := table.told()) is not None]
+    told = []
+    for table, block, count in parts:
+        first = 0 if reached is None else _count(block, reached)
+        change = table.told(first) if first < count else None
+        if change is not None:
+            told.append((block.behind(first), change))
     texts = tuple(np.frombuffer(change.image + bytes(PADDING), np.uint8) for _, change in told)
     # Among equals the first one comes first: a schema change before the change that it is told of.
     words = np.concatenate(
@@ -98,7 +113,7 @@ def _merge(tables: Sequence[ChangeTable], frontier: _Place | None) -> Merged:
     for table, _, count in parts:
         table.taken(count)
     images = (*texts, *(block.images for _, block, _ in parts))
-    if len(parts) == 1:
+    if len(parts) == 1 and (reached is None or not told):
         return Merged(words, commits, images)
     keys = (intents.low, intents.high, commits.low, commits.high)
     order = np.lexsort([key for key in keys if np.any(key != key[0])] or keys)
@@ -135,6 +150,7 @@ def _words(table: ChangeTable, block: ChangeBlock, count: int) -> np.ndarray:
 def _put_numbers(words: np.ndarray, block: ChangeBlock, count: int) -> None:
     for column, high, low in (
         (block.shown, frames.LSN_HIGH, frames.LSN_LOW),
+        (block.intents, frames.ORDER_HIGH, frames.ORDER_LOW),
         (block.commits, frames.COMMIT_HIGH, frames.COMMIT_LOW),
     ):
         words[:, high] = column.high[:count].view(np.int64)

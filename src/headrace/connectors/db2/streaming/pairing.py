@@ -57,8 +57,3 @@ def pair(operations: np.ndarray, commits: LsnColumn) -> Changes:
     old = np.where(deletes[first], first, NO_ROW)
     new = np.where(begins[first], first + 1, np.where(deletes[first], NO_ROW, first))
     return Changes(old, new)
-
-
-def may_go_on(operations: np.ndarray) -> bool:
-    """Whether the last row may be the first half of an update whose other half was not read."""
-    return len(operations) > 0 and bool(operations[-1] == DELETED)

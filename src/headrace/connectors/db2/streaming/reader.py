@@ -6,6 +6,7 @@ import logging
 import struct
 import threading
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -24,20 +25,27 @@ from headrace.connectors.db2.position import Db2Position
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.beginnings import Beginnings
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
+from headrace.connectors.db2.streaming.change_numbers import ReceivedChanges, resume
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
+from headrace.connectors.db2.streaming.fetching import FetchedAhead, FetchThread, FetchThreads
 from headrace.connectors.db2.streaming.frames import index_frames
 from headrace.connectors.db2.streaming.merging import Merged, merged
 from headrace.connectors.db2.streaming.registered_tables import (
+    Described,
     RegisteredTables,
     Span,
     change_path,
     in_order,
-    spans,
     stops_before,
 )
 from headrace.connectors.db2.streaming.told_tables import ToldTables
-from headrace.connectors.db2.streaming.windows import Window, next_window, oldest_change
+from headrace.connectors.db2.streaming.windows import (
+    Window,
+    next_window,
+    spans_of,
+    time_behind,
+)
 from headrace.errors import HeadraceError
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.segment_reader import SegmentReader
@@ -46,6 +54,7 @@ log = logging.getLogger(__name__)
 
 _FETCH_ROWS = 10_000
 _TABLE_GONE = "db2.table_gone"
+_Query = tuple[Described, Future[FetchedAhead]]
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,7 @@ class ChangeTablesReader(SegmentReader):
         start: Db2Position,
         options: ReaderOptions,
         beginnings: Beginnings,
+        watch: CaptureWatch,
         translate: Callable[[Exception], HeadraceError | None],
     ) -> None:
         super().__init__(versions, start, frames.STATE_WORDS, options.row_options)
@@ -82,16 +92,29 @@ class ChangeTablesReader(SegmentReader):
             self.has_borders(*versions.borders(options.border_topic))
         self._told = told
         self._connection: Connection | None = None
+        self._fetch_rows = config.query_fetch_size or _FETCH_ROWS
+        self._fetching = FetchThreads(connect, config.headrace_change_tables_connections)
         self._next = start.committed
+        self.lsn_bytes = start.lsn_bytes
+        """Bytes of the server's numbers, as far as any was seen."""
+        self._delivered = resume(start, self.state)
         self._frames: Generator[memoryview, None, None] | None = None
         self._bytes = memoryview(b"")
         self._transaction = np.zeros(frames.OPEN_WORDS, np.int64)
         self._pause = Deadline(0)
-        self._watch = CaptureWatch(config)
+        self._watch = watch
         self._asked = threading.Event()
         self._beginnings = beginnings if config.headrace_change_tables_gap == "fail" else None
 
     # -- see LogReader --------------------------------------------------------------------------
+
+    @property
+    def received(self) -> ReceivedChanges:
+        """See LogReader."""
+        plain, state = super().received, self.state
+        has_change = plain.transaction is not None and state[frames.HAS_CHANGE]
+        change = int(state[frames.CHANGE]) if has_change else None
+        return ReceivedChanges(**vars(plain), change=change)
 
     def open(self) -> None:
         """Connect."""
@@ -119,6 +142,7 @@ class ChangeTablesReader(SegmentReader):
         self._told.close()
         if self._frames is not None:
             self._frames.close()  # its queries end before their connection does
+        self._fetching.close()
         if self._connection is not None:
             self._connection.close()
 
@@ -132,12 +156,13 @@ class ChangeTablesReader(SegmentReader):
                 return memoryview(b"")
             self._asked.clear()
             assert self._connection is not None
-            window = next_window(self._connection, self._config, self._next)
+            window = next_window(self._connection, self._config, self._next, self.lsn_bytes)
             if window is None:
                 self._watch.look(self._connection)
                 self._connection.rollback()
                 self._pause = Deadline(self._config.poll_interval_ms / 1000)
                 return memoryview(b"")
+            self.lsn_bytes = window.lsn_bytes
             self.ends_at(window.newest + 1)
             self._frames = self._read(window)
         part = next(self._frames, None)
@@ -153,20 +178,27 @@ class ChangeTablesReader(SegmentReader):
         assert connection is not None
         with ExitStack() as opened:
             registered = self._registered(connection, window)
+            # All queries begin first, so that they run side by side.
+            queries = [
+                self._begun(connection, self._fetching.of(number), span, window)
+                for number, span in enumerate(registered)
+            ]
             tables, unread = [], {}
-            for span in registered:
-                table = self._open(connection, span, window, len(registered))
+            for span, query in zip(registered, queries, strict=True):
+                table = self._open(span, query, len(registered))
                 if table is not None:
                     opened.callback(table.cursor.close)
                     tables.append(table)
                     unread[change_path(span.registration)] = window.first
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
-            times = CommitTimes(cursor, _FETCH_ROWS)
+            later = partial(time_behind, connection, config, window)
+            times = CommitTimes(cursor, self._fetch_rows, later)
             opened.callback(times.close)
-            for part in merged(tables):
+            for part in merged(tables, self._delivered):
                 self._check_fetched(connection, window, tables, unread)
                 yield self._written(part, times, window)
             self._check_fetched(connection, window, tables, unread)
+        self._fetching.rollback()
         connection.rollback()
         self._next = window.last + 1
         yield self._synchpoint(self._next)
@@ -175,11 +207,7 @@ class ChangeTablesReader(SegmentReader):
         """The spans that may have changes in a window. Raises HeadraceError when some are gone."""
         config = self._config
         captured = self._tables.captured(registrations(connection, config))
-        own = spans(
-            captured,
-            with_stops=config.heeds_stops,
-            oldest_change=partial(oldest_change, connection),
-        )
+        own = spans_of(connection, config, captured)
         if self._beginnings is not None:
             self._beginnings.check(own, window.first, window.lsn_bytes, self._told.knows)
         return in_order(
@@ -212,17 +240,23 @@ class ChangeTablesReader(SegmentReader):
             elif table.path in unread:
                 unread[table.path] = max(unread[table.path], table.reached)
 
-    def _open(
-        self, connection: Connection, span: Span, window: Window, tables: int
-    ) -> ChangeTable | None:
-        one, config = span.registration, self._config
+    def _begun(
+        self, connection: Connection, fetching: FetchThread, span: Span, window: Window
+    ) -> _Query | None:
+        """The query of a span, which begins to run; None where its table is not there."""
         described = self._tables.describe(Catalog(connection), span)
         if described is None:
             return None
-        statement = sql.changes(one, described.columns)
+        statement = sql.changes(span.registration, described.columns)
         bounds = window.bounds(stops_before(span, window.last))
+        return described, fetching.query(statement, bounds)
+
+    def _open(self, span: Span, query: _Query | None, tables: int) -> ChangeTable | None:
+        if query is None:
+            return None
+        described, opening = query
         try:
-            cursor = connection.cursor(statement, bounds)
+            cursor = opening.result()
         except Exception as error:
             known = self.translate(error)
             if known is None or known.code != _TABLE_GONE:
@@ -233,9 +267,10 @@ class ChangeTablesReader(SegmentReader):
             cursor,
             described.images,
             described.relation,
-            change_path(one),
-            config.query_fetch_size or _FETCH_ROWS,
+            change_path(span.registration),
+            self._fetch_rows,
             tables,
+            described.widest_row,
             partial(self._told.before, described.table),
         )
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
+from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import ACTIVE, Registration
 from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.rows.images import Db2Images, images_at
 from headrace.connectors.db2.streaming.change_table import LEADING
-from headrace.relational.capture import TableCapture
+from headrace.connectors.db2.types.declarations import LARGE
+from headrace.errors import HeadraceError
+from headrace.relational.events import RelationFacts
 from headrace.relational.table import Column, Table
 from headrace.streaming.relations import RelationVersions
 
@@ -21,8 +24,6 @@ log = logging.getLogger(__name__)
 _OWN_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 _NOTHING_YET = 1 << 128
 """Behind every place."""
-_LARGE = frozenset({"CLOB", "DBCLOB", "NCLOB", "BLOB", "XML", "LONG VARCHAR", "LONG VARGRAPHIC"})
-"""Types whose values SQL replication does not put into change tables: a flag stands there."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,20 @@ class Described:
     columns: tuple[Column, ...]
     images: Db2Images
 
+    @property
+    def widest_row(self) -> int:
+        """Bytes that a row of these columns can have, as they are declared."""
+        return 1 + sum(column.type.length_and_scale()[0] for column in self.columns)
+
 
 class RegisteredTables:
     """Describes change tables anew in each window, because a table may be altered together with its
     change table while both are read. One thread uses it."""
 
-    def __init__(self, capture: TableCapture, versions: RelationVersions) -> None:
+    def __init__(self, capture: Capture, versions: RelationVersions) -> None:
         self._capture, self._versions = capture, versions
         self._told: set[tuple[str, str]] = set()
+        self._gone: set[tuple[str, str]] = set()
 
     def captured(self, registrations: Iterable[Registration]) -> list[Registration]:
         """Those whose tables are captured."""
@@ -128,22 +135,32 @@ class RegisteredTables:
             if column.name not in _OWN_COLUMNS
         }
         if not changed:
-            log.warning(
-                "The change table %s.%s of %s is gone: its changes end here",
-                one.change_schema,
-                one.change_table,
-                source_of(one),
-            )
+            if change_path(one) not in self._gone:
+                self._gone.add(change_path(one))
+                log.warning(
+                    "The change table %s.%s of %s is gone: its changes end here",
+                    *change_path(one),
+                    source_of(one),
+                )
             return None
+        self._gone.discard(change_path(one))
         present = catalog.table(one.source_schema, one.source_table)
         table = self._shape(span, present, changed)
-        facts = self._capture.relation(table, present)
+        unread = _unread(one, table, changed)
+        facts = self._capture.relation(_nullable(table, unread), present)
+        _check_key(one, facts, unread)
+        shown = self._capture.selected(facts)
+        for name in unread.keys() & shown:
+            self._tell(one, name, unread[name])
         read = tuple(
-            changed[column.name] for column in table.columns if self._is_read(one, column, changed)
+            changed[column.name]
+            for column in table.columns
+            if column.name in shown and column.name not in unread
         )
         places = {column.name: LEADING + place for place, column in enumerate(read)}
         images = images_at(
-            [str(column.type) for column in table.columns],
+            ".".join(change_path(one)),
+            table.columns,
             [places.get(column.name) for column in table.columns],
         )
         return Described(table, self._versions.version_of(facts), read, images)
@@ -159,20 +176,6 @@ class RegisteredTables:
         key = key if all(name in names for name in key) else ()
         return Table(one.source_schema, one.source_table, columns, key)
 
-    def _is_read(
-        self, registration: Registration, column: Column, changed: dict[str, Column]
-    ) -> bool:
-        there = changed.get(column.name)
-        if there is not None and str(there.type) not in _LARGE and str(column.type) not in _LARGE:
-            return True
-        why = "is missing in" if there is None else "is a large object, which is not in"
-        self._tell(
-            registration,
-            column.name,
-            f"{why} the change table {registration.change_schema}.{registration.change_table}",
-        )
-        return False
-
     def _tell(self, registration: Registration, column: str, why: str) -> None:
         told = registration.change_table, column
         if told not in self._told:
@@ -185,13 +188,47 @@ class RegisteredTables:
             )
 
 
+def _unread(one: Registration, table: Table, changed: dict[str, Column]) -> dict[str, str]:
+    """The columns of which a change table has no values, and why."""
+    where = f"the change table {one.change_schema}.{one.change_table}"
+    unread = {}
+    for column in table.columns:
+        there = changed.get(column.name)
+        if there is None:
+            unread[column.name] = f"is missing in {where}"
+        elif not LARGE.isdisjoint((str(there.type), str(column.type))):
+            unread[column.name] = f"is a large object, which is not in {where}"
+    return unread
+
+
+def _nullable(table: Table, unread: Container[str]) -> Table:
+    """The table, whose columns without values may be null: no default stands in for them."""
+    columns = (
+        replace(column, not_null=False, default=None) if column.name in unread else column
+        for column in table.columns
+    )
+    return replace(table, columns=tuple(columns))
+
+
+def _check_key(one: Registration, facts: RelationFacts, unread: Mapping[str, str]) -> None:
+    """Raises HeadraceError where a change table has no values of a key column."""
+    name = next((name for name in facts.key if name in unread), None)
+    if name is not None:
+        raise HeadraceError(
+            "db2.change_table_altered",
+            f"The key column {name} of {source_of(one)} {unread[name]}",
+            "Remove the registration and add it again (`headrace db2 remove-table`, `add-table`); "
+            "or name columns that the change table has in message.key.columns.",
+        )
+
+
 def _column(now: Column | None, changed: Column | None) -> Column:
     """A column of the table and of its change table: the values have the type of the latter, but
     those of large objects are not there."""
     if now is None:
         assert changed is not None
         return replace(changed, not_null=False, default=None)
-    if changed is None or str(now.type) in _LARGE or now.type == changed.type:
+    if changed is None or str(now.type) in LARGE or now.type == changed.type:
         return now
     if str(now.type) == str(changed.type):
         return now

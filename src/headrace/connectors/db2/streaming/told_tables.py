@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from headrace.connectors.db2.schema_history import history_table, stream_position
 from headrace.relational.history.history import TableHistory
+from headrace.relational.history.records import ChangeType
 from headrace.relational.schema_changes import schema_change_image
 from headrace.relational.table import Table
 
@@ -35,17 +36,18 @@ class ToldTables:
         the table is as it was. Raises HeadraceError."""
         described = history_table(table)
         kind = self.history.due(described)
-        if kind is None:
+        if kind is None and self.history.has(described.id):
             return None
         record = self.history.change(
-            kind,
+            kind or ChangeType.CREATE,
             described,
             stream_position(commit_lsn, change_lsn),
             database="",
             schema=table.schema,
             ddl=_NOTHING_TOLD,
         )
-        if self.relation is None:
+        # One that another process told of is only written down, to see its next change.
+        if kind is None or self.relation is None:
             return None
         return SchemaChange(schema_change_image(record), self.relation(table))
 

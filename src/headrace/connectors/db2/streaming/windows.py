@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.catalog.registrations import Registration
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
-from headrace.connectors.db2.lsn import lsn_of, place_of
+from headrace.connectors.db2.lsn import format_lsn, lsn_of, place_of
+from headrace.connectors.db2.streaming.registered_tables import Span, spans
+from headrace.errors import HeadraceError
+
+AHEAD = "db2.position_ahead"
 
 
 class Window(NamedTuple):
@@ -33,15 +39,42 @@ def newest_lsn(connection: Connection, config: Db2Config) -> bytes | None:
     return None if lsn is None else bytes(lsn)
 
 
+def check_not_ahead(first: int, newest: bytes | None, lsn_bytes: int) -> None:
+    """That a stream whose next place is `first` is not ahead of Capture's `newest` commit. Raises
+    HeadraceError("db2.position_ahead")."""
+    if first > (0 if newest is None else place_of(newest) + 1):
+        told = "has none" if newest is None else f"is at {format_lsn(newest)}"
+        raise HeadraceError(
+            AHEAD,
+            f"The stream's position, {format_lsn(lsn_of(first - 1, lsn_bytes))}, is ahead of "
+            f"Capture's synchpoint, which {told}",
+            "The database is another one, or was restored, or SQL replication was set up anew: "
+            "start with snapshot.mode=when_needed, which reads the tables anew, or with a new "
+            "checkpoint.",
+        )
+
+
 def oldest_change(connection: Connection, registration: Registration) -> int | None:
     """The place of the first change that a change table has; None: it is empty."""
     ((lsn,),) = connection.rows(sql.oldest_change(registration))
     return None if lsn is None else place_of(bytes(lsn))
 
 
-def next_window(connection: Connection, config: Db2Config, first: int) -> Window | None:
-    """The window that begins at the place `first`; None: there is nothing yet."""
+def spans_of(
+    connection: Connection, config: Db2Config, captured: Iterable[Registration]
+) -> list[Span]:
+    """The spans of registrations; see `spans`."""
+    oldest = partial(oldest_change, connection)
+    return spans(captured, with_stops=config.heeds_stops, oldest_change=oldest)
+
+
+def next_window(
+    connection: Connection, config: Db2Config, first: int, lsn_bytes: int
+) -> Window | None:
+    """The window that begins at the place `first`; None: there is nothing yet. Raises as
+    `check_not_ahead`."""
     lsn = newest_lsn(connection, config)
+    check_not_ahead(first, lsn, lsn_bytes)
     if lsn is None or place_of(lsn) < first:
         return None
     whole = Window(first, place_of(lsn), place_of(lsn), len(lsn))
@@ -58,6 +91,16 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
     rows = connection.rows(sql.first_commit_time(config), bounds)
     if not rows or rows[0][0] is None:
         return window.last
-    until = rows[0][0] + dt.timedelta(seconds=seconds)
+    try:
+        until = rows[0][0] + dt.timedelta(seconds=seconds)
+    except OverflowError:  # behind the last time that there is
+        return window.last
     ((last,),) = connection.rows(sql.last_commit_until(config), (*bounds, until))
     return window.last if last is None else place_of(bytes(last))
+
+
+def time_behind(connection: Connection, config: Db2Config, window: Window) -> object | None:
+    """The time of the first commit behind a window that is told of, as the driver gives it."""
+    rest = window._replace(first=window.last + 1, last=window.newest)
+    rows = connection.rows(sql.first_commit_time(config), rest.bounds())
+    return rows[0][0] if rows else None

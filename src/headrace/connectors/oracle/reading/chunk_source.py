@@ -51,7 +51,7 @@ class OracleRanges(DriverRanges):
         return key_texts(rows, key)
 
     def _images(self, facts: RelationFacts, cursor: Cursor) -> OracleImages:
-        return images_of(facts.columns, cursor.columns)
+        return images_of(facts.name, facts.columns, cursor.columns)
 
     def _selected(self, target: Target) -> list[str]:
         columns = target.table.by_name

@@ -69,7 +69,7 @@ class OracleSnapshotRows(SnapshotRows):
         """Blocks of rows, each with its last row. Raises DriverError."""
         size = self._config.snapshot_fetch_size
         cursor = self._connection.cursor(statement, rows=size, exact=True)
-        images = images_of(facts.columns, cursor.columns)
+        images = images_of(facts.name, facts.columns, cursor.columns)
         while rows := cursor.fetch(size):
             yield images.block(rows), rows[-1]
         cursor.close()

@@ -252,13 +252,16 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
                     self._ddl[table.path] = catalog.ddl(*table.path), tuple(attributes)
         return tables
 
+    def _told_at(self, position: OraclePosition) -> dict[str, Any]:
+        return snapshot_position(position.scn)
+
     def _record(self, table: StoredTable, position: OraclePosition, at_ms: int) -> HistoryRecord:
         database = self._config.catalog_name
         ddl, attributes = self._ddl[table.path]
         described = replace(history_table(table, database), attributes=attributes)
         return HistoryRecord(
             {},
-            snapshot_position(position.scn),
+            self._told_at(position),
             at_ms,
             database,
             table.schema,

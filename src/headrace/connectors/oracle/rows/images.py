@@ -5,26 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.rows.texts import texts_of
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.events import ColumnFacts
-from headrace.relational.rows.images import RowImages
+from headrace.relational.rows.images import DriverValues, RowImages
 from headrace.relational.table import Column
 
 OracleImages = RowImages[OracleType]
+_VALUES = DriverValues(CONNECTOR, texts_of)
 
 
-def images_of(columns: Sequence[Column | ColumnFacts], given: Sequence[str]) -> OracleImages:
+def images_of(
+    table: str, columns: Sequence[Column | ColumnFacts], given: Sequence[str]
+) -> OracleImages:
     """Of rows that have the columns `given`; those that they lack are null. See RowImages."""
     places = {name: place for place, name in enumerate(given)}
-    return RowImages(texts_of, _types(columns), tuple(places.get(one.name) for one in columns))
+    return RowImages(
+        _VALUES,
+        table,
+        tuple(column.name for column in columns),
+        _types(columns),
+        tuple(places.get(column.name) for column in columns),
+    )
 
 
 def key_texts(
     rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
 ) -> list[tuple[str | None, ...]]:
     """Keys that the driver gave, as texts."""
-    return RowImages(texts_of, _types(key), tuple(range(len(key)))).texts(rows)
+    return images_of("a key", key, [column.name for column in key]).texts(rows)
 
 
 def _types(columns: Sequence[Column | ColumnFacts]) -> tuple[OracleType, ...]:

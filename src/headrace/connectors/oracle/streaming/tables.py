@@ -72,7 +72,7 @@ class ToldTables:
         # A snapshot tells of tables where it is delivered, with redo before it to be mined.
         self._known = history.tables_before(behind_scn(mined)) or history.tables_before(delivered)
         # What was told before this process is not known: then tables are as they are now.
-        self._is_told = told is None and not history.outlives_process and not self._known
+        self._is_told = told is None and not history.is_whole and not self._known
         self._told = {self._id(*path) for path in told or ()}
 
     def table(self, schema: str, name: str) -> Table | None:

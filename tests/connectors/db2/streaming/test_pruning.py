@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.connectors.db2.connection import Connection, Cursor
+from headrace.connectors.db2.errors import DriverError
 from headrace.connectors.db2.lsn import format_lsn
 from headrace.connectors.db2.streaming.beginnings import PRUNED
 from headrace.errors import HeadraceError
@@ -18,6 +20,7 @@ from tests.servers.db2 import SCHEMA, Db2Database
 pytestmark = pytest.mark.db2
 
 ROWS = 30
+FETCH_SIZE = 77
 
 
 @contextmanager
@@ -27,11 +30,13 @@ def before_step(
     """Does something before the query or fetch of this number that reads change tables; the steps
     so far."""
     steps: list[str] = []
+    lock = threading.Lock()
 
     def step(name: str) -> None:
-        steps.append(name)
-        if len(steps) == number:
-            act()
+        with lock:  # change tables are read side by side
+            steps.append(name)
+            if len(steps) == number:
+                act()
 
     make, fetch = Connection.cursor, Cursor.fetch
 
@@ -144,6 +149,75 @@ def test_pruning_of_what_is_delivered_is_no_gap_while_the_stream_runs(
         prune(database)
     reader.stop()
     assert len(reader.values()) == 3
+
+
+@contextmanager
+def lost_behind_window(
+    monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]
+) -> Iterator[threading.Event]:
+    """Does something when the rows of a window are fetched and the next window is asked for; the
+    first fetch of change tables behind that fails. Tells when it has failed."""
+    fetched: list[tuple[Any, ...]] = []
+    acted, lost = threading.Event(), threading.Event()
+    fetch, rows_of = Cursor.fetch, Connection.rows
+
+    def fetching(self: Cursor, rows: int, /) -> list[tuple[Any, ...]]:
+        if rows != FETCH_SIZE:
+            return fetch(self, rows)
+        if acted.is_set() and not lost.is_set():
+            lost.set()
+            raise DriverError("SQL30081N it is gone SQLSTATE=08001 SQLCODE=-30081")
+        block = fetch(self, rows)
+        fetched.extend(block)
+        return block
+
+    def asking(self: Connection, sql: str, *more: Any) -> list[tuple[Any, ...]]:
+        if "MAX(T.SYNCHPOINT)" in sql and len(fetched) == 2 * ROWS and not acted.is_set():
+            acted.set()
+            act()
+        return rows_of(self, sql, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cursor, "fetch", fetching)
+        patch.setattr(Connection, "rows", asking)
+        yield lost
+
+
+@pytest.mark.parametrize("mode", ["no_data", "when_needed"])
+def test_pruning_of_what_was_fetched_is_a_gap_where_the_connection_is_lost_then(
+    database: Db2Database, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    reader = reader_of(
+        database,
+        snapshot_mode=mode,
+        errors_max_retries="5",
+        retriable_restart_connector_wait_ms="10",
+        headrace_range_max_rows="3",
+        query_fetch_size=str(FETCH_SIZE),
+    )
+
+    def act() -> None:
+        prune(database)
+        database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1000, 'behind')")
+        database.capture.advance()
+
+    def is_behind() -> bool:
+        return any(value["after"]["ID"] == 1000 for value in reader.values())
+
+    fill(database, 0)
+    with lost_behind_window(monkeypatch, act) as lost:
+        database.capture.advance()
+        with pytest.raises(HeadraceError) as caught:
+            reader.step_until(is_behind)
+    assert (lost.is_set(), caught.value.code) == (True, PRUNED)
+    reader.stop()
+    if mode == "when_needed":
+        values = reader.step_until(is_behind).values()
+        assert [value["op"] for value in values[-2 * ROWS - 1 :]] == ["r"] * (2 * ROWS + 1)
+    else:
+        with pytest.raises(HeadraceError, match=PRUNED):
+            reader.step_until(is_behind)
+    reader.stop()
 
 
 @pytest.fixture

@@ -85,6 +85,51 @@ def test_a_registration_in_place_of_all_that_were_read_is_a_gap() -> None:
     assert has_gap(beginnings, 10, registered("CD2", 12))
 
 
+def test_a_registration_under_the_same_name_is_a_gap_though_capture_heeds_it_late() -> None:
+    beginnings = Beginnings([registered("CD", 5)])
+    assert not has_gap(beginnings, 10, registered("CD", None))
+    assert not has_gap(beginnings, 12, registered("CD", None))
+    assert not has_gap_behind_fetch(beginnings, 12, registered("CD", 13))
+    assert has_gap(beginnings, 14, registered("CD", 13)), "and wherever it begins"
+
+
+def test_a_registration_that_comes_back_is_a_gap_though_the_stream_saw_it_gone() -> None:
+    beginnings = Beginnings([registered("CD", 5)])
+    assert not has_gap(beginnings, 10)
+    assert not has_gap(beginnings, 12)
+    assert has_gap(beginnings, 14, registered("CD", 15))
+
+
+def test_names_of_change_tables_may_take_turns() -> None:
+    beginnings = Beginnings([registered("CD", 5)])
+    assert not has_gap(beginnings, 10, registered("CD", 5), registered("CD2", 12))
+    assert not has_gap(beginnings, 13, registered("CD2", 12))
+    assert not has_gap(beginnings, 14, registered("CD2", 12, state="I"), registered("CD", None))
+    assert not has_gap(beginnings, 15, registered("CD2", 12, state="I"), registered("CD", 16))
+
+
+def test_a_second_registration_has_a_gap_where_the_first_one_goes_before_it_is_read() -> None:
+    beginnings = Beginnings([registered("CD", 5)])
+    assert not has_gap(beginnings, 10, registered("CD", 5), registered("CD2", 20))
+    assert has_gap(beginnings, 15, registered("CD2", 20))
+    assert not has_gap(beginnings, 21, registered("CD2", 20))
+
+
+def test_a_reader_that_begins_anew_sees_what_was_pruned_behind_the_one_before() -> None:
+    beginnings = Beginnings([registered("CD", 5)])
+    assert not has_gap(beginnings, 10, registered("CD", 5))
+    assert not has_gap_behind_fetch(beginnings, 21, registered("CD", 20))
+    assert not has_gap(beginnings, 21, registered("CD", 20))
+    assert has_gap(beginnings, 12, registered("CD", 20))
+
+
+def test_a_reader_that_begins_before_all_looks_is_like_one_of_another_process() -> None:
+    beginnings = Beginnings()
+    assert not has_gap(beginnings, 20, registered("CD", 15))
+    assert not has_gap(beginnings, 20, registered("CD", 15))
+    assert has_gap(beginnings, 10, registered("CD", 15))
+
+
 def test_a_later_registration_is_looked_at_too() -> None:
     first, second = registered("CD", 5, state="I"), registered("CD2", 7)
     beginnings = Beginnings([first, second])

@@ -9,7 +9,14 @@ from rich.console import Console
 
 from headrace.config.source import read_file
 from headrace.connectors.db2.config import Db2Config
-from headrace.connectors.db2.registering import Step, adding, default_change_table, removing
+from headrace.connectors.db2.properties.change_tables import stored_name
+from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.connectors.db2.registering.statements import (
+    Step,
+    adding,
+    default_change_table,
+    removing,
+)
 from headrace.connectors.registry import find_definition, parse_configuration, require_driver
 from headrace.errors import HeadraceError
 
@@ -25,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   headrace db2 remove-table my.properties INVENTORY.CUSTOMERS --change-table CDC_OLD"""
     parser.add_argument("action", choices=(_ADD, _REMOVE), help="what to do")
     parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
-    parser.add_argument("table", metavar="SCHEMA.TABLE", help="the source table")
+    parser.add_argument(
+        "table",
+        metavar="SCHEMA.TABLE",
+        help="the source table, in capitals unless a name stands in quotation marks",
+    )
     parser.add_argument(
         "--change-table", metavar="NAME", help="its change table (default: CDC_SCHEMA_TABLE)"
     )
@@ -50,6 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
             f"The configuration is of {config.connector_class}, whose tables are not registered",
             "Name the configuration of a Db2 connector.",
         )
+    if config.db2_platform == Db2Platform.ZOS:
+        raise HeadraceError(
+            "cli.usage",
+            f"{arguments.action} writes statements of Db2 for LUW, and db2.platform is ZOS",
+            "Register tables of Db2 for z/OS with ASNCLP or the Replication Center, then let "
+            "Capture read its registrations anew: MODIFY capture,REINIT.",
+        )
     steps = list(_steps(config, arguments))
     console = Console(soft_wrap=True, highlight=False, markup=False)
     for step in steps:
@@ -68,6 +86,7 @@ def _steps(config: Db2Config, arguments: argparse.Namespace) -> Iterator[Step]:
             f"{arguments.table} is no SCHEMA.TABLE",
             f"headrace db2 {arguments.action} FILE SCHEMA.TABLE",
         )
+    schema, table = stored_name(schema), stored_name(table)
     name = arguments.change_table or default_change_table(schema, table)
     make = adding if arguments.action == _ADD else removing
     # Another change table of the same source table goes on.

@@ -1,6 +1,7 @@
 """The statements that register a table for SQL replication, and those that end that.
 
-They do what the procedures ADDTABLE and REMOVETABLE of the usual set-up do, and need none of them.
+They do what the procedures ADDTABLE and REMOVETABLE of the usual set-up on LUW do, and need none of
+them. Source: asncdcaddremove.sql of Debezium's example for Db2.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from dataclasses import dataclass
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.sql import (
     CHANGE_COLUMNS,
+    COLUMN_VERSIONS,
     PRUNING,
     REGISTER,
+    SUBSCRIBED_COLUMNS,
+    SUBSCRIBED_TABLES,
+    TABLE_VERSIONS,
     control_table,
+    literal,
     quoted,
 )
 
@@ -35,11 +41,6 @@ class Step:
     is_needed: bool = True
 
 
-def literal(value: object) -> str:
-    """A text or a number as SQL writes it."""
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
-
-
 def default_change_table(schema: str, table: str) -> str:
     """The name that ADDTABLE gives."""
     return f"CDC_{schema}_{table}"
@@ -57,7 +58,8 @@ def adding(
     commit, intent, operation = CHANGE_COLUMNS
     yield Step(
         f"CREATE TABLE {changes} AS (SELECT {lsn} AS {commit}, {lsn} AS {intent}, "
-        f"CAST('' AS CHAR(1)) AS {operation}, SOURCE.* FROM {source} SOURCE) WITH NO DATA"
+        f"CAST('' AS CHAR(1)) AS {operation}, SOURCE.* FROM {source} SOURCE) WITH NO DATA "
+        "ORGANIZE BY ROW"
     )
     for column in CHANGE_COLUMNS:
         yield Step(f"ALTER TABLE {changes} ALTER COLUMN {column} SET NOT NULL")
@@ -88,14 +90,34 @@ def adding(
 def removing(
     config: Db2Config, schema: str, table: str, change_table: str, *, log_changes: bool = True
 ) -> Iterator[Step]:
-    """Ends a registration and drops its change table. `log_changes`: Db2's log is told to hold no
-    whole rows of the table any more (DATA CAPTURE NONE)."""
+    """Ends a registration and drops its change table; with the last registration of a table goes
+    what Capture and Apply keep of its columns. `log_changes`: Db2's log is told to hold no whole
+    rows of the table any more (DATA CAPTURE NONE)."""
     source = f"SOURCE_OWNER = {literal(schema)} AND SOURCE_TABLE = {literal(table)}"
-    own = f"{source} AND PHYS_CHANGE_TABLE = {literal(change_table)}"
-    yield Step(f"DELETE FROM {control_table(config, PRUNING)} WHERE {own}")
-    registered = f"{source} AND CD_TABLE = {literal(change_table)}"
-    yield Step(f"DELETE FROM {control_table(config, REGISTER)} WHERE {registered}")
+    # ADDTABLE puts quotation marks around the name there.
+    names = f"{literal(change_table)}, {literal(quoted(change_table))}"
+    yield Step(
+        f"DELETE FROM {control_table(config, PRUNING)} WHERE {source} "
+        f"AND PHYS_CHANGE_TABLE IN ({names})"
+    )
+    register = control_table(config, REGISTER)
+    yield Step(f"DELETE FROM {register} WHERE {source} AND CD_TABLE = {literal(change_table)}")
     yield Step(f"DROP TABLE {quoted(config.cdc_change_tables_schema, change_table)}")
+    is_last = f"NOT EXISTS (SELECT 1 FROM {register} WHERE {source})"
+    target = f"TARGET_OWNER = {literal(schema)} AND TARGET_TABLE = {literal(table)}"
+    for subscribed in (SUBSCRIBED_COLUMNS, SUBSCRIBED_TABLES):
+        yield Step(
+            f"DELETE FROM {control_table(config, subscribed)} WHERE {target} AND {is_last}",
+            is_needed=False,  # they are of Apply, which need not be there
+        )
+    versions = control_table(config, TABLE_VERSIONS)
+    version = f"SOURCE_OWNER = {literal(schema)} AND SOURCE_NAME = {literal(table)}"
+    yield Step(
+        f"DELETE FROM {control_table(config, COLUMN_VERSIONS)} C WHERE EXISTS (SELECT 1 FROM "
+        f"{versions} T WHERE {version} AND T.TABLEID1 = C.TABLEID1 AND T.TABLEID2 = C.TABLEID2) "
+        f"AND {is_last}"
+    )
+    yield Step(f"DELETE FROM {versions} WHERE {version} AND {is_last}")
     if log_changes:
         yield Step(f"ALTER TABLE {quoted(schema, table)} DATA CAPTURE NONE")
 

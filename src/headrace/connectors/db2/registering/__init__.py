@@ -1,0 +1,1 @@
+"""Registrations for SQL replication that this side writes: the statements, and their verbs."""

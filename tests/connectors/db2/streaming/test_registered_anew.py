@@ -1,0 +1,51 @@
+"""Tables that are registered again while the stream runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.connectors.db2.lsn import format_lsn
+from headrace.connectors.db2.streaming.beginnings import PRUNED
+from headrace.errors import HeadraceError
+from tests.connectors.db2.test_streaming import TABLE, Reader, reader_of
+from tests.servers.db2 import SCHEMA, Db2Database
+
+pytestmark = pytest.mark.db2
+
+
+def look(reader: Reader, database: Db2Database) -> None:
+    """Capture writes on for other tables, and the reader reads that."""
+    database.execute(f"INSERT INTO {SCHEMA}.OTHER VALUES ('x')")
+    database.capture.advance()
+    place = format_lsn(database.capture.synchpoint())
+    reader.step_until(lambda: reader.offsets[-1]["commit_lsn"] >= place)
+
+
+@pytest.mark.parametrize("is_seen_gone", [True, False])
+def test_a_table_that_is_registered_anew_under_the_same_name_is_a_gap(
+    db2_database: Db2Database, caplog: pytest.LogCaptureFixture, is_seen_gone: bool
+) -> None:
+    database, capture = db2_database, db2_database.capture
+    database.create_table("T", TABLE)
+    database.create_table("OTHER", "NAME VARCHAR(20)")
+    reader = reader_of(database)
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'read')")
+    reader.await_changes(1)
+    capture.stop()
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'not read')")
+    capture.remove_table(SCHEMA, "T")
+    if is_seen_gone:
+        look(reader, database)
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (3, 'not captured')")
+    capture.add_table(SCHEMA, "T")
+    capture.set_state(f"CDC_{SCHEMA}_T", "I")  # Capture does not heed it yet
+    look(reader, database)
+    assert ("was registered anew" in caplog.text) is not is_seen_gone
+    capture.set_state(f"CDC_{SCHEMA}_T", "A")
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (4, 'behind')")
+    capture.start()
+    with pytest.raises(HeadraceError) as caught:
+        reader.step_until(lambda: any(v["after"].get("ID") == 4 for v in reader.values()))
+    reader.stop()
+    assert caught.value.code == PRUNED
+    assert "registered anew" in str(caught.value)

@@ -1,0 +1,169 @@
+"""Inside of a transaction, a reader goes on behind the last change that was delivered, whatever
+tables are captured by then."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.connect.images import make_image
+from headrace.connect.rows import low_half
+from headrace.connectors.db2.lsn import LSN_BYTES, lsn_of, place_of
+from headrace.connectors.db2.position import Db2Offset, Db2Position
+from headrace.connectors.db2.streaming import frames
+from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers, resume
+from headrace.connectors.db2.streaming.told_tables import SchemaChange
+from headrace.relational.schema_changes import SchemaChangeFacts
+from headrace.spool.spool import Spool
+from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.key_columns import KeyRendering
+from headrace.streaming.facts import EventSettings
+from headrace.streaming.ranges import rows_until
+from headrace.streaming.relations import RelationVersions
+from headrace.streaming.segment_reader import SegmentReader
+from tests.connectors.db2.change_rows import Row, change_table, written
+from tests.contract.journal.events import JournalSource
+
+TABLES = 3
+TOLD = TABLES
+"""The relation of schema changes."""
+COMMIT = (7 << 64) + 99
+
+
+class Made(NamedTuple):
+    """A change of the transaction."""
+
+    place: int
+    table: int
+    operation: str
+
+
+class Frames(SegmentReader):
+    """A reader of frames that are there."""
+
+    head = struct.Struct("!I")
+    kernel = staticmethod(frames.index_frames)
+
+    def read_into(self, target: memoryview, seconds: float) -> int:
+        raise NotImplementedError
+
+
+class Read(NamedTuple):
+    rows: np.ndarray
+    spool: Spool
+
+
+def read(made: Sequence[Made], captured: set[int], told: set[int], start: Db2Position) -> Read:
+    """The index of one transaction, of which some tables are captured, and some were altered since
+    they were told of."""
+    settings = EventSettings("s", JournalSource())
+    versions = RelationVersions(KeyRendering(settings))
+    for table in range(TABLES + 1):
+        versions.append(SchemaChangeFacts(f"t{table}", "S", f"T{table}"))
+    versions.table[:, row_kernel.COLUMNS] = 1
+    reader = Frames(versions, start, frames.STATE_WORDS, row_kernel.TOMBSTONES)
+    delivered = resume(start, reader.state)
+    tables = []
+    for table in sorted(captured):
+        rows: list[Row] = [
+            (lsn_of(COMMIT), lsn_of(one.place), one.operation, number)
+            for number, one in enumerate(made)
+            if one.table == table
+        ]
+        opened = change_table(rows, table, (2, 5))
+        if table in told:
+            opened.schema_change = lambda *_: SchemaChange(make_image(["told"]), TOLD)
+        tables.append(opened)
+    data = written(tables, delivered=delivered)
+    spool = Spool(reader.end_type, 256 << 20)
+    piece = spool.add(len(data))
+    piece.segment.map[: len(data)] = data
+    piece.written = len(data)
+    reader.begin_segment(0, 0)
+    reader.index(piece, lambda *_: None, 0)
+    return Read(piece.index.rows[: reader.entries()[0]].copy(), spool)
+
+
+def stop(read: Read, row: int) -> Db2Position:
+    """The position behind a row, as an offset gives it back."""
+    start = Db2Offset("s", Db2Position(), 1)
+    end = start.at(Db2Position().inside(read.rows[row]))
+    spool = read.spool
+
+    def memory(address: int) -> memoryview:
+        segment = spool.pieces[0].segment
+        return memoryview(segment.map)[address - segment.start :]
+
+    position = ChangeNumbers(lambda: LSN_BYTES).shown(start, end, memory).position
+    return Db2Position.from_json(position.to_json())
+
+
+SETS = st.sets(st.integers(0, TABLES - 1))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 1 << 40), st.integers(0, TABLES - 1), st.sampled_from("UD")),
+        min_size=1,
+        max_size=12,
+    ),
+    st.integers(0, COMMIT - 1),
+    st.tuples(SETS.filter(bool), SETS, SETS, SETS),
+    st.data(),
+)
+def test_what_comes_is_what_lies_behind_the_last_change(
+    steps: list[tuple[int, int, str]],
+    first: int,
+    sets: tuple[set[int], set[int], set[int], set[int]],
+    data: st.DataObject,
+) -> None:
+    made = []
+    for step, table, operation in steps:
+        first += step
+        made.append(Made(first, table, operation))
+    captured, told, later, told_later = sets
+    before = read(made, captured, told, Db2Position())
+    own = [one for one in made if one.table in captured]
+    if not own:
+        assert len(before.rows) == 0
+        return
+    following = np.append(before.rows["ordinal"][1:], -1)
+    ends = np.flatnonzero(before.rows["ordinal"] != following).tolist()
+    assert [int(before.rows["relation"][end]) for end in ends] == [one.table for one in own]
+    cut = data.draw(st.sampled_from(ends))
+    position = stop(before, cut)
+    last = own[ends.index(cut)]
+    assert position.change is not None
+    assert lsn_of(position.change.place) == lsn_of(last.place)
+    assert rows_until(before.rows, position) == cut + 1
+
+    again = read(made, later, told_later, position)
+    count = rows_until(again.rows, position)
+    behind = again.rows[count:]
+    rest = [one for one in made if one.table in later and one.place > last.place]
+    shown = [row for row in behind if row["relation"] != TOLD and row["operation"]]
+    assert [(int(row["relation"]), row["place"]) for row in shown] == [
+        (one.table, low_half(one.place)) for one in rest
+    ]
+    told_of = [number for number, row in enumerate(behind) if row["relation"] == TOLD]
+    firsts = {one.table: one.place for one in reversed(rest)}
+    expected = {low_half(place) for table, place in firsts.items() if table in told_later}
+    assert {behind[number]["place"] for number in told_of} == expected
+    ordinals = [int(row["ordinal"]) for row in behind]
+    assert ordinals == sorted(ordinals)
+    assert all(ordinal > position.messages for ordinal in ordinals)
+    keys = [(int(row["ordinal"]), int(row["part"])) for row in behind]
+    assert len(set(keys)) == len(keys)
+    if later == captured and told_later == told:
+        whole = before.rows[cut + 1 :]
+        assert [row["ordinal"] for row in shown] == [
+            row["ordinal"] for row in whole if row["relation"] != TOLD and row["operation"]
+        ]
+    assert place_of(position.change.lsn) == position.change.place
+    assert replace(position, change=None).has_delivered(before.rows[: cut + 1]).all()
