@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,30 @@ def test_the_tables_are_told_before_their_rows_and_recorded(
     assert [name for name, _ in records[0].changes[0].table.attributes] == [
         "OBJECT_ID", "DATA_OBJECT_ID",
     ]  # fmt: skip
+
+
+def test_the_tables_are_told_again_as_they_were_when_the_range_is_read_again(
+    oracle_database: OracleDatabase, tmp_path: Path
+) -> None:
+    oracle_database.create_table("A", "ID NUMBER(9,0) NOT NULL", key=["ID"])
+    run = reader(
+        oracle_database,
+        snapshot_mode="no_data",
+        schema_history_internal_file_filename=str(tmp_path / "history.jsonl"),
+    )
+    run.step_until(lambda: "snapshot" in run.offsets[-1])
+    end = run.plan(30)
+    first = [record["value"] for record in run.read(end)]
+    run.restart()
+    oracle_database.create_table("B", "ID NUMBER(9,0) NOT NULL", key=["ID"])
+    again = [record["value"] for record in run.read(end)]
+    run.stop()
+
+    def told(values: list[Any]) -> list[Any]:
+        return [(one["ddl"], one["tableChanges"]) for one in map(json.loads, values)]
+
+    assert told(again) == told(first)
+    assert [changes[0]["id"] for _, changes in told(first)] == [f'"{PDB}"."INV"."A"']
 
 
 def test_no_data_tells_tables_and_reads_no_rows_and_initial_only_no_changes(
