@@ -107,6 +107,19 @@ def test_a_change_table_that_is_altered_is_told_of(db2_database: Db2Database) ->
     assert bad(found(db2_database, column_exclude_list=r"INV\.THINGS\.LATER")) == []
 
 
+def test_a_change_table_without_a_column_of_the_key_is_an_error(
+    db2_database: Db2Database,
+) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.capture.stop_capturing("CDC_INV_THINGS")
+    db2_database.execute("RENAME COLUMN ASNCDC.CDC_INV_THINGS.ID TO ELSE_")
+    error = only(found(db2_database), "db2.change_table_altered")
+    assert error.level == "error"
+    assert "lacks ID of the key of INV.THINGS" in error.message
+    others = found(db2_database, message_key_columns="INV.THINGS:V")
+    assert only(others, "db2.change_table_altered").level == "warning"
+
+
 def test_a_change_table_without_its_own_columns_is_an_error(db2_database: Db2Database) -> None:
     db2_database.create_table("THINGS", KEYED)
     db2_database.capture.stop_capturing("CDC_INV_THINGS")

@@ -73,7 +73,7 @@ def test_defaults_alone_are_not_warned_of() -> None:
         ("query.fetch.size", "0", 0),
         ("snapshot.locking.mode", "NONE", "none"),
         ("snapshot.isolation.mode", "Exclusive", "exclusive"),
-        ("cdc.control.schema", "Asn", "Asn"),
+        ("cdc.control.schema", "Asn", "ASN"),
     ],
 )
 def test_a_text_becomes_a_typed_value(name: str, text: str, value: object) -> None:

@@ -93,7 +93,20 @@ def _check_columns(checked: Checked, one: Registration, table: Table, changes: T
         and column.name not in large
         and str(column.type) != str(there[column.name].type)
     ]
+    try:
+        key: Sequence[str] = checked.capture.relation(table, table).key
+    except HeadraceError:  # a finding of its own
+        key = table.key
+    keys_absent = [name for name in absent if name in key]
+    absent = [name for name in absent if name not in key]
     remedy = f"Alter both alike, then {reinitialize(checked.config)} Or add the registration again."
+    if keys_absent:
+        checked.refuse(
+            "change_table_altered",
+            f"The change table {change_table_name(one)} lacks {named(keys_absent)} of the key of "
+            f"{table.name}",
+            f"{remedy} Or name columns that it has in message.key.columns.",
+        )
     if absent:
         checked.warn(
             "change_table_altered",
