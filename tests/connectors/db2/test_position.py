@@ -120,6 +120,12 @@ def test_a_change_covers_exactly_what_is_not_behind_it(
         assert change.is_before(place) == (behind > ordered[delivered][1])
 
 
+def test_inside_of_a_transaction_its_commit_is_the_first_one_that_is_unread() -> None:
+    before = Db2Position(5)
+    assert before.first_unread == 5
+    assert replace(before, transaction=9, messages=2).first_unread == 9
+
+
 def test_an_offset_of_before_there_were_numbers_of_changes_counts_them() -> None:
     members = {"transaction_lsn": "00000000:00000007:000000000048c31b", "messages": 5}
     position = Db2Position.from_json(members)

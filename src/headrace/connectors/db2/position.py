@@ -85,6 +85,11 @@ class Db2Position(PlacePosition):
         """The last commit that is delivered or passed by."""
         return lsn_of(self.committed - 1, self.lsn_bytes) if self.committed else None
 
+    @property
+    def first_unread(self) -> int:
+        """The place of the first commit that is not wholly delivered."""
+        return self.committed if self.transaction is None else self.transaction
+
     def behind(self, end: Any) -> Self:
         """See Position."""
         return replace(super().behind(end), lsn_bytes=self.lsn_bytes)

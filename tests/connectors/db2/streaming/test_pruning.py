@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,6 @@ from tests.servers.db2 import SCHEMA, Db2Database
 pytestmark = pytest.mark.db2
 
 ROWS = 30
-FETCH_SIZE = 77
 
 
 @contextmanager
@@ -151,6 +151,46 @@ def test_pruning_of_what_is_delivered_is_no_gap_while_the_stream_runs(
     assert len(reader.values()) == 3
 
 
+def is_inside_of_a_new_table(database: Db2Database, folder: Path) -> Reader:
+    """A reader that stopped inside of the first transaction of a table, which was registered while
+    the reader ran; nothing but that table's registration lies between this transaction and the
+    commit before that is delivered."""
+    kept = str(folder / "history")
+    options = {"schema_history_internal_file_filename": kept, "headrace_range_max_rows": "2"}
+    reader = reader_of(database, **options)
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
+    reader.await_changes(1)
+    database.capture.stop()
+    database.create_table("LATE", TABLE)
+    with database.transaction() as execute:
+        for number in range(ROWS):
+            execute(f"INSERT INTO {SCHEMA}.LATE VALUES ({number}, 'x')", ())
+    database.capture.start()
+    reader.await_changes(3)
+    assert "transaction_lsn" in reader.offsets[-1]
+    reader.stop()
+    return reader
+
+
+def test_a_restart_inside_of_the_first_transaction_of_a_new_table_is_no_gap(
+    database: Db2Database, tmp_path: Path
+) -> None:
+    reader = is_inside_of_a_new_table(database, tmp_path)
+    values = reader.await_changes(1 + ROWS)
+    reader.stop()
+    assert [value["after"]["ID"] for value in values] == [1, *range(ROWS)]
+
+
+def test_pruning_of_the_transaction_that_a_restart_is_inside_of_is_a_gap(
+    database: Db2Database, tmp_path: Path
+) -> None:
+    reader = is_inside_of_a_new_table(database, tmp_path)
+    prune(database)
+    with pytest.raises(HeadraceError, match=r"CDC_INV_LATE of INV\.LATE begins") as caught:
+        reader.await_changes(1 + ROWS)
+    assert caught.value.code == PRUNED
+
+
 @contextmanager
 def lost_behind_window(
     monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]
@@ -159,10 +199,17 @@ def lost_behind_window(
     first fetch of change tables behind that fails. Tells when it has failed."""
     fetched: list[tuple[Any, ...]] = []
     acted, lost = threading.Event(), threading.Event()
-    fetch, rows_of = Cursor.fetch, Connection.rows
+    reading: set[Cursor] = set()
+    make, fetch, rows_of = Connection.cursor, Cursor.fetch, Connection.rows
+
+    def making(self: Connection, sql: str, *more: Any) -> Cursor:
+        cursor = make(self, sql, *more)
+        if "CDC_" in sql:
+            reading.add(cursor)
+        return cursor
 
     def fetching(self: Cursor, rows: int, /) -> list[tuple[Any, ...]]:
-        if rows != FETCH_SIZE:
+        if self not in reading:
             return fetch(self, rows)
         if acted.is_set() and not lost.is_set():
             lost.set()
@@ -178,6 +225,7 @@ def lost_behind_window(
         return rows_of(self, sql, *more)
 
     with monkeypatch.context() as patch:
+        patch.setattr(Connection, "cursor", making)
         patch.setattr(Cursor, "fetch", fetching)
         patch.setattr(Connection, "rows", asking)
         yield lost
@@ -193,7 +241,6 @@ def test_pruning_of_what_was_fetched_is_a_gap_where_the_connection_is_lost_then(
         errors_max_retries="5",
         retriable_restart_connector_wait_ms="10",
         headrace_range_max_rows="3",
-        query_fetch_size=str(FETCH_SIZE),
     )
 
     def act() -> None:

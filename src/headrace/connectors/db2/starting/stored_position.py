@@ -61,7 +61,7 @@ class StoredPosition(LostLog[Db2Position]):
                 ]
                 own = spans_of(connection, config, captured)
                 with closing(self._run.told_tables(position)) as told:
-                    Beginnings().check(own, position.committed, position.lsn_bytes, told.knows)
+                    Beginnings().check(own, position.first_unread, position.lsn_bytes, told.knows)
 
     def _check_history(self, position: Db2Position) -> None:
         with closing(self._run.told_tables(position)) as told:

@@ -94,7 +94,7 @@ class ChangeTablesReader(SegmentReader):
         self._connection: Connection | None = None
         self._fetch_rows = config.query_fetch_size or _FETCH_ROWS
         self._fetching = FetchThreads(connect, config.headrace_change_tables_connections)
-        self._next = start.committed
+        self._next, self._first_unread = start.committed, start.first_unread
         self.lsn_bytes = start.lsn_bytes
         """Bytes of the server's numbers, as far as any was seen."""
         self._delivered = resume(start, self.state)
@@ -189,7 +189,7 @@ class ChangeTablesReader(SegmentReader):
                 if table is not None:
                     opened.callback(table.cursor.close)
                     tables.append(table)
-                    unread[change_path(span.registration)] = window.first
+                    unread[change_path(span.registration)] = max(window.first, self._first_unread)
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
             later = partial(time_behind, connection, config, window)
             times = CommitTimes(cursor, self._fetch_rows, later)
@@ -209,7 +209,8 @@ class ChangeTablesReader(SegmentReader):
         captured = self._tables.captured(registrations(connection, config))
         own = spans_of(connection, config, captured)
         if self._beginnings is not None:
-            self._beginnings.check(own, window.first, window.lsn_bytes, self._told.knows)
+            first = max(window.first, self._first_unread)
+            self._beginnings.check(own, first, window.lsn_bytes, self._told.knows)
         return in_order(
             [
                 span
