@@ -18,7 +18,7 @@ def test_one_property_is_described_wherever_it_is(capsys: pytest.CaptureFixture[
     assert main(["describe", "tombstones.on.delete", "slot.name"]) == 0
     shown = capsys.readouterr().out
     assert "tombstones.on.delete  = true" in shown
-    assert "(postgresql, mongodb, db2)" in shown
+    assert "(postgresql, mongodb, db2, oracle)" in shown
     assert "slot.name  = debezium" in shown
     assert "topic.prefix" not in shown
 
@@ -35,7 +35,7 @@ def test_properties_are_found_by_a_text(capsys: pytest.CaptureFixture[str]) -> N
     shown = capsys.readouterr().out
     assert "tombstones.on.delete" in shown
     assert "slot.name" not in shown
-    assert "(postgresql, mongodb, db2)" in shown
+    assert "(postgresql, mongodb, db2, oracle)" in shown
 
 
 def test_the_connectors_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
