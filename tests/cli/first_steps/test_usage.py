@@ -15,9 +15,9 @@ def test_the_command_alone_shows_its_verbs(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_one_property_is_described_wherever_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["describe", "snapshot.mode", "slot.name"]) == 0
+    assert main(["describe", "tombstones.on.delete", "slot.name"]) == 0
     shown = capsys.readouterr().out
-    assert "snapshot.mode  = initial" in shown
+    assert "tombstones.on.delete  = true" in shown
     assert "(postgresql, mongodb, db2)" in shown
     assert "slot.name  = debezium" in shown
     assert "topic.prefix" not in shown

@@ -99,7 +99,7 @@ def test_a_fetch_is_bounded_by_what_its_rows_could_hold() -> None:
     def most(widest_row: int, tables: int) -> int:
         asked.clear()
         rows = [(lsn(7), lsn(10 + n), "I", n) for n in range(2000)]
-        images = RowImages.of(("INTEGER",), first=LEADING)
+        images = RowImages("a change table", ("ID",), ("INTEGER",), (LEADING,))
         table = ChangeTable(
             Asked(rows, (2000,)), images, 0, ("ASNCDC", "CD"), 10_000, tables, widest_row
         )
