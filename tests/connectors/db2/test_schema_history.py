@@ -20,6 +20,7 @@ from headrace.connectors.db2.schema_history import (
     place_behind,
     snapshot_position,
     stream_position,
+    table_of,
 )
 from headrace.connectors.db2.types.source_type import Db2Type
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
@@ -105,6 +106,22 @@ def test_a_type_without_a_number_is_another_one() -> None:
     table = Table("S", "T", (Column("C", Db2Type("SOMETHING"), not_null=False),))
     (column,) = history_table(table).columns
     assert (column.jdbc_type, column.type_name) == (1111, "SOMETHING")
+
+
+_COLUMNS = (
+    Column("ID", Db2Type("INTEGER", 10, 0), not_null=True, default="AUTOINCREMENT"),
+    Column("PRICE", Db2Type("DECIMAL", 9, 2), not_null=False),
+    Column("RATE", Db2Type("DECFLOAT", 34), not_null=True, default="1"),
+    Column("AT", Db2Type("TIMESTAMP", 29, 9), not_null=False),
+    Column("CODE", Db2Type("CHAR FOR BIT DATA", 3), not_null=True),
+    Column("NAME", Db2Type("VARCHAR", 20), not_null=True, default="'it''s'"),
+)
+
+
+@pytest.mark.parametrize("column", _COLUMNS, ids=lambda column: column.name)
+def test_a_table_comes_back_from_its_history(column: Column) -> None:
+    table = Table("S", "T", (_COLUMNS[0], replace(column, name="C")), ("ID",))
+    assert table_of(history_table(table)) == table
 
 
 def test_what_the_snapshot_told_is_found_behind_it(tmp_path: object) -> None:

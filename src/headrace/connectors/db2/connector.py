@@ -117,12 +117,13 @@ class Db2Database(Source[Db2Position]):
             return versions.version_of(SchemaChangeFacts(topic, *table.path))
 
         shown = relation if config.include_schema_changes else None
+        told = run.told_tables(start.position, shown)
         reader = ChangeTablesReader(
             config,
             run.connect,
-            RegisteredTables(run.capture, versions),
+            RegisteredTables(run.capture, versions, told.last),
             versions,
-            run.told_tables(start.position, shown),
+            told,
             start.position,
             ReaderOptions(
                 row_options(config),

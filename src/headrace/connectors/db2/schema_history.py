@@ -115,6 +115,21 @@ def history_table(table: Table) -> HistoryTable:
     return HistoryTable(table.path, tuple(columns), table.key)
 
 
+def table_of(described: HistoryTable) -> Table:
+    """The table that `history_table` describes; its comments are not there."""
+    schema, name = described.id[-2:]
+    columns = tuple(
+        Column(
+            one.name,
+            Db2Type.of(one.type_name, one.length, one.scale),
+            not one.optional,
+            _IDENTITY if one.auto_incremented else one.default,
+        )
+        for one in described.columns
+    )
+    return Table(schema, name, columns, described.key)
+
+
 def _column(column: Column, position: int) -> HistoryColumn:
     declared = column.type
     assert isinstance(declared, Db2Type)

@@ -138,6 +138,10 @@ class TableHistory:
         """Whether a table's columns are known as of its last event."""
         return identity in self._known
 
+    def table(self, identity: TableId) -> HistoryTable | None:
+        """A table as of its last event; None: it is not known."""
+        return self._known.get(identity)
+
     def due(self, table: HistoryTable) -> ChangeType | None:
         """What must be told of a table before the next event of its; None: nothing. Where the
         history is not whole, a table that it does not have was told of by another process."""

@@ -24,7 +24,7 @@ def test_a_vanished_change_table_is_told_of_once_and_again_after_it_was_back(
     db2_database.capture.stop()
     config = Db2Config.parse(db2_database.properties())
     capture = Capture(config)
-    tables = RegisteredTables(capture, RelationVersions(capture.key_rendering))
+    tables = RegisteredTables(capture, RelationVersions(capture.key_rendering), lambda *_: None)
 
     def described() -> tuple[bool, int]:
         caplog.clear()

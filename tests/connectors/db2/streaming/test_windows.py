@@ -11,7 +11,7 @@ import pytest
 from headrace.connectors.db2.catalog.registrations import registrations
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, Cursor, connect
-from headrace.connectors.db2.lsn import place_of
+from headrace.connectors.db2.lsn import LSN_BYTES, place_of
 from headrace.connectors.db2.streaming import reader as reading
 from headrace.connectors.db2.streaming.windows import Window, next_window, spans_of
 from tests.connectors.harness import ConnectorReader
@@ -63,7 +63,7 @@ def config_of(database: Db2Database, **more: str) -> Db2Config:
 def lasts(connection: Connection, config: Db2Config, commits: list[int]) -> list[int]:
     """Which commit is the last one of each window, from the first commit on."""
     made, first = [], commits[0]
-    while (window := next_window(connection, config, first)) is not None:
+    while (window := next_window(connection, config, first, LSN_BYTES)) is not None:
         connection.rollback()
         assert (window.first, window.newest) == (first, commits[-1])
         made.append(commits.index(window.last))
@@ -102,7 +102,7 @@ def test_there_is_no_window_behind_the_newest_commit(
     db2_database: Db2Database, connection: Connection, commits: list[int]
 ) -> None:
     config = config_of(db2_database, streaming_query_timespan_seconds="120")
-    assert next_window(connection, config, commits[-1] + 1) is None
+    assert next_window(connection, config, commits[-1] + 1, LSN_BYTES) is None
 
 
 def test_a_stream_reads_span_by_span(
@@ -113,8 +113,10 @@ def test_a_stream_reads_span_by_span(
 ) -> None:
     windows: list[Window] = []
 
-    def told(connection: Connection, config: Db2Config, first: int) -> Window | None:
-        window = next_window(connection, config, first)
+    def told(
+        connection: Connection, config: Db2Config, first: int, lsn_bytes: int
+    ) -> Window | None:
+        window = next_window(connection, config, first, lsn_bytes)
         windows.extend([] if window is None else [window])
         return window
 

@@ -117,8 +117,14 @@ class RegisteredTables:
     """Describes change tables anew in each window, because a table may be altered together with its
     change table while both are read. One thread uses it."""
 
-    def __init__(self, capture: Capture, versions: RelationVersions) -> None:
-        self._capture, self._versions = capture, versions
+    def __init__(
+        self,
+        capture: Capture,
+        versions: RelationVersions,
+        last: Callable[[str, str], Table | None],
+    ) -> None:
+        """`last` has a table that is gone, as it was told of last; None: it is not known."""
+        self._capture, self._versions, self._last = capture, versions, last
         self._told: set[tuple[str, str]] = set()
         self._gone: set[tuple[str, str]] = set()
 
@@ -166,15 +172,52 @@ class RegisteredTables:
         return Described(table, self._versions.version_of(facts), read, images)
 
     def _shape(self, span: Span, present: Table | None, changed: dict[str, Column]) -> Table:
-        """The table as the span's rows have it: as it is now, and where another registration
-        follows or the table is gone, as its change table is."""
+        """The table as the span's rows have it: as it is now, where another registration follows,
+        as its change table is, and where it is gone, as it was told of last."""
         one = span.registration
-        now = {} if present is None else present.by_name
-        names = changed if present is None or span.stop is not None else now
-        columns = tuple(_column(now.get(name), changed.get(name)) for name in names)
-        key = () if present is None else present.key
-        key = key if all(name in names for name in key) else ()
+        described = self._last_told(one, changed) if present is None else present
+        by_name = described.by_name
+        names = by_name if span.stop is None else changed
+        columns = tuple(_column(by_name.get(name), changed.get(name)) for name in names)
+        key = described.key if all(name in names for name in described.key) else ()
         return Table(one.source_schema, one.source_table, columns, key)
+
+    def _last_told(self, one: Registration, changed: dict[str, Column]) -> Table:
+        """A table that is gone: its key, and those of its columns that its change table has, or
+        never had, in the order and by the definitions that were told of last. What may be null in
+        the change table may be null, and has no default, but in a key: it may have been allowed
+        since then."""
+        last = self._last(*source_path(one))
+        if last is None:
+            self._tell_of_gone(one, "the schema history does not have it")
+            last = Table(*source_path(one))
+        if not changed.keys() >= {*last.key}:
+            self._tell_of_gone(one, "its change table lacks a column of its key")
+        nullable = {name for name, column in changed.items() if not column.not_null} - {*last.key}
+        kept = (
+            replace(column, not_null=False, default=None)
+            if column.not_null and column.name in nullable
+            else column
+            for column in last.columns
+            if column.name in changed or str(column.type) in LARGE
+        )
+        more = (
+            replace(column, not_null=False, default=None)
+            for name, column in changed.items()
+            if name not in last.by_name
+        )
+        return replace(last, columns=(*kept, *more))
+
+    def _tell_of_gone(self, one: Registration, why: str) -> None:
+        told = one.change_table, ""
+        if told not in self._told:
+            self._told.add(told)
+            log.warning(
+                "%s is gone, and %s: its last changes have no key, unless message.key.columns "
+                "says one",
+                source_of(one),
+                why,
+            )
 
     def _tell(self, registration: Registration, column: str, why: str) -> None:
         told = registration.change_table, column

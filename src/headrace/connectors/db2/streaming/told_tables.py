@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from headrace.connectors.db2.schema_history import history_table, stream_position
+from headrace.connectors.db2.schema_history import history_table, stream_position, table_of
 from headrace.relational.history.history import TableHistory
 from headrace.relational.history.records import ChangeType
 from headrace.relational.schema_changes import schema_change_image
@@ -54,6 +54,11 @@ class ToldTables:
     def knows(self, schema: str, table: str) -> bool:
         """Whether the table was told of before the stream was opened."""
         return self.history.knows((schema, table))
+
+    def last(self, schema: str, table: str) -> Table | None:
+        """A table as it was told of last; None: it is not known."""
+        described = self.history.table((schema, table))
+        return None if described is None else table_of(described)
 
     def close(self) -> None:
         """Let the history go; never raises."""
