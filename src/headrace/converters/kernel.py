@@ -110,6 +110,7 @@ from headrace.converters.instructions import (
     VALUES_CAPACITY,
     Form,
 )
+from headrace.converters.instructions import TRANSACTION as TRANSACTION_NUMBER
 from headrace.converters.prints import TEXT_BYTES, print_clock, print_transaction, put_sequence
 from headrace.converters.row_cells import (
     COUNTERPART,
@@ -149,9 +150,28 @@ def scratch_bytes(columns: int) -> int:
     return _CELLS + _SPLIT_IMAGES * CELL_BYTES * columns
 
 
+@inlined_kernel
+def _begin_transaction(transaction, texts, state):
+    """What is printed once of a transaction; the cells of its image are not split yet."""
+    print_transaction(transaction, texts)
+    store64(state + 8 * TRANSACTION_NUMBER, load64(state + 8 * TRANSACTION_NUMBER) + 1)
+
+
+@inlined_kernel
+def _split_transaction(transaction, cells, image_bytes, done, columns):
+    """Split the first columns of the transaction's image, of which `done` are; returns how many
+    are."""
+    if columns <= done:
+        return done
+    image = load64(transaction + IMAGE_OF_TRANSACTION)
+    if image:
+        split(image, cells + image_bytes * TRANSACTION_IMAGE, columns)
+    return columns
+
+
 @kernel
 def _split_row(row, transaction, cells, image_bytes, columns, source_columns):
-    """Split the first columns of the row's images; returns which of them it has."""
+    """Split the first columns of the row's own images; returns which of all images it has."""
     images = np.int64(ALWAYS)
     image = load64(row + OLD)
     if image:
@@ -169,9 +189,7 @@ def _split_row(row, transaction, cells, image_bytes, columns, source_columns):
     if image:
         split(image, cells + image_bytes * EXTRA_IMAGE, source_columns)
         images |= HAS_EXTRA
-    image = load64(transaction + IMAGE_OF_TRANSACTION)
-    if image:
-        split(image, cells + image_bytes * TRANSACTION_IMAGE, source_columns)
+    if load64(transaction + IMAGE_OF_TRANSACTION):
         images |= HAS_TRANSACTION
     return images
 
@@ -231,6 +249,7 @@ def emit(state):
     image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
     print_clock(state, texts)
     printed = np.int64(0)
+    was_split = np.int64(0)
     value_end = values
     key_end = keys
     done = 0
@@ -254,13 +273,15 @@ def emit(state):
         ):
             status = FULL
             break
+        source_columns = load64(shape + 8 * SHAPE_SOURCE_COLUMNS)
         if transaction != printed:
-            print_transaction(transaction, texts)
+            _begin_transaction(transaction, texts, state)
             printed = transaction
+            was_split = np.int64(0)
+        was_split = _split_transaction(transaction, cells, image_bytes, was_split, source_columns)
         images = _split_row(
-            row, transaction, cells, image_bytes, load64(shape + 8 * SHAPE_COLUMNS),
-            load64(shape + 8 * SHAPE_SOURCE_COLUMNS),
-        )  # fmt: skip
+            row, transaction, cells, image_bytes, load64(shape + 8 * SHAPE_COLUMNS), source_columns
+        )
         next_key = np.int64(NO_VALUE)
         next_value = np.int64(NO_VALUE)
         store64(state + 8 * ROW_NUMBER, i)
@@ -334,6 +355,7 @@ def emit_headers(state):
     image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
     print_clock(state, texts)
     printed = np.int64(0)
+    was_split = np.int64(0)
     out = output + load32_signed(ends + 4 * number)
     status = DONE
     i = load64(state + 8 * START)
@@ -347,13 +369,15 @@ def emit_headers(state):
         if out - output + bound + patch_bytes > capacity:
             status = FULL
             break
+        source_columns = load64(shape + 8 * HEADER_SOURCE_COLUMNS)
         if transaction != printed:
-            print_transaction(transaction, texts)
+            _begin_transaction(transaction, texts, state)
             printed = transaction
+            was_split = np.int64(0)
+        was_split = _split_transaction(transaction, cells, image_bytes, was_split, source_columns)
         images = _split_row(
-            row, transaction, cells, image_bytes, load64(shape + 8 * HEADER_COLUMNS),
-            load64(shape + 8 * HEADER_SOURCE_COLUMNS),
-        )  # fmt: skip
+            row, transaction, cells, image_bytes, load64(shape + 8 * HEADER_COLUMNS), source_columns
+        )
         store64(state + 8 * ROW_NUMBER, -1 - i)
         header = load64(shape + 8 * SHAPE_HEADERS)
         last = header + 8 * HEADER_WORDS * load64(shape + 8 * SHAPE_HEADER_COUNT)

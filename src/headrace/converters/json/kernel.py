@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.time_texts import LAST_INSTANT
 from headrace.connect.images import BINARY, UNAVAILABLE, has_value
 from headrace.connect.kernels.memory import (
     copy,
+    copy16,
     inlined_kernel,
     kernel,
     load8,
     load32,
     load64,
     store8,
+    store64,
 )
 from headrace.connect.kernels.text import put_int
 from headrace.connect.rows import TRANSACTION_NUMBERS
@@ -38,6 +41,8 @@ from headrace.converters.instructions import (
     FIRST_ROW,
     INSTANT,
     IS_NULL,
+    KEEP,
+    KEPT,
     MISSING,
     NO_VALUE,
     NULL_LENGTH,
@@ -51,9 +56,14 @@ from headrace.converters.instructions import (
     ROW_CHARACTER,
     ROW_INT,
     SIZE,
+    SLOT_BYTES,
+    SLOT_LENGTH,
+    SLOT_NUMBER,
+    SLOT_TEXT,
     STRUCT,
     TEXT_MARK,
     TO_MARK,
+    TRANSACTION,
     TRANSACTION_INT,
     UNAVAILABLE_LENGTH,
     UNAVAILABLE_TEXT,
@@ -62,12 +72,15 @@ from headrace.converters.instructions import (
     C,
 )
 from headrace.converters.json.binary import encode_binary
-from headrace.converters.json.cells import encode
+from headrace.converters.json.cells import encode, put_string
+from headrace.converters.json.numbers import put_raw_int
 from headrace.converters.prints import TEXT_BYTES, patch, put_instant
 from headrace.converters.row_cells import ROW_SIZE, image_of, made_cell, presence_of, split_cell
 
 _NULL_BYTES = int.from_bytes(b"null", "little")
 _QUOTE = ord('"')
+_SHORT = 16
+_STRING, _RAW = int(Encoding.STRING), int(Encoding.RAW)
 
 # Texts repeat from row to row, so they are printed once; each is an int64 length and 32 bytes.
 _TEXT_OF_BYTE = TEXT_BYTES // 8  # a transaction's fields have 8 bytes
@@ -83,6 +96,11 @@ def _put_cell(at, cell, state, out):
         encoding = load64(at + C)
         if kind == BINARY:
             end = encode_binary(address, length, encoding & 255, out)
+        elif encoding & 255 == _STRING and length >= 0:
+            # These two are what `encode` does, without the way through it.
+            end = put_string(address, length, out)
+        elif encoding & 255 == _RAW and length >= 0:
+            end = put_raw_int(address, length, encoding >> 8, out)
         else:
             end = encode(address, length, encoding & 255, encoding >> 8, out)
         if end < 0:
@@ -100,10 +118,16 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
     begin = out
     mark = out
     part = out
+    kept = out
     missed = False
     while True:
         code = load64(at)
-        out = copy(load64(at + PREFIX), load64(at + PREFIX_LENGTH), out)
+        # Most prefixes are short.
+        prefix, length = load64(at + PREFIX), load64(at + PREFIX_LENGTH)
+        copy16(out, prefix)
+        if length > _SHORT:
+            copy(prefix + _SHORT, length - _SHORT, out + _SHORT)
+        out += length
         if code <= COLUMN:
             if code == CELL:
                 cell = split_cell(at, row, cells, image_bytes)
@@ -186,6 +210,20 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
                 continue
             if length >= 2 and load8(part) == _QUOTE:
                 out = copy(part + 1, length - 2, part)
+        elif code == KEPT:
+            slot = load64(at + A)
+            if load64(slot + SLOT_NUMBER) == load64(state + 8 * TRANSACTION):
+                out = copy(slot + SLOT_TEXT, load64(slot + SLOT_LENGTH), out)
+                at = load64(at + B)
+                continue
+            kept = out
+        elif code == KEEP:
+            slot = load64(at + A)
+            length = out - kept
+            if length <= SLOT_BYTES and not missed:
+                copy(kept, length, slot + SLOT_TEXT)
+                store64(slot + SLOT_LENGTH, length)
+                store64(slot + SLOT_NUMBER, load64(state + 8 * TRANSACTION))
         elif code == END:
             return np.int64(MISSING) if missed else out
         elif code == END_UNLESS_NULL:

@@ -48,9 +48,9 @@ class _Buffered:
         self.buffer = TransactionBuffer(options, self.users, clients)
 
         def find(schema: str, table: str) -> _Table | None:
-            return _Table() if (schema, table) == ("S", "T") else None
+            return _Table(model=("T1", "T2").index(table)) if schema == "S" else None
 
-        self.words = RowWords(find, redo.parse, self.users, clients, RowOptions())
+        self.words = RowWords(find, redo.statements(), self.users, clients, RowOptions())
 
     def hold(self, rows: Sequence[dict[str, Any]]) -> None:
         batch = redo.batch(rows)

@@ -104,7 +104,8 @@ class RedoReader(SegmentReader):
         self._session: MiningSession | None = None
         self._window: Window | None = None
         self._batches: Iterator[pa.RecordBatch] | None = None
-        self._carried: pa.RecordBatch | None = None
+        self._carried: list[pa.RecordBatch] = []
+        self._carried_scn = 0
         self._next = self._mined = start.mined_from
         if config.is_unbuffered:
             # Rows come by the SCN of their commit.
@@ -353,9 +354,8 @@ class RedoReader(SegmentReader):
         rest = self._parts.rest()
         if rest is not None:
             self._take(rest)
-        if self._carried is not None:
-            self._holder.hold(self._carried)
-            self._carried = None
+        for carried in self._taken_along():
+            self._holder.hold(carried)
         self._next, self._attempts = window.last, 0
         self._release(window.last + 1)
         self.progress.queried(time.monotonic() - self._began, self._window_rows)
@@ -363,9 +363,6 @@ class RedoReader(SegmentReader):
     def _take(self, batch: pa.RecordBatch) -> None:
         """Holds the rows up to those of the last SCN, which may go on, and releases what was
         committed there."""
-        if self._carried is not None:
-            batch = pa.concat_batches([self._carried, batch])
-            self._carried = None
         if len(batch) == 0:
             return
         if self._config.is_unbuffered:
@@ -375,10 +372,24 @@ class RedoReader(SegmentReader):
         scns = redo_rows.numbers(batch, redo_rows.SCN)
         others = np.flatnonzero(scns != scns[-1])
         first = int(others[-1]) + 1 if len(others) else 0
-        self._carried = batch.slice(first)
+        if first == 0 and (not self._carried or self._carried_scn == scns[-1]):
+            self._carry(batch)
+            return
+        for carried in self._taken_along():
+            self._holder.hold(carried)
         if first:
             self._holder.hold(batch.slice(0, first))
-            self._release(int(scns[-1]))
+        self._carry(batch.slice(first))
+        self._release(int(scns[-1]))
+
+    def _carry(self, batch: pa.RecordBatch) -> None:
+        self._carried.append(batch)
+        self._carried_scn = int(redo_rows.numbers(batch.slice(0, 1), redo_rows.SCN)[0])
+
+    def _taken_along(self) -> list[pa.RecordBatch]:
+        """The rows of the last SCN that was read, which are carried no more."""
+        carried, self._carried = self._carried, []
+        return carried
 
     @staticmethod
     def _order(batch: pa.RecordBatch) -> np.ndarray:
@@ -395,7 +406,7 @@ class RedoReader(SegmentReader):
         if known is None or known.code not in _SWITCHED or self._attempts > _ATTEMPTS:
             raise error
         log.info("%s; it is tried again", known.message)
-        self._batches, self._carried, self._parts = None, None, StatementParts()
+        self._batches, self._carried, self._parts = None, [], StatementParts()
         self._next = max(self._next, self._reached - 1)
         if self._config.is_unbuffered:
             self._buffer.drop_open()

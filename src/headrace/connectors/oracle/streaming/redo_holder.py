@@ -76,7 +76,7 @@ class RedoHolder:
         self.tables = tables
         self._words = RowWords(
             self._find,
-            tables.statements.parse,
+            tables.statements,
             self._users,
             self._clients,
             self._row_options,
