@@ -111,7 +111,7 @@ from headrace.converters.instructions import (
     Form,
 )
 from headrace.converters.instructions import TRANSACTION as TRANSACTION_NUMBER
-from headrace.converters.prints import TEXT_BYTES, print_clock, print_transaction, put_sequence
+from headrace.converters.prints import TEXT_BYTES, print_clock, print_transaction, put_next_sequence
 from headrace.converters.row_cells import (
     COUNTERPART,
     COUNTERPART_IMAGE,
@@ -259,6 +259,7 @@ def emit(state):
     i = load64(state + 8 * START)
     first_missing = np.int64(-1)
     quiet = 0
+    before = np.int64(0)
     while i < count:
         row = rows + load64(selected + 8 * i) * ROW_SIZE
         shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
@@ -306,7 +307,9 @@ def emit(state):
             continue
         store8(key_present + done, 0 if next_key == NO_VALUE else 1)
         store8(value_present + done, 0 if next_value == NO_VALUE else 1)
-        put_sequence(row, epoch, sequence_length, sequence + sequence_length * done)
+        place = sequence + sequence_length * done
+        put_next_sequence(row, before, epoch, sequence_length, place)
+        before = row
         if next_key != NO_VALUE:
             key_end = next_key
         if next_value != NO_VALUE:

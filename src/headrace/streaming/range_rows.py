@@ -14,7 +14,7 @@ from headrace.spool.plan import by_hash, by_position, write_plan
 from headrace.spool.segment import Segment
 from headrace.spool.spool import Piece
 from headrace.streaming.facts import EventSettings, Facts
-from headrace.streaming.slices import FactsPacker, LogSlice, Lookup, relations_in
+from headrace.streaming.slices import FactsPacker, LogSlice, Lookup, present_relations, relations_in
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,16 @@ class RangeRows:
         at = before = 0
         for part in parts:
             count = part.last - part.first
-            rows["transaction"][at : at + count] += before
+            if before:
+                rows["transaction"][at : at + count] += before
             at += count
             before += len(part.transactions)
-        present = np.flatnonzero(np.bincount(rows["relation"])) if len(rows) else ()
         return RangeRows(
             rows,
             _together([part.transactions for part in parts], TRANSACTION),
             _together([part.orders for part in parts], ORDER) if counted else None,
             [part.piece.segment for part in parts],
-            {int(index): versions[int(index)] for index in present},
+            {index: versions[index] for index in present_relations(rows)},
         )
 
 

@@ -73,14 +73,14 @@ from headrace.converters.instructions import (
 )
 from headrace.converters.json.binary import encode_binary
 from headrace.converters.json.cells import encode, put_string
-from headrace.converters.json.numbers import put_raw_int
+from headrace.converters.json.numbers import put_decimal, put_raw_int
 from headrace.converters.prints import TEXT_BYTES, patch, put_instant
 from headrace.converters.row_cells import ROW_SIZE, image_of, made_cell, presence_of, split_cell
 
 _NULL_BYTES = int.from_bytes(b"null", "little")
 _QUOTE = ord('"')
 _SHORT = 16
-_STRING, _RAW = int(Encoding.STRING), int(Encoding.RAW)
+_STRING, _RAW, _DECIMAL = int(Encoding.STRING), int(Encoding.RAW), int(Encoding.DECIMAL)
 
 # Texts repeat from row to row, so they are printed once; each is an int64 length and 32 bytes.
 _TEXT_OF_BYTE = TEXT_BYTES // 8  # a transaction's fields have 8 bytes
@@ -97,10 +97,12 @@ def _put_cell(at, cell, state, out):
         if kind == BINARY:
             end = encode_binary(address, length, encoding & 255, out)
         elif encoding & 255 == _STRING and length >= 0:
-            # These two are what `encode` does, without the way through it.
+            # What `encode` does with the most frequent ones, without the way through it.
             end = put_string(address, length, out)
         elif encoding & 255 == _RAW and length >= 0:
             end = put_raw_int(address, length, encoding >> 8, out)
+        elif encoding & 255 == _DECIMAL and length >= 0:
+            end = put_decimal(address, length, encoding >> 8, out)
         else:
             end = encode(address, length, encoding & 255, encoding >> 8, out)
         if end < 0:
