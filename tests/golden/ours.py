@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from tests.golden.database import PREFIX, Database
+from headrace.errors import HeadraceError
+from tests.golden.database import PREFIX, Database, Reader
 from tests.golden.normalise import compare
 from tests.golden.on_purpose import brief, on_purpose
 from tests.golden.workload import Workload
@@ -40,24 +42,45 @@ def run(workload: Workload, database: Database) -> list[str]:
             }
         )
         try:
-            reader.drain()
-            for block in phases["stream"]:
-                database.execute(block)
-                if workload.pace:
-                    reader.drain()
-            reader.drain()
-            if phases["down"]:
-                reader.restart()
-                database.stopped()
-                database.execute_all(phases["down"])
-                reader.drain()
-                database.execute_all(phases["again"])
-                reader.drain()
+            with _failing(workload):
+                _run(workload, database, reader)
         finally:
             reader.stop()
         return [*map(_line, reader.in_order()), *database.left(workload)]
     finally:
         database.clean()
+
+
+@contextmanager
+def _failing(workload: Workload) -> Iterator[None]:
+    """Around a run that ends with an error where the workload has the option `fails`: its code."""
+    code = workload.options.get("fails")
+    if code is None:
+        yield
+        return
+    try:
+        yield
+    except HeadraceError as error:
+        assert error.code == code, f"{error.code} in place of {code}: {error.message}"
+    else:
+        raise AssertionError(f"it did not end with {code}")
+
+
+def _run(workload: Workload, database: Database, reader: Reader) -> None:
+    phases = workload.phases
+    reader.drain()
+    for block in phases["stream"]:
+        database.execute(block)
+        if workload.pace:
+            reader.drain()
+    reader.drain()
+    if phases["down"]:
+        reader.restart()
+        database.stopped()
+        database.execute_all(phases["down"])
+        reader.drain()
+        database.execute_all(phases["again"])
+        reader.drain()
 
 
 def _line(record: Mapping[str, Any]) -> str:
