@@ -15,6 +15,7 @@ from headrace.connectors.oracle.capture import Capture, settings_of
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.reading.chunk_source import OracleChunkSource
+from headrace.connectors.oracle.reading.row_queries import row_lookup
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshot
 from headrace.connectors.oracle.signal_table import SignalTable
 from headrace.connectors.oracle.starting.readiness import Readiness
@@ -138,6 +139,7 @@ class OracleDatabase(Source[OraclePosition]):
             signals=signals,
             counts=counts,
             marks=reader.places,
+            lookup=row_lookup(config) if config.post_processors else None,
         )
 
     def _signals(

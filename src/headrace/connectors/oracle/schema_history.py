@@ -11,6 +11,7 @@ from headrace.connectors.oracle.scn import format_xid, parse_scn, parse_xid, pla
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.history.configured import open_history
 from headrace.relational.history.history import SchemaHistory
+from headrace.relational.history.store import MemoryStore
 from headrace.relational.history.tables import HistoryColumn, HistoryTable
 from headrace.relational.table import Column, Table
 
@@ -73,9 +74,9 @@ def stream_position(scn: int, xid: int) -> dict[str, Any]:
     return {"scn": str(scn), "txId": format_xid(xid)}
 
 
-def oracle_history(config: OracleConfig) -> SchemaHistory:
-    """The history of a configuration. Raises HeadraceError."""
-    return open_history(config, config.topic_prefix, history_place)
+def oracle_history(config: OracleConfig, memory: MemoryStore | None = None) -> SchemaHistory:
+    """The history of a configuration; see `open_history`. Raises HeadraceError."""
+    return open_history(config, config.topic_prefix, history_place, memory)
 
 
 def history_table(table: Table, database: str) -> HistoryTable:

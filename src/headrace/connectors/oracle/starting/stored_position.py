@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.streaming.mining import LOG_GONE, Redo
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
+from headrace.relational.history.loss import mend_history
 from headrace.snapshots.modes import SnapshotRule
 
 _AHEAD = "oracle.position_ahead"
+_NO_HISTORY = "oracle.history_lost"
 
 
 class StoredPosition(LostLog[OraclePosition]):
@@ -48,12 +53,21 @@ class StoredPosition(LostLog[OraclePosition]):
                     "checkpoint.",
                 )
             Redo(run.config).check(connection, position.mined_from)
+        self._check_history(position)
+
+    def _check_history(self, position: OraclePosition) -> None:
+        run = self._run
+        with closing(run.told_tables(position)) as told:
+            is_lost = position.committed > 0 and told.is_empty
+        if is_lost:
+            recorder = closing(run.snapshot_source(reads_rows=False))
+            mend_history(CONNECTOR, run.config, position, recorder)
 
     # -- what is done when the log is gone ------------------------------------------------------
 
     def tells(self, error: HeadraceError) -> bool:
         """See LostLog."""
-        return error.code in (LOG_GONE, _AHEAD)
+        return error.code in (LOG_GONE, _AHEAD, _NO_HISTORY)
 
     def follow(self, after: OracleOffset) -> OracleOffset:
         """See LostLog: no strategy follows the database."""
