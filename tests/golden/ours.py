@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+
+import pytest
 
 from headrace.errors import HeadraceError
 from tests.golden.database import PREFIX, Database, Reader
@@ -51,19 +53,12 @@ def run(workload: Workload, database: Database) -> list[str]:
         database.clean()
 
 
-@contextmanager
-def _failing(workload: Workload) -> Iterator[None]:
+def _failing(workload: Workload) -> AbstractContextManager[object]:
     """Around a run that ends with an error where the workload has the option `fails`: its code."""
     code = workload.options.get("fails")
     if code is None:
-        yield
-        return
-    try:
-        yield
-    except HeadraceError as error:
-        assert error.code == code, f"{error.code} in place of {code}: {error.message}"
-    else:
-        raise AssertionError(f"it did not end with {code}")
+        return nullcontext()
+    return pytest.raises(HeadraceError, check=lambda error: error.code == code)
 
 
 def _run(workload: Workload, database: Database, reader: Reader) -> None:
