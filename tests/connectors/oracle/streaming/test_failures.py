@@ -193,3 +193,28 @@ def test_a_database_that_does_not_archive_its_redo_is_refused(
     assert failure(reading).code == "oracle.no_archive_log_mode"
     oracle_database.change(log_mode="ARCHIVELOG", supplemental="NO")
     assert failure(reading).code == "oracle.no_supplemental_logging"
+
+
+def test_archived_logs_alone_are_read_as_far_as_those_of_every_thread_reach(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    server = oracle_database.server
+    server.apply([{"open_thread": 2}])
+    reader = OracleReader.of(
+        oracle_database,
+        log_mining_archive_log_only_mode="true",
+        log_mining_archive_log_only_scn_poll_interval_ms="10",
+        internal_log_mining_log_query_max_retries="0",
+    )
+    add(oracle_database, 1)
+    add(oracle_database, 2, thread=2)
+    add(oracle_database, 3)
+    server.apply([{"switch": 1}])
+    for _ in range(5):
+        reader.step()
+    assert reader.ids() == []
+    server.apply([{"switch": 2}])
+    reader.await_changes(3)
+    reader.stop()
+    assert reader.ids() == [1, 2, 3]

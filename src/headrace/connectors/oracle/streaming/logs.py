@@ -98,6 +98,20 @@ def of_threads(logs: Iterable[RedoLog], threads: Iterable[RedoThread]) -> list[R
     return [log for log in logs if log.thread not in private]
 
 
+def archived_until(ends: Mapping[int, int], threads: Iterable[RedoThread]) -> int:
+    """The SCN below which the redo of all threads is archived; 0: nothing is. `ends` are, by
+    thread, the SCNs at which its archived logs end. An open thread holds the others until it
+    switches its log; a closed one only until the log with its checkpoint is archived."""
+    behind = []
+    for thread in threads:
+        if thread.is_private or (thread.is_disabled and not thread.is_open):
+            continue
+        end = ends.get(thread.number, thread.enabled_at)
+        if thread.is_open or end < thread.checkpoint:
+            behind.append(end)
+    return min(behind) if behind else max(ends.values(), default=0)
+
+
 def inconsistency(
     logs: Sequence[RedoLog], threads: Iterable[RedoThread], scn: int, *, only_archived: bool = False
 ) -> str | None:

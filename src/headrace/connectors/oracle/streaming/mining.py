@@ -23,6 +23,7 @@ from headrace.connectors.oracle.streaming.logs import (
     RedoLog,
     RedoThread,
     Selection,
+    archived_until,
     inconsistency,
     of_threads,
     one_of_each,
@@ -73,10 +74,9 @@ class Redo:
     def newest(self, connection: Connection) -> int:
         """The SCN up to which the redo of all threads can be read."""
         if self._config.log_mining_archive_log_only_mode:
-            ((until,),) = connection.rows(
-                sql.ARCHIVED_UNTIL(), {"destination": self._archive(connection)}
-            )
-            return 0 if until is None else int(until) - 1
+            binds = {"destination": self._archive(connection)}
+            ends = {int(one): int(end) for one, end in connection.rows(sql.ARCHIVED_UNTIL(), binds)}
+            return max(archived_until(ends, self.threads(connection)) - 1, 0)
         ((current,),) = connection.rows(sql.CURRENT_SCN())
         adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
         written = [
