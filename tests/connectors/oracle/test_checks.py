@@ -11,9 +11,9 @@ from headrace.connectors.oracle.checks.database import check
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.findings import Finding, statements
 from headrace.testing.oracle.database import PRIVILEGES
+from tests.connectors.oracle.administrator import Administrator
 from tests.connectors.oracle.reading import OracleReader
 from tests.servers.oracle import OracleDatabase
-from tests.servers.oracle_administrator import Administrator
 
 pytestmark = pytest.mark.oracle
 

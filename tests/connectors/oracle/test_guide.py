@@ -12,10 +12,10 @@ from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.registry import check, parse_configuration
 from headrace.errors import HeadraceError
 from tests.connectors.harness import ConnectorReader
+from tests.connectors.oracle.administrator import Administrator
 from tests.docs.guides import check_example_in_spark, properties_of, told_failures
 from tests.docs.pages import ROOT, block, blocks
 from tests.servers.oracle import OracleDatabase
-from tests.servers.oracle_administrator import Administrator
 
 PAGE = "docs/guides/oracle.md"
 VIEWS = {
