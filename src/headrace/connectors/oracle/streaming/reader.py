@@ -27,6 +27,7 @@ from headrace.connectors.oracle.scn import behind_scn, format_xid, parse_xid, sc
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.flushing import LogFlush
 from headrace.connectors.oracle.streaming.frames import index_frames
+from headrace.connectors.oracle.streaming.lobs.reselection import LobReselection
 from headrace.connectors.oracle.streaming.mining import (
     InconsistentLogsError,
     MiningSession,
@@ -139,7 +140,7 @@ class RedoReader(SegmentReader):
         tables = self._open_tables(Catalog(self._database).table, texts)
         if config.log_mining_strategy == MiningStrategy.HYBRID:
             tables.real_name = ObjectNames(self._database).find
-        self._holder.open(tables)
+        self._holder.open(tables, LobReselection(self._database))
 
     def _open_root(self) -> MiningSession:
         if self._root is not None:

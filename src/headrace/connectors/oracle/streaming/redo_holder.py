@@ -16,7 +16,8 @@ from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.scn import format_xid, scn_of
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.lobs.frames import held_row
-from headrace.connectors.oracle.streaming.lobs.merging import Merging
+from headrace.connectors.oracle.streaming.lobs.merging import Merging, Reselect
+from headrace.connectors.oracle.streaming.lobs.rollbacks import rolled_back
 from headrace.connectors.oracle.streaming.lobs.writing import written
 from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
 from headrace.connectors.oracle.streaming.tables import At, CapturedTable, StreamTables
@@ -70,10 +71,11 @@ class RedoHolder:
         self._at: pa.RecordBatch | None = None
         self.tables: StreamTables | None = None
         self._words: RowWords | None = None
+        self._reselect: Reselect | None = None
 
-    def open(self, tables: StreamTables) -> None:
-        """What comes is of these tables."""
-        self.tables = tables
+    def open(self, tables: StreamTables, reselect: Reselect) -> None:
+        """What comes is of these tables; `reselect` reads large values again."""
+        self.tables, self._reselect = tables, reselect
         self._words = RowWords(
             self._find,
             tables.statements.parse,
@@ -94,8 +96,12 @@ class RedoHolder:
         """The bytes of a marked transaction that was taken from the buffer, whose large values are
         put into its changes."""
         assert self.tables is not None
-        merged = Merging(self.tables.lobs).merged(self.buffer.held_frames(number))
-        return written(self.buffer.committed(number), merged, self.buffer.shown)
+        assert self._reselect is not None
+        tables, buffer = self.tables.lobs, self.buffer
+        undone = rolled_back(buffer.held_frames(number), tables)
+        merged = Merging(tables, self._reselect).merged(buffer.held_frames(number), undone)
+        yield from written(buffer.committed(number), merged, buffer.shown)
+        buffer.let_go(number)
 
     def clock_is_ahead(self, microseconds: int) -> None:
         """How far the database's local time is ahead of UTC."""

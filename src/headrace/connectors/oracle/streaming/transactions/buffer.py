@@ -240,7 +240,7 @@ class TransactionBuffer:
 
     def held_frames(self, number: int) -> Iterator[tuple[bytes, bool]]:
         """The frames that are held of a transaction that was taken, in their order, and whether
-        they were cancelled; then it is let go."""
+        they were cancelled."""
         chunk = int(self._transactions[number, hold_kernel.FIRST])
         while chunk:
             following, _, end = struct.unpack("=qqq", ctypes.string_at(chunk, CHUNK_HEAD_BYTES))
@@ -251,9 +251,8 @@ class TransactionBuffer:
                 yield ctypes.string_at(entry + ENTRY_HEAD_BYTES, size), bool(is_cancelled)
                 entry += ENTRY_HEAD_BYTES + size
             chunk = following
-        self._let_go(number)
 
-    def _let_go(self, number: int) -> None:
+    def let_go(self, number: int) -> None:
         """A transaction that was committed needs no memory any more."""
         release_transaction(
             number,
@@ -365,7 +364,7 @@ class TransactionBuffer:
     def drop_committed(self) -> None:
         """Drops what was committed and is not taken: it is mined again."""
         for number in self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]:
-            self._let_go(int(number))
+            self.let_go(int(number))
         self._state[hold_kernel.PENDING_COUNT] = 0
 
     def _drop(self, number: int) -> None:
