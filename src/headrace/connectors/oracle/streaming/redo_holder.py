@@ -19,6 +19,7 @@ from headrace.connectors.oracle.streaming.lobs.frames import held_row
 from headrace.connectors.oracle.streaming.lobs.merging import Merging, Reselect
 from headrace.connectors.oracle.streaming.lobs.rollbacks import rolled_back
 from headrace.connectors.oracle.streaming.lobs.writing import written
+from headrace.connectors.oracle.streaming.remining import Remined
 from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
 from headrace.connectors.oracle.streaming.tables import At, CapturedTable, StreamTables
 from headrace.connectors.oracle.streaming.transactions import write_kernel
@@ -103,6 +104,16 @@ class RedoHolder:
         yield from written(buffer.committed(number), merged, buffer.shown)
         buffer.let_go(number)
 
+    def begin_again(self, upto: int) -> Remined | None:
+        """Drops the open transactions with large values: they are mined again, where redo was read
+        up to an SCN. None: there are none."""
+        dropped = self.buffer.drop_marked()
+        if dropped is None:
+            return None
+        self.begins_again_below, self._last_statement = upto + 1, None
+        xids, oldest = dropped
+        return Remined(min(oldest - 1, upto), upto, xids)
+
     def clock_is_ahead(self, microseconds: int) -> None:
         """How far the database's local time is ahead of UTC."""
         assert self._words is not None
@@ -173,12 +184,14 @@ class RedoHolder:
             )
         )
         at = _at(row)
-        if at == self._last_statement or not name or at.scn < self.begins_again_below:
+        if at == self._last_statement or not name:
             return
         self._last_statement = at
         if _TRUNCATE.match(statement):
             if not self._skips_truncates:
                 self._truncate(row, schema, name)
+        elif at.scn < self.begins_again_below:
+            return
         elif user.upper() not in self._unheard:
             self.tables.changed(schema, name, at, self._us(row), statement)
 

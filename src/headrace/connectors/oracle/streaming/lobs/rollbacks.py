@@ -158,7 +158,7 @@ def _of_row(own: list[_Group], kind: int) -> list[_Group]:
 def _record(own: list[_Group], kind: int) -> list[_Group]:
     """The newest groups without ROWIDs, as far as they are of one record, from the change on that
     is taken back; where there is no such change, the values alone."""
-    taken = []
+    taken: list[_Group] = []
     for group in reversed(own):
         if group.row_id or group.record != own[-1].record:
             break

@@ -349,11 +349,28 @@ class TransactionBuffer:
             )
         return bool(len(numbers))
 
-    @property
-    def has_marked(self) -> bool:
-        """Whether a transaction is open with a row that Python looks at before it is written."""
-        states = self._transactions[:, hold_kernel.STATE]
-        return bool(((states == OPEN) & (self._transactions[:, hold_kernel.MARKED] != 0)).any())
+    def drop_marked(self) -> tuple[np.ndarray, int] | None:
+        """Drops the open transactions with a row that Python looks at before they are written; they
+        are mined again. Their ids (int64), and the SCN of the first row of the oldest one; None:
+        there is none."""
+        transactions = self._transactions
+        marked = (transactions[:, hold_kernel.STATE] == OPEN) & (
+            transactions[:, hold_kernel.MARKED] != 0
+        )
+        if not marked.any():
+            return None
+        dropped = transactions[marked][:, [hold_kernel.ID, hold_kernel.START]]
+        for number in np.flatnonzero(marked):
+            self._drop(int(number))
+        return dropped[:, 0].copy(), int(dropped[:, 1].min())
+
+    def drop_these(self, xids: np.ndarray) -> None:
+        """Drops open transactions by their ids (int64): they are mined again."""
+        is_open = self._transactions[:, hold_kernel.STATE] == OPEN
+        for number in np.flatnonzero(
+            is_open & np.isin(self._transactions[:, hold_kernel.ID], xids)
+        ):
+            self._drop(int(number))
 
     def drop_open(self) -> None:
         """Drops every open transaction: they are mined again."""
