@@ -309,8 +309,8 @@ def redo_values(row: RedoRow) -> tuple[Any, ...]:
         row.scn, row.sql, row.code, str(row.time), bytes.fromhex(row.xid), row.csf, row.table,
         row.schema, row.operation, row.row_id, row.rollback, row.status, row.info, row.ssn,
         row.thread, row.object, row.version, row.object, row.start_scn, row.commit_scn,
-        row.sequence, _text_of(row.start_time), _text_of(row.commit_time), row.rs_id, row.user,
-        row.client, row.container,
+        1, _text_of(row.start_time), _text_of(row.commit_time), row.rs_id, row.user,
+        row.client, row.container, row.sequence,
     )  # fmt: skip
 
 
