@@ -14,6 +14,7 @@ from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.statement import Statement, listed
 from headrace.connectors.oracle.streaming import row_filters
 
+CONNECTOR = Path(sql.__file__).parent
 PAGE = Path(__file__).parents[3] / "docs/reference/oracle-statements.md"
 SLOTS = {
     "container": '"PDB"', "options": "DBMS_LOGMNR.NO_ROWID_IN_STMT", "dictionary": "",
@@ -48,6 +49,15 @@ def test_each_statement_is_recognized_and_has_its_place_in_the_manual(
     assert re.match(r"(Reference|PL/SQL|SQL|Globalization|Utilities), ", statement.manual)
     binds = {name.upper() for name in re.findall(r":([a-z]+)", text)}
     assert binds & set(RESERVED.split()) == set()
+
+
+def test_every_statement_is_sent() -> None:
+    """But what a refused log.mining.strategy needs, and what `relational.reading` puts together."""
+    sources = [path.read_text() for path in CONNECTOR.rglob("*.py") if path.name != "sql.py"]
+    own = re.sub(r"^(\w+) = _statement", "", (CONNECTOR / "sql.py").read_text(), flags=re.M)
+    names = {name for name, one in vars(sql).items() if isinstance(one, Statement)}
+    unsent = {name for name in names if not re.search(rf"\b{name}\b", "".join([*sources, own]))}
+    assert unsent == {"BUILD_DICTIONARY", "SEVERAL", "COUNTED"}
 
 
 def test_names_of_statements_are_their_own() -> None:

@@ -172,11 +172,6 @@ DESTINATIONS = _statement(
     "Reference, V$ARCHIVE_DEST_STATUS",
     "SELECT DEST_ID, DEST_NAME, STATUS, TYPE FROM V$ARCHIVE_DEST_STATUS ORDER BY DEST_ID",
 )
-CURRENT_SEQUENCES = _statement(
-    "current_sequences",
-    "Reference, V$LOG",
-    "SELECT THREAD#, SEQUENCE# FROM V$LOG WHERE STATUS = 'CURRENT' ORDER BY THREAD#, SEQUENCE#",
-)
 LARGEST_LOG = _statement("largest_log", "Reference, V$LOG", "SELECT MAX(BYTES) FROM V$LOG")
 
 # -- LogMiner -------------------------------------------------------------------------------------
@@ -273,6 +268,9 @@ FLUSH_TABLE_CREATE = _statement(
 FLUSH_TABLE_ROWS = _statement(
     "flush_table_rows", "SQL, SELECT", "SELECT COUNT(*) FROM {flush_table} F"
 )
+FLUSH_TABLE_SCN = _statement(
+    "flush_table_scn", "SQL, SELECT", "SELECT F.LAST_SCN FROM {flush_table} F"
+)
 FLUSH_TABLE_DELETE = _statement("flush_table_delete", "SQL, DELETE", "DELETE FROM {flush_table} F")
 FLUSH_TABLE_INSERT = _statement(
     "flush_table_insert", "SQL, INSERT", "INSERT INTO {flush_table} (LAST_SCN) VALUES (:scn)"
@@ -300,12 +298,6 @@ OBJECT = _statement(
     "object",
     "Reference, ALL_OBJECTS",
     "SELECT OBJECT_ID, DATA_OBJECT_ID FROM ALL_OBJECTS "
-    "WHERE OWNER = :owner AND OBJECT_NAME = :name AND OBJECT_TYPE = 'TABLE'",
-)
-LAST_DDL = _statement(
-    "last_ddl",
-    "Reference, ALL_OBJECTS",
-    "SELECT TO_CHAR(MAX(LAST_DDL_TIME)) FROM ALL_OBJECTS "
     "WHERE OWNER = :owner AND OBJECT_NAME = :name AND OBJECT_TYPE = 'TABLE'",
 )
 COLUMNS = _statement(
@@ -397,7 +389,6 @@ DELETE_SIGNAL = _statement("delete_signal", "SQL, DELETE", "DELETE FROM {table} 
 PRIVILEGES = _statement(
     "privileges", "Reference, SESSION_PRIVS", "SELECT PRIVILEGE FROM SESSION_PRIVS"
 )
-ROLES = _statement("roles", "Reference, SESSION_ROLES", "SELECT ROLE FROM SESSION_ROLES")
 PROBE = _statement("probe", "SQL, SELECT", "SELECT 1 FROM {view} WHERE 1 = 0")
 """Whether a view may be read."""
 PACKAGES = _statement(
