@@ -12,7 +12,7 @@ _UNKNOWN, _REFUSED = 942, 1031
 """ORA codes of what may not be seen, and of what may not be done."""
 VIEWS = (
     "V$DATABASE", "V$LOG", "V$LOGFILE", "V$ARCHIVED_LOG", "V$ARCHIVE_DEST_STATUS", "V$THREAD",
-    "V$LOGMNR_LOGS", "V$PARAMETER", "V$TRANSACTION", "V$STATNAME", "V$MYSTAT",
+    "V$LOGMNR_LOGS", "V$TRANSACTION",
 )  # fmt: skip
 """Views that streaming reads; V$LOGMNR_CONTENTS cannot be read without a session."""
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
@@ -112,7 +112,7 @@ def check_flush_table(checked: Checked) -> None:
 
 def _reads(connection: Connection, schema: str, table: str) -> bool:
     try:
-        connection.rows(sql.ROWS(columns="1", table=sql.quoted(schema, table), rest=" WHERE 1 = 0"))
+        connection.rows(sql.READABLE(table=sql.quoted(schema, table)))
     except DriverError as error:
         if error.code not in (_UNKNOWN, _REFUSED):
             raise

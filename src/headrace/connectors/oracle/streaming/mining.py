@@ -17,7 +17,7 @@ from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import QueryFilterMode
-from headrace.connectors.oracle.streaming import row_filters
+from headrace.connectors.oracle.statements import redo_conditions
 from headrace.connectors.oracle.streaming.logs import (
     LogCount,
     RedoLog,
@@ -283,7 +283,7 @@ def _condition(config: OracleConfig, container: str | None) -> str:
     """What the database leaves out (log.mining.query.filter.mode)."""
     mode = config.log_mining_query_filter_mode
     if mode is QueryFilterMode.NONE:
-        filters = row_filters.default_filter(SYSTEM_SCHEMAS)
+        filters = redo_conditions.default_filter(SYSTEM_SCHEMAS)
     else:
         regex = mode is QueryFilterMode.REGEX
         tables = list(config.table_include_list)
@@ -291,10 +291,10 @@ def _condition(config: OracleConfig, container: str | None) -> str:
         if tables and signals is not None:
             tables.append(signals)
         filters = [
-            *row_filters.schema_filter(
+            *redo_conditions.schema_filter(
                 config.schema_include_list, config.schema_exclude_list, regex=regex
             ),
-            *row_filters.table_filter(
+            *redo_conditions.table_filter(
                 tables,
                 config.table_exclude_list,
                 regex=regex,
@@ -302,18 +302,18 @@ def _condition(config: OracleConfig, container: str | None) -> str:
             ),
         ]
     if config.log_mining_buffer_track_username:
-        filters += row_filters.user_filter(
+        filters += redo_conditions.user_filter(
             "USERNAME",
             config.log_mining_username_include_list,
             config.log_mining_username_exclude_list,
         )
     if config.log_mining_buffer_track_client_id:
-        filters += row_filters.user_filter(
+        filters += redo_conditions.user_filter(
             "CLIENT_ID",
             config.log_mining_clientid_include_list,
             config.log_mining_clientid_exclude_list,
         )
-    return row_filters.contents_condition(
+    return redo_conditions.contents_condition(
         container,
         filters,
         lobs=config.lob_enabled,

@@ -1,0 +1,1 @@
+"""What statements of `headrace.connectors.oracle.sql` consist of."""
