@@ -255,6 +255,9 @@ FLUSH_TABLE_CREATE = _statement(
 FLUSH_TABLE_ROWS = _statement(
     "flush_table_rows", "SQL, SELECT", "SELECT COUNT(*) FROM {flush_table} F"
 )
+FLUSH_TABLE_SCN = _statement(
+    "flush_table_scn", "SQL, SELECT", "SELECT F.LAST_SCN FROM {flush_table} F"
+)
 FLUSH_TABLE_DELETE = _statement("flush_table_delete", "SQL, DELETE", "DELETE FROM {flush_table} F")
 FLUSH_TABLE_INSERT = _statement(
     "flush_table_insert", "SQL, INSERT", "INSERT INTO {flush_table} (LAST_SCN) VALUES (:scn)"

@@ -30,6 +30,7 @@ PRIVILEGES = (
     "SELECT ANY TRANSACTION", "LOGMINING", "CREATE TABLE", "LOCK ANY TABLE", "CREATE SEQUENCE",
 )  # fmt: skip
 ROLES = ("SELECT_CATALOG_ROLE", "EXECUTE_CATALOG_ROLE")
+PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
 
 
 class OracleError(Exception):
@@ -68,6 +69,7 @@ class Database:
         }
         self.store = Store(Path(self._folder.name) / "oracle.db", functions)
         self.privileges, self.roles = list(PRIVILEGES), list(ROLES)
+        self.packages = list(PACKAGES)
         self.hidden_views: set[str] = set()
         """Views that may not be read."""
         self.oldest_scn = 0
@@ -178,7 +180,7 @@ class Database:
         fill("V$STATNAME", [(1, "session pga memory"), (2, "session pga memory max")])
         fill("V$MYSTAT", [(1, 4_000_000), (2, 5_000_000)])
         fill("V$ARCHIVE_DEST_STATUS", [(1, DESTINATION, "VALID", "LOCAL")])
-        fill("ALL_PROCEDURES", [("SYS", "DBMS_LOGMNR"), ("SYS", "DBMS_LOGMNR_D")])
+        fill("ALL_PROCEDURES", [("SYS", one) for one in self.packages])
         fill("SESSION_PRIVS", [(one,) for one in self.privileges])
         fill("SESSION_ROLES", [(one,) for one in self.roles])
         self._show_logs()
@@ -307,8 +309,8 @@ def redo_values(row: RedoRow) -> tuple[Any, ...]:
         row.scn, row.sql, row.code, str(row.time), bytes.fromhex(row.xid), row.csf, row.table,
         row.schema, row.operation, row.row_id, row.rollback, row.status, row.info, row.ssn,
         row.thread, row.object, row.version, row.object, row.start_scn, row.commit_scn,
-        row.sequence, _text_of(row.start_time), _text_of(row.commit_time), row.rs_id, row.user,
-        row.client, row.container,
+        1, _text_of(row.start_time), _text_of(row.commit_time), row.rs_id, row.user,
+        row.client, row.container, row.sequence,
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from headrace.connectors.oracle.scn import LARGEST_SCN
 from headrace.connectors.oracle.streaming.logs import (
-    LogCount,
     RedoLog,
     RedoThread,
     archived_until,
@@ -14,6 +13,7 @@ from headrace.connectors.oracle.streaming.logs import (
     of_threads,
     one_of_each,
     selection,
+    selection_beyond,
 )
 
 ONE, TWO = RedoThread(1, is_open=True), RedoThread(2, is_open=True, enabled_at=150)
@@ -84,10 +84,12 @@ def test_a_session_has_as_many_logs_as_have_the_bytes_and_ends_where_they_do() -
     assert selection(logs, 10, 0).last is None
 
 
-def test_a_session_that_stays_the_same_gets_more_logs() -> None:
+@pytest.mark.parametrize(("beyond", "count", "last"), [(100, 2, 299), (299, 3, 399), (500, 5, 599)])
+def test_a_session_has_as_many_logs_as_it_needs_to_go_on(
+    beyond: int, count: int, last: int
+) -> None:
     logs = [log(1, number, 100 * number, 100 * number + 100) for number in range(1, 6)]
     logs.append(log(1, 6, 600))
-    count = LogCount(2)
-    assert [len(count.chosen(logs, 10).logs) for _ in range(3)] == [2, 3, 4]
-    assert count.chosen(logs[4:], 10).last is None
-    assert count.count == 2
+    chosen = selection_beyond(logs, 10, 2, beyond)
+    assert (len(chosen.logs), chosen.last) == (count, last)
+    assert selection_beyond(logs, 10, 2, 600).last is None

@@ -10,8 +10,13 @@ import pytest
 from headrace.connect.images import ABSENT, cells, make_image
 from headrace.connectors.oracle.redo.tables import Form, RedoColumn, RedoTable
 from headrace.connectors.oracle.streaming import redo_rows
+from headrace.connectors.oracle.streaming.lobs import frames
 from headrace.connectors.oracle.streaming.lobs.frames import held_row
 from headrace.connectors.oracle.streaming.lobs.merging import LobTable, Merging
+from headrace.connectors.oracle.streaming.lobs.rollbacks import rolled_back
+from headrace.connectors.oracle.types.source_type import OracleType
+from headrace.relational.table import Column
+from headrace.relational.table import Table as RelationalTable
 
 RELATION, PLAIN = 7, 8
 Row = Sequence[str | bytes | None]
@@ -25,7 +30,14 @@ TABLE = RedoTable(
         RedoColumn("B", Form.BYTES, is_apart=True),
     ),
 )
-TABLES = {RELATION: LobTable((0,), (2, 3)), PLAIN: LobTable((0,), ())}
+COLUMNS = tuple(
+    Column(name, OracleType(declared), not_null=False)
+    for name, declared in (("ID", "NUMBER"), ("V", "VARCHAR2"), ("C", "CLOB"), ("B", "BLOB"))
+)
+TABLES = {
+    RELATION: LobTable.of(RelationalTable("S", "T", COLUMNS, ("ID",)), (2, 3), ["ID"]),
+    PLAIN: LobTable((0,), ()),
+}
 LOCATOR = (
     'DECLARE \n loc_{0} CLOB; \nBEGIN\n select "{1}" into loc_{0} from "S"."T" where '
     "\"ID\" = '{2}' for update;\n"
@@ -63,10 +75,27 @@ def write(text: str, offset: int = 1, kind: str = "c") -> bytes:
     )
 
 
+def undo(operation: int, row_id: str = "A", record: str | None = None) -> bytes:
+    """A row of redo that takes a change back."""
+    body = struct.pack("!IQq", RELATION, 12, 22) + make_image((record, row_id, None, None))
+    return struct.pack("!IB", 6 + len(body), frames.UNDOES) + body + bytes([operation])
+
+
+def reselect(
+    table: RelationalTable, columns: Sequence[int], key: Sequence[int], row: Sequence[bytes | None]
+) -> dict[int, bytes | None]:
+    """What a row has now: the names of its columns, and its key."""
+    names = [table.columns[place].name.encode() for place in columns]
+    (number,) = (row[place] for place in key)
+    assert number is not None
+    return {place: name + number for place, name in zip(columns, names, strict=True)}
+
+
 def merged(*held: bytes) -> list[tuple[str, list[list[str | None]]]]:
     """Kinds and images of what comes out; unavailable cells are `?`."""
     told = []
-    for out in Merging(TABLES).merged((one, False) for one in held):
+    kept = [(one, False) for one in held]
+    for out in Merging(TABLES, reselect).merged(kept, rolled_back(kept, TABLES)):
         size, kind = struct.unpack_from("!IB", out)
         assert size == len(out)
         rest, images = out[25:], []
@@ -148,7 +177,7 @@ def test_rows_wait_apart_and_come_in_the_order_in_which_they_came() -> None:
 
 def test_changes_of_tables_without_large_values_go_out_as_they_are() -> None:
     plain = frame("c", ("1", "v"), relation=PLAIN)
-    assert list(Merging(TABLES).merged([(plain, False)])) == [plain]
+    assert list(Merging(TABLES, reselect).merged([(plain, False)])) == [plain]
 
 
 def test_extended_strings_and_xml_are_put_together() -> None:
@@ -172,15 +201,96 @@ def test_extended_strings_and_xml_are_put_together() -> None:
     assert out[0][1][1][2] is None
 
 
-def test_values_of_a_change_that_was_rolled_back_are_in_no_event() -> None:
+def test_values_of_a_change_that_the_buffer_cancelled_are_in_no_event() -> None:
     held = [
         (frame("c", ("1", "v", None, None)), True),
         (locator(), False),
         (write("x"), False),
-        (frame("c", ("2", "v", None, None)), False),
-        (locator(2), False),
+        (frame("c", ("2", "v", None, None), row_id="B"), False),
+        (apart(redo_rows.SELECT_LOB_LOCATOR, LOCATOR.format("c", "C", 2), row_id="B"), False),
         (write("y"), False),
     ]
-    (out,) = Merging(TABLES).merged(held)
+    (out,) = Merging(TABLES, reselect).merged(held, rolled_back(held, TABLES))
     assert b"y" in out
     assert b"x" not in out
+
+
+INSERTED = frame("c", ("1", "v", None, None))
+UPDATED = frame("u", ("1", "v", ABSENT, ABSENT), ("1", "w", ABSENT, ABSENT))
+BY_UPDATE, BY_DELETE = undo(redo_rows.UPDATE), undo(redo_rows.DELETE)
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ((INSERTED, locator(), write("x"), BY_UPDATE), [("c", [["1", "v", None, None]])]),
+        ((INSERTED, UPDATED, BY_UPDATE), [("c", [["1", "v", None, None]])]),
+        ((INSERTED, locator(), write("x"), BY_DELETE), []),
+        ((INSERTED, locator(), write("x"), BY_UPDATE, BY_DELETE), []),
+        (
+            (INSERTED, BY_DELETE, INSERTED, locator(), write("y")),
+            [("c", [["1", "v", "y", None]])],
+        ),
+        (
+            (locator(), write("x"), BY_UPDATE, locator(), write("y")),
+            [("u", [["1", None, "?", "?"], ["1", None, "y", "?"]])],
+        ),
+        (
+            (locator(), write("a"), locator(), write("b", 2), BY_UPDATE),
+            [("u", [["1", None, "?", "?"], ["1", None, "a", "?"]])],
+        ),
+        (
+            (frame("d", ("1", "v", ABSENT, ABSENT)), undo(redo_rows.INSERT), locator(), write("x")),
+            [("u", [["1", None, "?", "?"], ["1", None, "x", "?"]])],
+        ),
+        ((INSERTED, undo(redo_rows.UPDATE, "B")), [("c", [["1", "v", None, None]])]),
+    ],
+)  # fmt: skip
+def test_a_rollback_to_a_savepoint_takes_the_newest_change_of_its_row(
+    held: tuple[bytes, ...], expected: list[tuple[str, list[list[str | None]]]]
+) -> None:
+    assert merged(*held) == expected
+
+
+NO_ROW = "A" * 18
+
+
+@pytest.mark.parametrize(("operation", "count"), [(redo_rows.DELETE, 0), (redo_rows.UPDATE, 1)])
+def test_a_record_without_rowids_is_taken_back_at_once(operation: int, count: int) -> None:
+    sql = LOCATOR.format("c", "C", 1)
+    record = (
+        frame("c", ("1", "v", None, None), row_id=NO_ROW),
+        apart(redo_rows.SELECT_LOB_LOCATOR, sql, row_id=NO_ROW),
+        apart(
+            redo_rows.LOB_WRITE,
+            " buf_c := 'x'; \n  dbms_lob.write(loc_c, 1, 1, buf_c);\n",
+            row_id=NO_ROW,
+        ),
+    )
+    assert len(merged(*record, undo(operation, "B"))) == count
+
+
+def test_parts_of_a_row_are_not_lost_where_another_row_changes_between_them() -> None:
+    out = merged(locator(), frame("c", ("2", "v", None, None)), write("x"))
+    assert out[0] == ("u", [["1", None, "?", "?"], ["1", None, "x", "?"]])
+
+
+def test_a_change_that_says_more_goes_out_where_its_value_is_erased() -> None:
+    erase = apart(redo_rows.LOB_ERASE, "")
+    out = merged(frame("c", ("1", "v", None, None)), locator(), write("x"), erase)
+    assert out == [("c", [["1", "v", "?", None]])]
+
+
+def test_large_values_are_read_again_where_the_key_changes() -> None:
+    out = merged(frame("u", ("1", "v", ABSENT, ABSENT), ("2", "v", ABSENT, "\\x00")))
+    assert out == [("u", [["1", "v", "?", "?"], ["2", "v", "C2", "\\x00"]])]
+
+
+def test_a_row_whose_key_changes_waits_behind_what_it_was() -> None:
+    moved = frame("u", ("1", "v", ABSENT, ABSENT), ("2", "v", ABSENT, ABSENT))
+    gone = frame("d", ("2", "v", ABSENT, ABSENT))
+    other = frame("c", ("3", "v", None, None))
+    assert [kind for kind, _ in merged(INSERTED, moved, gone)] == ["c", "u", "d"]
+    assert [rows[-1][0] for _, rows in merged(other, INSERTED, moved)] == ["3", "1", "2"]
+    again = merged(INSERTED, moved, INSERTED)
+    assert [(kind, rows[-1][0]) for kind, rows in again] == [("c", "1"), ("u", "2"), ("c", "1")]

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.checks.state import Checked, granted
+from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.errors import HeadraceError
 
-_UNKNOWN, _REFUSED = 942, 1031
-"""ORA codes of what may not be seen, and of what may not be done."""
+_UNKNOWN, _REFUSED, _NO_SESSION = 942, 1031, 1306
+"""ORA codes of what may not be seen, of what may not be done, and of a view that needs a session of
+LogMiner."""
 VIEWS = (
     "V$DATABASE", "V$LOG", "V$LOGFILE", "V$ARCHIVED_LOG", "V$ARCHIVE_DEST_STATUS", "V$THREAD",
-    "V$LOGMNR_LOGS", "V$TRANSACTION",
+    "V$LOGMNR_LOGS", "V$LOGMNR_CONTENTS", "V$TRANSACTION",
 )  # fmt: skip
-"""Views that streaming reads; V$LOGMNR_CONTENTS cannot be read without a session."""
+"""Views that streaming reads."""
+OF_CLUSTERS = ("GV$TRANSACTION",)
+"""Views that it reads besides where rac.nodes are set."""
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
 
 
-def refused_views(connection: Connection) -> list[str]:
+def refused_views(connection: Connection, config: OracleConfig) -> list[str]:
     """The views that the user may not read. Raises DriverError."""
     refused = []
-    for view in VIEWS:
+    for view in (*VIEWS, *(OF_CLUSTERS if config.rac_nodes else ())):
         try:
             connection.rows(sql.PROBE(view=view))
         except DriverError as error:
-            if error.code not in (_UNKNOWN, _REFUSED):
+            if error.code in (_UNKNOWN, _REFUSED):
+                refused.append(view)
+            elif error.code != _NO_SESSION:
                 raise
-            refused.append(view)
     return refused
 
 
@@ -35,7 +40,8 @@ def check_mining_rights(checked: Checked) -> None:
     """Whether the user may mine the redo. Raises DriverError."""
     connection = checked.in_root()
     config = checked.config
-    views = [f"SELECT ON V_{view[1:]}" for view in refused_views(connection)]
+    refused = refused_views(connection, config)
+    views = [f"SELECT ON {view.replace('V$', 'V_$')}" for view in refused]
     listed = {name for (name,) in connection.rows(sql.PACKAGES())}
     packages = [f"EXECUTE ON {name}" for name in PACKAGES if name not in listed]
     privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}

@@ -38,6 +38,7 @@ def instances() -> dict[str, str]:
         "committed_contents": sql.contents(REDO.names, condition, committed=True),
         "flush_table_create": sql.FLUSH_TABLE_CREATE(flush_table=flush_table),
         "flush_table_rows": sql.FLUSH_TABLE_ROWS(flush_table=flush_table),
+        "flush_table_scn": sql.FLUSH_TABLE_SCN(flush_table=flush_table),
         "flush_table_delete": sql.FLUSH_TABLE_DELETE(flush_table=flush_table),
         "flush_table_insert": sql.FLUSH_TABLE_INSERT(flush_table=flush_table),
         "flush_table_update": sql.FLUSH_TABLE_UPDATE(flush_table=flush_table),

@@ -189,24 +189,13 @@ def selection(logs: Sequence[RedoLog], largest: int, count: int) -> Selection:
     return Selection(tuple(chosen), last)
 
 
-class LogCount:
-    """How many logs a session has: as many as are set, and one more each time that they are the
-    same as before, because a long transaction holds its start (log.mining.log.count.min)."""
-
-    def __init__(self, least: int) -> None:
-        self._least = self.count = least
-        self._before: frozenset[str] = frozenset()
-
-    def chosen(self, logs: Sequence[RedoLog], largest: int) -> Selection:
-        """The logs of the next session."""
-        chosen = selection(logs, largest, self.count)
-        if chosen.last is None:
-            self.count = self._least
-        elif chosen.names == self._before:
-            self.count += 1
-            chosen = selection(logs, largest, self.count)
-        elif self._before and self.count != self._least:
-            self.count = self._least
-            chosen = selection(logs, largest, self.count)
-        self._before = chosen.names
-        return chosen
+def selection_beyond(logs: Sequence[RedoLog], largest: int, least: int, beyond: int) -> Selection:
+    """The first logs of each thread, at least as many as have `least` times the bytes of the
+    `largest` online log (0: all), and so many that they reach beyond an SCN: a long transaction may
+    hold the beginning of sessions."""
+    chosen = selection(logs, largest, least)
+    count = least
+    while chosen.last is not None and chosen.last <= beyond:
+        count += 1
+        chosen = selection(logs, largest, count)
+    return chosen

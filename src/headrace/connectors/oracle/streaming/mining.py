@@ -19,7 +19,6 @@ from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import QueryFilterMode
 from headrace.connectors.oracle.statements import redo_conditions
 from headrace.connectors.oracle.streaming.logs import (
-    LogCount,
     RedoLog,
     RedoThread,
     Selection,
@@ -27,6 +26,7 @@ from headrace.connectors.oracle.streaming.logs import (
     inconsistency,
     of_threads,
     one_of_each,
+    selection_beyond,
 )
 from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.errors import HeadraceError
@@ -68,7 +68,6 @@ class Redo:
 
     def __init__(self, config: OracleConfig) -> None:
         self._config = config
-        self._count = LogCount(config.log_mining_log_count_min)
         self._destination: str | None = None
 
     def newest(self, connection: Connection) -> int:
@@ -159,16 +158,19 @@ class Redo:
             raise self._gone(connection, scn, oldest)
         raise InconsistentLogsError(why)
 
-    def window(self, connection: Connection, start: int, first: int, newest: int) -> Window | None:
-        """The next window, of a session that begins at `start`; None: there is nothing yet. As
-        `logs`."""
-        if newest <= first:
+    def window(
+        self, connection: Connection, start: int, first: int, beyond: int, newest: int
+    ) -> Window | None:
+        """The next window, of a session that begins at `start`, with what is behind the SCNs
+        `first` and `beyond`; None: there is nothing yet. As `logs`."""
+        if newest <= beyond:
             return None
         logs = self.logs(connection, start)
         ((largest,),) = connection.rows(sql.LARGEST_LOG())
-        chosen = self._count.chosen(logs, int(largest or 0))
+        least = self._config.log_mining_log_count_min
+        chosen = selection_beyond(logs, int(largest or 0), least, beyond)
         last = newest if chosen.last is None else min(newest, chosen.last)
-        return Window(start, first, last, chosen) if last > first else None
+        return Window(start, first, last, chosen)
 
     def check(self, connection: Connection, scn: int) -> None:
         """Raises HeadraceError(LOG_GONE) where redo behind an SCN is gone."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition, ThreadCommit
 from headrace.connectors.oracle.scn import place_of, scn_of
+from headrace.connectors.oracle.streaming.remining import GivenUp
 from headrace.connectors.oracle.streaming.transactions.buffer import Commits
 
 
@@ -29,8 +30,9 @@ class MinedPlaces:
     headrace.streaming.streaming.EndMarks. The receiver's thread tells what it releases, another one
     asks."""
 
-    def __init__(self, start: OraclePosition) -> None:
+    def __init__(self, start: OraclePosition, given_up: GivenUp | None = None) -> None:
         self._lock = threading.Lock()
+        self._given_up = given_up or GivenUp(start.given_up)
         self._released: deque[_Released] = deque()
         self._mined = start.mined_from
         self._threads = {one.thread: one for one in start.threads}
@@ -64,8 +66,14 @@ class MinedPlaces:
             while self._released and self._released[0].upto <= after.committed:
                 _pass(self._threads, self._released[0].commits, after.committed)
                 self._released.popleft()
-        known = tuple(threads[thread] for thread in sorted(threads))
-        return replace(end, position=replace(position, mined=mined, threads=known))
+        self._given_up.forget(after.committed)
+        position = replace(
+            position,
+            mined=mined,
+            threads=tuple(threads[thread] for thread in sorted(threads)),
+            given_up=self._given_up.at(position.committed),
+        )
+        return replace(end, position=position)
 
     def write(self, transactions: np.ndarray, end: OraclePosition) -> None:
         """See EndMarks: nothing of it is shown."""

@@ -27,6 +27,7 @@ from headrace.connectors.oracle.scn import behind_scn, format_xid, parse_xid, sc
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.flushing import LogFlush
 from headrace.connectors.oracle.streaming.frames import index_frames
+from headrace.connectors.oracle.streaming.lobs.reselection import LobReselection
 from headrace.connectors.oracle.streaming.mining import (
     InconsistentLogsError,
     MiningSession,
@@ -42,6 +43,7 @@ from headrace.connectors.oracle.streaming.rare_frames import (
 )
 from headrace.connectors.oracle.streaming.redo_holder import RedoHolder
 from headrace.connectors.oracle.streaming.redo_rows import StatementParts
+from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
@@ -93,7 +95,9 @@ class RedoReader(SegmentReader):
         self._start, self._options, self._translate = start, options, translate
         if options.border_topic:
             self.has_borders(*versions.borders(options.border_topic))
-        self.places = MinedPlaces(start)
+        self._given_up, self._abandoned = GivenUp(start.given_up), 0
+        self._remined: Remined | None = None
+        self.places = MinedPlaces(start, self._given_up)
         self.progress = MiningProgress(offset_scn=start.mined_from)
         self._holder = RedoHolder(config, start, takes_system_users=options.takes_system_users)
         self._buffer = self._holder.buffer
@@ -139,7 +143,7 @@ class RedoReader(SegmentReader):
         tables = self._open_tables(Catalog(self._database).table, texts)
         if config.log_mining_strategy == MiningStrategy.HYBRID:
             tables.real_name = ObjectNames(self._database).find
-        self._holder.open(tables)
+        self._holder.open(tables, LobReselection(self._database))
 
     def _open_root(self) -> MiningSession:
         if self._root is not None:
@@ -314,12 +318,12 @@ class RedoReader(SegmentReader):
             oldest = self._buffer.oldest(since_us=since)
             start = first if oldest is None else min(oldest - 1, first)
         start = min(start, first)
-        if newest > first and self._buffer.has_marked:
-            # As Debezium does, the whole of a transaction with large objects is mined at once.
-            self._buffer.drop_open()
-            self._holder.begins_again_below = self._reached
-            first = start
-        return self._redo.window(self._root, start, first, newest)
+        if newest > first and self._remined is None and not config.is_unbuffered:
+            self._remined = self._holder.begin_again(first)
+        if self._remined is not None:
+            first = self._remined.start
+            start = min(start, first)
+        return self._redo.window(self._root, start, first, self._next, newest)
 
     def _begin(self, window: Window) -> None:
         """Has a window mined; where a log was switched meanwhile, it is tried again later."""
@@ -354,9 +358,9 @@ class RedoReader(SegmentReader):
         if rest is not None:
             self._take(rest)
         if self._carried is not None:
-            self._holder.hold(self._carried)
+            self._hold(self._carried)
             self._carried = None
-        self._next, self._attempts = window.last, 0
+        self._next, self._remined, self._attempts = window.last, None, 0
         self._release(window.last + 1)
         self.progress.queried(time.monotonic() - self._began, self._window_rows)
 
@@ -369,7 +373,7 @@ class RedoReader(SegmentReader):
         if len(batch) == 0:
             return
         if self._config.is_unbuffered:
-            self._holder.hold(batch)
+            self._hold(batch)
             self._release(int(self._order(batch)[-1]))
             return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
@@ -377,8 +381,20 @@ class RedoReader(SegmentReader):
         first = int(others[-1]) + 1 if len(others) else 0
         self._carried = batch.slice(first)
         if first:
-            self._holder.hold(batch.slice(0, first))
+            self._hold(batch.slice(0, first))
             self._release(int(scns[-1]))
+
+    def _hold(self, batch: pa.RecordBatch) -> None:
+        """Holds rows, but for those that are held already, or whose transactions are given up."""
+        if self._remined is not None:
+            batch = self._remined.rest(batch)
+        self._holder.hold(self._given_up.rest(batch))
+        self._know_given_up()
+
+    def _know_given_up(self) -> None:
+        if self._buffer.abandoned != self._abandoned:
+            self._abandoned = self._buffer.abandoned
+            self._given_up.add(self._buffer.given_up())
 
     @staticmethod
     def _order(batch: pa.RecordBatch) -> np.ndarray:
@@ -397,6 +413,10 @@ class RedoReader(SegmentReader):
         log.info("%s; it is tried again", known.message)
         self._batches, self._carried, self._parts = None, None, StatementParts()
         self._next = max(self._next, self._reached - 1)
+        if self._remined is not None and self._next <= self._remined.upto:
+            self._buffer.drop_these(self._remined.xids)
+        else:
+            self._remined = None
         if self._config.is_unbuffered:
             self._buffer.drop_open()
             self._buffer.drop_committed()
@@ -429,6 +449,9 @@ class RedoReader(SegmentReader):
         while self._dropped:
             xid = self._dropped.popleft()
             was_open = self._buffer.give_up(xid)
+            if self._remined is not None and xid in self._remined:
+                was_open = True
+                self._given_up.add([xid])
             told = "is left out" if was_open else "is not open: nothing is left out"
             log.warning("drop-transaction: the transaction %s %s", format_xid(xid), told)
         retention = self._config.log_mining_transaction_retention_ms
@@ -442,6 +465,7 @@ class RedoReader(SegmentReader):
                     "allows and is given up: its changes are lost",
                     format_xid(xid),
                 )
+        self._know_given_up()
         progress, buffer = self.progress, self._buffer
         progress.offset_scn = self._mined
         progress.oldest_scn, progress.oldest_us = buffer.oldest() or 0, buffer.oldest_us()

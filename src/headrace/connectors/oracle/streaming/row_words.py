@@ -24,6 +24,8 @@ _SEPARATOR = "\0"
 _UNKNOWN = "UNKNOWN"
 _NO_ROW = 0
 """No row's hash: a rollback takes back changes of rows, and `lobs.merging` their values."""
+_UNKNOWN_SEQUENCE = 0xFFFFFFFF
+"""The last half of a transaction's id whose sequence LogMiner does not know."""
 _TEMPORARY = "No SQL_REDO for temporary tables"
 
 
@@ -126,6 +128,7 @@ class RowWords:
             apart = np.isin(codes, lob_frames.CODES)
             words[apart, hold_kernel.ROW_HASH] = _NO_ROW
             self._add_apart(batch, np.flatnonzero(apart & ~undone), codes, self._held_row, words)
+            self._add_undone(batch, np.flatnonzero(changes & undone), codes, words)
         self._add_changes(batch, np.flatnonzero(changes & ~undone), words)
         _warn_of_gaps(codes, words[:, hold_kernel.SCN])
         return words
@@ -236,6 +239,28 @@ class RowWords:
             words[row, hold_kernel.MARK] = 1
         captured = relations >= 0
         self._add_texts(told.filter(pa.array(captured)), rows[captured], words)
+
+    def _add_undone(
+        self, batch: pa.RecordBatch, rows: np.ndarray, codes: np.ndarray, words: np.ndarray
+    ) -> None:
+        """The words of rows that take back changes of tables whose values the redo may hold apart:
+        they are held, too, so that what they take back is found when the transaction is whole."""
+        rows = rows[(words[rows, hold_kernel.XID] & _UNKNOWN_SEQUENCE) != _UNKNOWN_SEQUENCE]
+        if len(rows) == 0:
+            return
+        undone = batch.take(pa.array(rows))
+        relations, _, apart = self._tables_of(undone)
+        rows, relations = rows[apart], relations[apart]
+        operations = np.append(codes[rows].astype(np.uint8), np.zeros(PADDING, np.uint8))
+        self.kept.append(operations)
+        words[rows, hold_kernel.ACTION] = hold_kernel.CHANGES
+        words[rows, hold_kernel.RELATION] = relations
+        words[rows, hold_kernel.KIND] = lob_frames.UNDOES
+        words[rows, hold_kernel.ROW_HASH] = _NO_ROW
+        words[rows, hold_kernel.IMAGES] = address_of(operations) + np.arange(len(rows))
+        words[rows, hold_kernel.IMAGES_BYTES] = 1
+        words[rows, hold_kernel.MARK] = 1
+        self._add_texts(undone.filter(pa.array(apart)), rows, words)
 
     def _tables_of(self, changed: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each row the relation version (-1: its table is not captured), the model, and whether

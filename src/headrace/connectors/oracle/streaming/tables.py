@@ -228,10 +228,8 @@ class StreamTables:
         )
         redo = self.statements.tables[model]
         apart = tuple(place for place, column in enumerate(redo.columns) if column.is_apart)
-        plain = (place for place in range(len(redo.columns)) if place not in apart)
-        key = tuple(redo.places[name] for name in table.key)
         version = self._versions.version_of(facts)
-        self.lobs[version] = LobTable(key or tuple(plain), apart)
+        self.lobs[version] = LobTable.of(table, apart, facts.key)
         truncates = self._versions.version_of(facts.as_truncates())
         return CapturedTable(table, version, truncates, model, bool(apart))
 
