@@ -32,7 +32,10 @@ class Capture(TableCapture):
     def __init__(self, config: OracleConfig) -> None:
         super().__init__(config, topic_names(config), name_adjustment(config))
         self.database = config.catalog_name
-        self._flush_table = config.log_mining_flush_table_name.upper()
+        self._flush_table = (
+            config.database_user.upper(),
+            config.log_mining_flush_table_name.upper(),
+        )
         self.types = OracleTypeOptions.of(config)
         keys = OracleSettings("", OracleSource(""), types=self.types, converting="skip")
         self.key_rendering = KeyRendering.of(keys, config)
@@ -41,7 +44,7 @@ class Capture(TableCapture):
         """The tables of Oracle itself, and the one that the connector flushes redo with."""
         return (
             schema in SYSTEM_SCHEMAS
-            or table.upper() == self._flush_table
+            or (schema, table) == self._flush_table
             or _COMPRESSION.fullmatch(table) is not None
         )
 

@@ -28,7 +28,6 @@ DRIVER = "oracledb"
 _LOGIN_SECONDS = 30.0
 _NO_BINDS: Binds = {}
 _METADATA_ROWS = 1000
-_URL = re.compile(r"jdbc:oracle:(?:thin|oci8?):(?:[^@/]*(?:/[^@]*)?)?@(.+)", re.IGNORECASE)
 _SID = re.compile(r"(?://)?(?P<host>\[[^]]+\]|[^:/()]+):(?P<port>\d+):(?P<sid>[\w$#.]+)")
 _NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<service>.+))?")
 _OWN_KEYWORDS = frozenset({"module", "user", "password", "dsn"})
@@ -46,6 +45,7 @@ _JAVAS = {
 }
 """Names of Java's driver, whose times are in milliseconds, and what they are here."""
 _MILLISECONDS = 1000
+_NO_NETWORK = "DPY-6005"
 _WALLET = re.compile(r"(?:DIRECTORY\s*=|^file:)([^)]+)", re.IGNORECASE)
 _TRUTHS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 
@@ -215,7 +215,7 @@ def data_source(config: OracleConfig, node: str | None = None) -> str:
     service, a SID, a descriptor or an alias, else of host, port and database.dbname. `node`: one of
     rac.nodes, `host[:port][/service]`.
 
-    Raises HeadraceError("oracle.url") for a URL that is none of Oracle's.
+    Raises HeadraceError("oracle.url") for a node that is none.
     """
     if node is not None:
         parts = _NODE.fullmatch(node.strip())
@@ -229,14 +229,7 @@ def data_source(config: OracleConfig, node: str | None = None) -> str:
         return f"{parts['host']}:{port}/{parts['service'] or config.database_dbname}"
     if not config.database_url:
         return f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
-    url = _URL.fullmatch(config.database_url.strip())
-    if url is None:
-        raise HeadraceError(
-            "oracle.url",
-            "database.url is no URL of Oracle's",
-            "Write jdbc:oracle:thin:@//host:port/service, @host:port:sid or @(DESCRIPTION=…).",
-        )
-    address = url[1]
+    address = config.database_url
     if sid := _SID.fullmatch(address):
         return (
             f"(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST={sid['host']})(PORT={sid['port']}))"
@@ -353,6 +346,8 @@ def _native(function: Callable[..., T], *arguments: Any) -> T:
     """Calls the driver, whose errors have details."""
     try:
         return function(*arguments)
+    except OSError as error:  # a host that is not found, a network that is not there
+        raise DriverError(str(error), _NO_NETWORK) from None
     except Exception as error:
         if "Error" not in {kind.__name__ for kind in type(error).__mro__}:
             raise

@@ -177,8 +177,7 @@ _BY_DRIVER = {
 def place(config: OracleConfig) -> str:
     """The database, for messages: never with a password."""
     if config.database_url:
-        address = config.database_url.rpartition("@")[2].removeprefix("//")
-        return f"{config.database_user}@{address}"
+        return f"{config.database_user}@{config.database_url.removeprefix('//')}"
     where = f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
     pdb = config.database_pdb_name
     return f"{config.database_user}@{where}" + (f" ({pdb})" if pdb else "")

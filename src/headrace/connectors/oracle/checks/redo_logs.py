@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.checks.state import Checked
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
@@ -148,9 +148,9 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
     binds = {"destination": destination, "hours": checked.config.archive_log_hours}
     ((oldest,),) = connection.rows(sql.OLDEST_SCN(), binds)
     ((since, now),) = connection.rows(sql.OLDEST_LOG_TIME(), {"destination": destination})
-    open_before = _open_before(checked, connection, oldest or 0)
-    if open_before:
-        names = _transactions(xid for xid, _ in open_before)
+    older = _older(connection, oldest or 0)
+    if older:
+        names = _transactions(xid for xid, _ in older)
         checked.refuse(
             "log_retention",
             f"The transactions {names} are older than the oldest redo log, which begins at the SCN "
@@ -172,12 +172,11 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
     checked.ok("log_retention", f"Redo {kept} can be read, from the SCN {oldest} on")
 
 
-def _open_before(checked: Checked, connection: Connection, scn: int) -> Sequence[tuple[Any, ...]]:
+def _older(connection: Connection, scn: int) -> Sequence[tuple[bytes, int]]:
     """The transactions that are open since before an SCN; none where the user may not see them,
     which is told otherwise."""
-    view = "GV$TRANSACTION" if checked.config.rac_nodes else "V$TRANSACTION"
     try:
-        return connection.rows(sql.PENDING(view=view), {"scn": scn})
+        return open_before(connection, scn)
     except DriverError as error:
         if error.code != _UNKNOWN_TABLE:
             raise

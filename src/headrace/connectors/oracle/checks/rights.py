@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.catalog.open_transactions import CLUSTER, transactions_view
 from headrace.connectors.oracle.checks.state import Checked, granted
-from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.errors import HeadraceError
@@ -17,30 +17,32 @@ VIEWS = (
     "V$LOGMNR_LOGS", "V$LOGMNR_CONTENTS", "V$TRANSACTION",
 )  # fmt: skip
 """Views that streaming reads."""
-OF_CLUSTERS = ("GV$TRANSACTION",)
-"""Views that it reads besides where rac.nodes are set."""
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
 
 
-def refused_views(connection: Connection, config: OracleConfig) -> list[str]:
+def refused_views(connection: Connection) -> list[str]:
     """The views that the user may not read. Raises DriverError."""
-    refused = []
-    for view in (*VIEWS, *(OF_CLUSTERS if config.rac_nodes else ())):
-        try:
-            connection.rows(sql.PROBE(view=view))
-        except DriverError as error:
-            if error.code in (_UNKNOWN, _REFUSED):
-                refused.append(view)
-            elif error.code != _NO_SESSION:
-                raise
+    refused = [view for view in VIEWS if not _may_read(connection, view)]
+    if "V$THREAD" not in refused and transactions_view(connection) == CLUSTER:
+        refused += [] if _may_read(connection, CLUSTER) else [CLUSTER]
     return refused
+
+
+def _may_read(connection: Connection, view: str) -> bool:
+    try:
+        connection.rows(sql.PROBE(view=view))
+    except DriverError as error:
+        if error.code not in (_UNKNOWN, _REFUSED, _NO_SESSION):
+            raise
+        return error.code == _NO_SESSION
+    return True
 
 
 def check_mining_rights(checked: Checked) -> None:
     """Whether the user may mine the redo. Raises DriverError."""
     connection = checked.in_root()
     config = checked.config
-    refused = refused_views(connection, config)
+    refused = refused_views(connection)
     views = [f"SELECT ON {view.replace('V$', 'V_$')}" for view in refused]
     listed = {name for (name,) in connection.rows(sql.PACKAGES())}
     packages = [f"EXECUTE ON {name}" for name in PACKAGES if name not in listed]

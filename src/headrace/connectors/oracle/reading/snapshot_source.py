@@ -14,6 +14,7 @@ from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.catalog import Catalog
+from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.clock import time_of_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, Cursor, translated_error
@@ -182,15 +183,13 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     def _pending(self, connection: Connection, scn: int) -> list[int]:
         """SCNs of the first changes of transactions that are open. Raises DriverError, but where
         nobody has asked for them."""
-        view = "GV$TRANSACTION" if self._config.rac_nodes else "V$TRANSACTION"
         try:
-            rows = connection.rows(sql.PENDING(view=view), {"scn": scn})
+            return [start for _, start in open_before(connection, scn)]
         except DriverError:
             mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode
             if mode is not BoundaryMode.SKIP:
                 raise
             return []
-        return [int(start) for _, start in rows]
 
     @staticmethod
     def _refused_at(connection: Connection, scn: int, names: Sequence[str]) -> DriverError | None:

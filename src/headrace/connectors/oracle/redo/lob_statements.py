@@ -23,8 +23,8 @@ from typing import NoReturn
 from headrace.connect.images import image_of
 from headrace.connectors.oracle.redo.reference import Cell, parse_conditions
 from headrace.connectors.oracle.redo.tables import RedoTable
-from headrace.connectors.oracle.redo.values import decoded
 from headrace.connectors.oracle.types import literals
+from headrace.connectors.oracle.types.charsets import decoded
 from headrace.errors import HeadraceError
 
 _ALIAS = r"(?: +[A-Za-z0-9]+)?"

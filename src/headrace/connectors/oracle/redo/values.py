@@ -11,6 +11,7 @@ from headrace.connectors.oracle.redo import internal_values
 from headrace.connectors.oracle.redo.forms import Form
 from headrace.connectors.oracle.redo.tables import RedoColumn
 from headrace.connectors.oracle.types import literals
+from headrace.connectors.oracle.types.charsets import decoded
 
 _CALL = re.compile(r"([A-Za-z_]+) *\( *(?:N?'((?:[^']|'')*)' *(?:,.*)?)?\)", re.DOTALL)
 _EMPTY = ("EMPTY_CLOB", "EMPTY_BLOB")
@@ -95,14 +96,6 @@ def _text(piece: Piece, charset: str) -> str:
     if text is None:
         raise NotUnderstood
     return text
-
-
-def decoded(raw: bytes, charset: str) -> str | None:
-    """The text of bytes in a character set; None where they are none."""
-    try:
-        return raw.decode(charset)
-    except (UnicodeDecodeError, LookupError):
-        return None
 
 
 def _bytes(piece: Piece) -> bytes:

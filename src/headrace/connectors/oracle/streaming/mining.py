@@ -12,6 +12,7 @@ import pyarrow as pa
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
+from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.checks.redo_logs import destinations
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
@@ -128,10 +129,8 @@ class Redo:
     def open_transactions(connection: Connection) -> OpenTransactions:
         """The transactions that are open now."""
         ((current,),) = connection.rows(sql.CURRENT_SCN())
-        threads = len(connection.rows(sql.THREADS()))
-        view = "V$TRANSACTION" if threads == 1 else "GV$TRANSACTION"
-        pending = connection.rows(sql.PENDING(view=view), {"scn": int(current)})
-        return OpenTransactions(int(current), min([int(current), *(int(n) for _, n in pending)]))
+        firsts = (first for _, first in open_before(connection, int(current)))
+        return OpenTransactions(int(current), min([int(current), *firsts]))
 
     def logs(self, connection: Connection, scn: int) -> list[RedoLog]:
         """The logs with the redo behind an SCN, each once. Raises InconsistentLogsError, and
@@ -262,10 +261,10 @@ class MiningSession:
 
 def contents_schema(config: OracleConfig) -> pa.Schema:
     """The columns that are asked of V$LOGMNR_CONTENTS, and their types."""
+    has_clients = config.log_mining_clientid_include_list or config.log_mining_clientid_exclude_list
     is_tracked = {
         "RS_ID": config.log_mining_buffer_track_rs_id,
-        "USERNAME": config.log_mining_buffer_track_username,
-        "CLIENT_ID": config.log_mining_buffer_track_client_id,
+        "CLIENT_ID": config.log_mining_buffer_track_client_id or bool(has_clients),
     }
     return pa.schema([field for field in REDO if is_tracked.get(field.name, True)])
 
@@ -288,33 +287,29 @@ def _condition(config: OracleConfig, container: str | None) -> str:
         filters = redo_conditions.default_filter(SYSTEM_SCHEMAS)
     else:
         regex = mode is QueryFilterMode.REGEX
-        tables = list(config.table_include_list)
         signals = config.signal_table()
-        if tables and signals is not None:
-            tables.append(signals)
         filters = [
             *redo_conditions.schema_filter(
-                config.schema_include_list, config.schema_exclude_list, regex=regex
+                config.schema_include_list, config.schema_exclude_list, signals, regex=regex
             ),
             *redo_conditions.table_filter(
-                tables,
+                config.table_include_list,
                 config.table_exclude_list,
+                signals,
                 regex=regex,
                 hybrid=config.log_mining_strategy == "hybrid",
             ),
         ]
-    if config.log_mining_buffer_track_username:
-        filters += redo_conditions.user_filter(
-            "USERNAME",
-            config.log_mining_username_include_list,
-            config.log_mining_username_exclude_list,
-        )
-    if config.log_mining_buffer_track_client_id:
-        filters += redo_conditions.user_filter(
-            "CLIENT_ID",
-            config.log_mining_clientid_include_list,
-            config.log_mining_clientid_exclude_list,
-        )
+    filters += redo_conditions.user_filter(
+        "USERNAME",
+        config.log_mining_username_include_list,
+        config.log_mining_username_exclude_list,
+    )
+    filters += redo_conditions.user_filter(
+        "CLIENT_ID",
+        config.log_mining_clientid_include_list,
+        config.log_mining_clientid_exclude_list,
+    )
     return redo_conditions.contents_condition(
         container,
         filters,

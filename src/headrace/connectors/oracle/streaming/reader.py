@@ -45,6 +45,7 @@ from headrace.connectors.oracle.streaming.redo_holder import RedoHolder
 from headrace.connectors.oracle.streaming.redo_rows import StatementParts
 from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
+from headrace.connectors.oracle.types.charsets import codec_of
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.relations import RelationVersions
@@ -56,7 +57,6 @@ _SWITCHED = ("oracle.log_switched", "oracle.missing_log")
 """Errors that a log switch makes while logs are collected and mined."""
 _ATTEMPTS = 5
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-_CHARSETS = {"AL32UTF8": "utf-8", "UTF8": "cesu-8", "AL16UTF16": "utf-16-be"}
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ class RedoReader(SegmentReader):
         self._flush.prepare(self._database)
         sets: dict[str, str] = dict(self._database.rows(sql.CHARACTER_SETS()))
         texts = TextOptions(
-            _CHARSETS.get(sets.get("NLS_CHARACTERSET", ""), "utf-8"),
-            _CHARSETS.get(sets.get("NLS_NCHAR_CHARACTERSET", ""), "utf-16-be"),
+            codec_of(sets["NLS_CHARACTERSET"]),
+            codec_of(sets["NLS_NCHAR_CHARACTERSET"]),
             config.internal_log_mining_sql_relaxed_quote_detection,
         )
         tables = self._open_tables(Catalog(self._database).table, texts)

@@ -235,7 +235,9 @@ class TransactionBuffer:
             int(words[hold_kernel.COMMITTED_US]),
             int(words[hold_kernel.START_US]),
             int(words[hold_kernel.REDO_THREAD]),
-            self._users.name(user) if user >= 0 else None,
+            self._users.name(user)
+            if user >= 0 and self._options.shown & write_kernel.SHOWS_USER
+            else None,
         )
 
     def held_frames(self, number: int) -> Iterator[tuple[bytes, bool]]:
