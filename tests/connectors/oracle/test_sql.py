@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.reading.dialect import PRESENT
-from headrace.connectors.oracle.statements import redo_conditions
-from headrace.connectors.oracle.statements.page import instances, page
-from headrace.connectors.oracle.statements.statement import Statement
+from headrace.connectors.oracle.sql import redo_conditions
+from headrace.connectors.oracle.sql.statement import Statement
+from headrace.connectors.oracle.statement_page import instances, page
 
 PAGE = Path(__file__).parents[3] / "docs/reference/oracle-statements.md"
 BUILT_ELSEWHERE = ("ROWS", "FILLED", "COUNTED", "BOUNDS", "FILTERED", "OVERRIDDEN", "PROBED")
@@ -59,8 +59,8 @@ def test_each_statement_is_recognized_and_has_its_place_in_the_manual(
 def test_each_statement_is_sent() -> None:
     """A statement that nothing names is a right that nobody needs."""
     module = Path(sql.__file__).read_text()
-    others = (Path(sql.__file__).parent).rglob("*.py")
-    texts = "\n".join(one.read_text() for one in others if one.parent.name != "statements")
+    others = Path(sql.__file__).parents[1].rglob("*.py")
+    texts = "\n".join(one.read_text() for one in others if one.name != "statement_page.py")
     names = re.findall(r"(?m)^([A-Z_]+) = _statement\(", module)
     assert len(names) == len(sql.STATEMENTS)
     sent = {

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.connectors.oracle import sql
-from headrace.connectors.oracle.statements import redo_conditions
+from headrace.connectors.oracle.sql import redo_conditions
 from headrace.testing.oracle import driver
 from headrace.testing.oracle.server import OracleServer
 from tests.servers.oracle import PDB, OracleDatabase

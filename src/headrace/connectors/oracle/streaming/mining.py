@@ -18,7 +18,7 @@ from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import QueryFilterMode
-from headrace.connectors.oracle.statements import redo_conditions
+from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.logs import (
     RedoLog,
     RedoThread,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.reading.chunk_query import RowsQuery
 from headrace.connectors.oracle.reading.dialect import PRESENT, sql_at
-from headrace.connectors.oracle.statements import redo_conditions
+from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.table import Column
@@ -69,7 +69,7 @@ def page() -> str:
         "stand for what differs, and an instance follows; names behind a colon are binds. The "
         "manuals are those of Oracle Database: Reference, PL/SQL Packages and Types Reference, SQL "
         "Language Reference, Globalization Support Guide, and the chapter on LogMiner of Utilities."
-        " What braces may hold is in `headrace.connectors.oracle.statements`, and the stand-in "
+        " What braces may hold is in `headrace.connectors.oracle.sql`, and the stand-in "
         "that the tests run on refuses every other text.",
     ]
     examples = instances()

@@ -1,4 +1,5 @@
-"""Every statement that is sent to Oracle; `STATEMENTS` has them all.
+"""Every statement that is sent to Oracle; `STATEMENTS` has them all. What stands in their slots is
+in `grammar`, the conditions on V$LOGMNR_CONTENTS are made by `redo_conditions`.
 
 Each says where Oracle tells of what it uses: `Reference` is Database Reference, `PL/SQL` PL/SQL
 Packages and Types Reference, `SQL` SQL Language Reference, `Globalization` Globalization Support
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headrace.connectors.oracle.statements.statement import Statement
+from headrace.connectors.oracle.sql.statement import Statement
 
 ROOT = "CDB$ROOT"
 STATEMENTS: list[Statement] = []
@@ -236,7 +237,7 @@ COMMITTED_CONTENTS = _statement(
 
 def contents(columns: Iterable[str], condition: str, *, committed: bool = False) -> str:
     """Redo rows between two SCNs, the upper one included (binds `low` and `high`); `columns` are of
-    `streaming.redo_rows.REDO`, `condition` of `statements.redo_conditions`. `committed`: those of
+    `streaming.redo_rows.REDO`, `condition` of `redo_conditions`. `committed`: those of
     transactions that were committed there, and DDL; for sessions that give no others."""
     statement = COMMITTED_CONTENTS if committed else CONTENTS
     return statement(redo_columns=", ".join(columns), condition=condition)

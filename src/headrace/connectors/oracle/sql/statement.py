@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from headrace.connectors.oracle.statements.grammar import (
+from headrace.connectors.oracle.sql.grammar import (
     NAME,
     PART,
     TEXT,

@@ -1,1 +1,0 @@
-"""What statements of `headrace.connectors.oracle.sql` consist of."""
