@@ -74,6 +74,8 @@ class ChaosOracle(ChaosDatabase):
             "table.include.list": rf"{SCHEMA}\.(accounts|ledger)",
             "poll.interval.ms": "50",
             "include.schema.changes": "false",
+            # Debezium's default leaves out what open transactions have done before a snapshot.
+            "internal.log.mining.transaction.snapshot.boundary.mode": "transaction_view_only",
         }
 
     def create(self) -> None:
