@@ -17,7 +17,7 @@ from headrace.connectors.oracle.scn import format_xid, scn_of
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.lobs.frames import held_row
 from headrace.connectors.oracle.streaming.lobs.merging import Merging, Reselect
-from headrace.connectors.oracle.streaming.lobs.rollbacks import rolled_back
+from headrace.connectors.oracle.streaming.lobs.survey import surveyed
 from headrace.connectors.oracle.streaming.lobs.writing import written
 from headrace.connectors.oracle.streaming.remining import Remined
 from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
@@ -99,8 +99,12 @@ class RedoHolder:
         assert self.tables is not None
         assert self._reselect is not None
         tables, buffer = self.tables.lobs, self.buffer
-        undone = rolled_back(buffer.held_frames(number), tables)
-        merged = Merging(tables, self._reselect).merged(buffer.held_frames(number), undone)
+
+        def held() -> Iterator[tuple[bytes, bool]]:
+            return buffer.held_frames(number)
+
+        merging = Merging(tables, self._reselect, self._row_options.failed)
+        merged = merging.merged(held, surveyed(held, tables))
         yield from written(buffer.committed(number), merged, buffer.shown)
         buffer.let_go(number)
 

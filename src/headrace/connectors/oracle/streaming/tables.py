@@ -18,7 +18,7 @@ from headrace.connectors.oracle.schema_history import (
     stream_position,
 )
 from headrace.connectors.oracle.scn import behind_scn, place_of
-from headrace.connectors.oracle.streaming.lobs.merging import LobTable
+from headrace.connectors.oracle.streaming.lobs.changes import LobTable
 from headrace.errors import HeadraceError
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, TableChange
@@ -227,11 +227,11 @@ class StreamTables:
             )
         )
         redo = self.statements.tables[model]
-        apart = tuple(place for place, column in enumerate(redo.columns) if column.is_apart)
         version = self._versions.version_of(facts)
-        self.lobs[version] = LobTable.of(table, apart, facts.key)
+        self.lobs[version] = LobTable.of(table, redo, facts.key)
         truncates = self._versions.version_of(facts.as_truncates())
-        return CapturedTable(table, version, truncates, model, bool(apart))
+        has_apart = bool(self.lobs[version].apart)
+        return CapturedTable(table, version, truncates, model, has_apart)
 
     def changed(self, schema: str, name: str, at: At, us: int, ddl: str) -> None:
         """A statement changed tables; `schema` and `name` are what LogMiner says of it. From here
