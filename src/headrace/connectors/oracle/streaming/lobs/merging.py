@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from headrace.connect.images import ABSENT
 from headrace.connectors.oracle.redo.lob_statements import LobWrite
 from headrace.connectors.oracle.redo.lob_values import LobValue
-from headrace.connectors.oracle.redo.values import decoded
 from headrace.connectors.oracle.streaming.lobs import frames
 from headrace.connectors.oracle.streaming.lobs.changes import (
     CREATE,
@@ -31,6 +30,7 @@ from headrace.connectors.oracle.streaming.lobs.changes import (
     read_part,
 )
 from headrace.connectors.oracle.streaming.lobs.survey import Held, Survey
+from headrace.connectors.oracle.types.charsets import decoded
 from headrace.errors import HeadraceError
 from headrace.relational.table import Table
 
