@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class OracleDatabase(Source[OraclePosition]):
         """Server, redo, tables, and the stored position."""
         self._readiness.prepare()
         if stored is not None and not stored.is_initial and stored.snapshot is None:
-            self._position.check(stored)
+            self._position.check(stored, self._readiness.incarnation)
 
     def begin(self, epoch: int) -> tuple[OracleOffset, OpenSnapshot[OraclePosition] | None]:
         """The stream begins behind the SCN as of which rows are read. Without rows there is a
@@ -71,7 +72,7 @@ class OracleDatabase(Source[OraclePosition]):
             source.lock()
             state = source.now()
             source.record_tables(state.position)
-            start = run.offset(state.position, epoch)
+            start = replace(run.offset(state.position, epoch), system=self._readiness.incarnation)
             self._position.is_known = True
             self._told = [table.path for table in source.structures()]
             if reads_rows or source.is_prefaced:
@@ -93,7 +94,7 @@ class OracleDatabase(Source[OraclePosition]):
         self._readiness.prepare()
         if stored.snapshot is not None and snapshot is not None:
             snapshot.resumed(stored.snapshot)
-        return self._position.check(stored) if self.streams else None
+        return self._position.check(stored, self._readiness.incarnation) if self.streams else None
 
     def forget_position(self) -> None:
         """See Source."""
@@ -128,6 +129,7 @@ class OracleDatabase(Source[OraclePosition]):
             ),
             run.translate,
         )
+        reader.places.system = self._readiness.incarnation
         self._progress = reader.progress
         signals = self._signals(reader, greets=greets or self._greets)
         self._greets = False

@@ -33,6 +33,8 @@ class MinedPlaces:
     def __init__(self, start: OraclePosition, given_up: GivenUp | None = None) -> None:
         self._lock = threading.Lock()
         self._given_up = given_up or GivenUp(start.given_up)
+        self.system: str | None = None
+        """Which of the database's lives offsets are of; None: the same as before."""
         self._released: deque[_Released] = deque()
         self._mined = start.mined_from
         self._threads = {one.thread: one for one in start.threads}
@@ -73,7 +75,7 @@ class MinedPlaces:
             threads=tuple(threads[thread] for thread in sorted(threads)),
             given_up=self._given_up.at(position.committed),
         )
-        return replace(end, position=position)
+        return replace(end, position=position, system=self.system or end.system)
 
     def write(self, transactions: np.ndarray, end: OraclePosition) -> None:
         """See EndMarks: nothing of it is shown."""
