@@ -33,7 +33,7 @@ class Capture(TableCapture):
         super().__init__(config, topic_names(config), name_adjustment(config))
         self.database = config.catalog_name
         self._flush_table = (
-            (config.database_user or "").upper(),
+            config.database_user.upper(),
             config.log_mining_flush_table_name.upper(),
         )
         self._mentions = (

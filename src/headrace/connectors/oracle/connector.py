@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from headrace.connectors.oracle.capture import Capture, settings_of
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.reading.chunk_source import OracleChunkSource
+from headrace.connectors.oracle.reading.row_queries import row_lookup
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshot
 from headrace.connectors.oracle.signal_table import SignalTable
 from headrace.connectors.oracle.starting.readiness import Readiness
@@ -62,7 +64,7 @@ class OracleDatabase(Source[OraclePosition]):
         """Server, redo, tables, and the stored position."""
         self._readiness.prepare()
         if stored is not None and not stored.is_initial and stored.snapshot is None:
-            self._position.check(stored)
+            self._position.check(stored, self._readiness.incarnation)
 
     def begin(self, epoch: int) -> tuple[OracleOffset, OpenSnapshot[OraclePosition] | None]:
         """The stream begins behind the SCN as of which rows are read. Without rows there is a
@@ -75,7 +77,7 @@ class OracleDatabase(Source[OraclePosition]):
             source.lock()
             state = source.now()
             source.record_tables(state.position)
-            start = run.offset(state.position, epoch)
+            start = replace(run.offset(state.position, epoch), system=self._readiness.incarnation)
             self._position.is_known = True
             self._told = [table.path for table in source.described()]
             if reads_rows or source.is_prefaced:
@@ -97,7 +99,7 @@ class OracleDatabase(Source[OraclePosition]):
         self._readiness.prepare()
         if stored.snapshot is not None and snapshot is not None:
             snapshot.resumed(stored.snapshot)
-        return self._position.check(stored) if self.streams else None
+        return self._position.check(stored, self._readiness.incarnation) if self.streams else None
 
     def forget_position(self) -> None:
         """See Source."""
@@ -133,6 +135,7 @@ class OracleDatabase(Source[OraclePosition]):
             ),
             run.translate,
         )
+        reader.places.system = self._readiness.incarnation
         self._progress = reader.progress
         signals = self._signals(reader, greets=greets or self._greets)
         self._greets = False
@@ -144,6 +147,7 @@ class OracleDatabase(Source[OraclePosition]):
             signals=signals,
             counts=counts,
             marks=reader.places,
+            lookup=row_lookup(config) if config.post_processors else None,
         )
 
     def _signals(

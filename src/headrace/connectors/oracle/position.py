@@ -49,11 +49,13 @@ class OraclePosition(PlacePosition):
     more than the last one that is delivered, or the place behind an SCN up to which nothing else
     was committed. `mined` is where mining begins again: the first change of each transaction that
     was open at this position has a larger SCN; 0: at the SCN of `committed`. `threads` are the last
-    commits of each redo thread, as far as they are known.
+    commits of each redo thread, as far as they are known. `given_up` are the ids of transactions of
+    which nothing is taken any more.
     """
 
     mined: int = 0
     threads: tuple[ThreadCommit, ...] = ()
+    given_up: tuple[int, ...] = ()
 
     @classmethod
     def behind_scn(cls, scn: int, mined: int | None = None) -> Self:
@@ -77,8 +79,9 @@ class OraclePosition(PlacePosition):
         return self.scn
 
     def behind(self, end: np.void) -> Self:
-        """See Position; `mined` and `threads` are as they were, see streaming.progress."""
-        return replace(super().behind(end), mined=self.mined, threads=self.threads)
+        """See Position; the rest is as it was, see streaming.progress."""
+        position = super().behind(end)
+        return replace(position, mined=self.mined, threads=self.threads, given_up=self.given_up)
 
     def is_at(self, other: Self) -> bool:
         """See Position."""
@@ -103,6 +106,8 @@ class OraclePosition(PlacePosition):
             "commit_scn": ",".join(map(str, self.threads)) or None,
             "committed": last,
         }
+        if self.given_up:
+            members["given_up"] = ",".join(map(format_xid, self.given_up))
         if self.transaction is not None:
             members |= {
                 "txId": format_xid(xid_of(self.transaction)),
@@ -124,7 +129,9 @@ class OraclePosition(PlacePosition):
             scn, _, xid = last.partition(":")
             at = parse_scn(scn)
             committed = place_of(at, parse_xid(xid)) + 1 if xid else (behind_scn(at) if at else 0)
-        position = cls(committed, mined=mined, threads=threads)
+        left_out = filter(None, (_text(data, "given_up") or "").split(","))
+        given_up = tuple(map(parse_xid, left_out))
+        position = cls(committed, mined=mined, threads=threads, given_up=given_up)
         inside, at_scn = _text(data, "txId"), _text(data, "txScn")
         if inside is None or at_scn is None:
             return position

@@ -12,6 +12,7 @@ from headrace.connectors.oracle.scn import parse_scn, parse_xid, place_of
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.history.configured import open_history
 from headrace.relational.history.history import SchemaHistory
+from headrace.relational.history.store import MemoryStore
 from headrace.relational.history.tables import HistoryColumn, HistoryTable
 from headrace.relational.table import Column, Table
 
@@ -75,9 +76,9 @@ def snapshot_position(scn: int) -> dict[str, Any]:
     }
 
 
-def oracle_history(config: OracleConfig) -> SchemaHistory:
-    """The history of a configuration. Raises HeadraceError."""
-    return open_history(config, config.topic_prefix, history_place)
+def oracle_history(config: OracleConfig, memory: MemoryStore | None = None) -> SchemaHistory:
+    """The history of a configuration; see `open_history`. Raises HeadraceError."""
+    return open_history(config, config.topic_prefix, history_place, memory)
 
 
 def history_table(table: Table, database: str) -> HistoryTable:

@@ -32,6 +32,9 @@ TAKING, ASKING = "Taking the snapshot", "Reading the tables of the snapshot"
 class DriverCursor(Protocol):
     """Rows of a query that runs."""
 
+    columns: tuple[str, ...]
+    """Their names."""
+
     def fetch(self, rows: int, /) -> Sequence[tuple[Any, ...]]:
         """The next rows; none at the end."""
         ...
@@ -76,8 +79,9 @@ class DriverSnapshots(
         """Keys that the driver gave, as texts."""
 
     @abstractmethod
-    def _has_rows(self, statement: str, /) -> bool:
-        """Whether a query of the user's gives any. Raises QueryRefusedError."""
+    def _fault(self, error: Exception, /) -> str | None:
+        """What the server says of a query of the user's that is at fault itself; None: something
+        else is."""
 
     @abstractmethod
     def _told_at(self, position: P, /) -> dict[str, Any]:
@@ -202,16 +206,31 @@ class DriverSnapshots(
         """The catalogue counts what has no statistics."""
         return leaf.rows
 
+    def _probed(self, statement: str) -> tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]:
+        """The columns of a query of the user's, and its first row, if it has any. Raises
+        QueryRefusedError, and HeadraceError where something else is at fault."""
+        try:
+            with self._kept.translated(ASKING, lambda error: self._fault(error) is None):
+                cursor = self._cursor(statement)
+                rows = cursor.fetch(1)
+                cursor.close()
+        except Exception as error:
+            fault = self._fault(error)
+            if fault is None:
+                raise
+            raise QueryRefusedError(fault) from None
+        return cursor.columns, rows
+
     def _check_filter(self, table: StoredTable, condition: str) -> None:
         source = self.sql.dialect.source(table.path, alone=True)
         try:
-            self._has_rows(f"SELECT 1 FROM {source} WHERE 0 = 1 AND ({condition})")
+            self._probed(f"SELECT 1 FROM {source} WHERE 0 = 1 AND ({condition})")
         except QueryRefusedError as refused:
             raise ValueError(f"its filter fails: {refused}") from None
 
     def _is_empty(self, name: str, statement: str) -> bool:
         try:
-            return not self._has_rows(statement)
+            return not self._probed(statement)[1]
         except QueryRefusedError as refused:
             raise HeadraceError(
                 f"{self._connector}.override",

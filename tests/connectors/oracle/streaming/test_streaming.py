@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -216,9 +217,9 @@ def test_metrics_tell_how_far_mining_is(
         transaction.insert(TABLE, ID=2, NAME="two")
     reading.await_changes(1)
 
-    def figures() -> dict[str, object]:
+    def figures() -> dict[str, Any]:
         reading.step()
-        streaming: dict[str, object] = reading.open().metrics()["streaming"]
+        streaming: dict[str, Any] = reading.open().metrics()["streaming"]
         return streaming
 
     reading.step_until(lambda: figures()["NumberOfActiveTransactions"] == 1)

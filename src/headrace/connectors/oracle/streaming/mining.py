@@ -12,20 +12,22 @@ import pyarrow as pa
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
+from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.checks.redo_logs import destinations
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import QueryFilterMode
-from headrace.connectors.oracle.streaming import row_filters
+from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.logs import (
-    LogCount,
     RedoLog,
     RedoThread,
     Selection,
+    archived_until,
     inconsistency,
     of_threads,
     one_of_each,
+    selection_beyond,
 )
 from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.errors import HeadraceError
@@ -67,16 +69,14 @@ class Redo:
 
     def __init__(self, config: OracleConfig) -> None:
         self._config = config
-        self._count = LogCount(config.log_mining_log_count_min)
         self._destination: str | None = None
 
     def newest(self, connection: Connection) -> int:
         """The SCN up to which the redo of all threads can be read."""
         if self._config.log_mining_archive_log_only_mode:
-            ((until,),) = connection.rows(
-                sql.ARCHIVED_UNTIL(), {"destination": self._archive(connection)}
-            )
-            return 0 if until is None else int(until) - 1
+            binds = {"destination": self._archive(connection)}
+            ends = {int(one): int(end) for one, end in connection.rows(sql.ARCHIVED_UNTIL(), binds)}
+            return max(archived_until(ends, self.threads(connection)) - 1, 0)
         ((current,),) = connection.rows(sql.CURRENT_SCN())
         adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
         written = [
@@ -129,10 +129,8 @@ class Redo:
     def open_transactions(connection: Connection) -> OpenTransactions:
         """The transactions that are open now."""
         ((current,),) = connection.rows(sql.CURRENT_SCN())
-        threads = len(connection.rows(sql.THREADS()))
-        view = "V$TRANSACTION" if threads == 1 else "GV$TRANSACTION"
-        pending = connection.rows(sql.PENDING(view=view), {"scn": int(current)})
-        return OpenTransactions(int(current), min([int(current), *(int(n) for _, n in pending)]))
+        firsts = (first for _, first in open_before(connection, int(current)))
+        return OpenTransactions(int(current), min([int(current), *firsts]))
 
     def logs(self, connection: Connection, scn: int) -> list[RedoLog]:
         """The logs with the redo behind an SCN, each once. Raises InconsistentLogsError, and
@@ -159,16 +157,19 @@ class Redo:
             raise self._gone(connection, scn, oldest)
         raise InconsistentLogsError(why)
 
-    def window(self, connection: Connection, start: int, first: int, newest: int) -> Window | None:
-        """The next window, of a session that begins at `start`; None: there is nothing yet. As
-        `logs`."""
-        if newest <= first:
+    def window(
+        self, connection: Connection, start: int, first: int, beyond: int, newest: int
+    ) -> Window | None:
+        """The next window, of a session that begins at `start`, with what is behind the SCNs
+        `first` and `beyond`; None: there is nothing yet. As `logs`."""
+        if newest <= beyond:
             return None
         logs = self.logs(connection, start)
         ((largest,),) = connection.rows(sql.LARGEST_LOG())
-        chosen = self._count.chosen(logs, int(largest or 0))
+        least = self._config.log_mining_log_count_min
+        chosen = selection_beyond(logs, int(largest or 0), least, beyond)
         last = newest if chosen.last is None else min(newest, chosen.last)
-        return Window(start, first, last, chosen) if last > first else None
+        return Window(start, first, last, chosen)
 
     def check(self, connection: Connection, scn: int) -> None:
         """Raises HeadraceError(LOG_GONE) where redo behind an SCN is gone."""
@@ -260,10 +261,10 @@ class MiningSession:
 
 def contents_schema(config: OracleConfig) -> pa.Schema:
     """The columns that are asked of V$LOGMNR_CONTENTS, and their types."""
+    has_clients = config.log_mining_clientid_include_list or config.log_mining_clientid_exclude_list
     is_tracked = {
         "RS_ID": config.log_mining_buffer_track_rs_id,
-        "USERNAME": config.log_mining_buffer_track_username,
-        "CLIENT_ID": config.log_mining_buffer_track_client_id,
+        "CLIENT_ID": config.log_mining_buffer_track_client_id or bool(has_clients),
     }
     return pa.schema([field for field in REDO if is_tracked.get(field.name, True)])
 
@@ -283,37 +284,33 @@ def _condition(config: OracleConfig, container: str | None) -> str:
     """What the database leaves out (log.mining.query.filter.mode)."""
     mode = config.log_mining_query_filter_mode
     if mode is QueryFilterMode.NONE:
-        filters = row_filters.default_filter(SYSTEM_SCHEMAS)
+        filters = redo_conditions.default_filter(SYSTEM_SCHEMAS)
     else:
         regex = mode is QueryFilterMode.REGEX
-        tables = list(config.table_include_list)
         signals = config.signal_table()
-        if tables and signals is not None:
-            tables.append(signals)
         filters = [
-            *row_filters.schema_filter(
-                config.schema_include_list, config.schema_exclude_list, regex=regex
+            *redo_conditions.schema_filter(
+                config.schema_include_list, config.schema_exclude_list, signals, regex=regex
             ),
-            *row_filters.table_filter(
-                tables,
+            *redo_conditions.table_filter(
+                config.table_include_list,
                 config.table_exclude_list,
+                signals,
                 regex=regex,
                 hybrid=config.log_mining_strategy == "hybrid",
             ),
         ]
-    if config.log_mining_buffer_track_username:
-        filters += row_filters.user_filter(
-            "USERNAME",
-            config.log_mining_username_include_list,
-            config.log_mining_username_exclude_list,
-        )
-    if config.log_mining_buffer_track_client_id:
-        filters += row_filters.user_filter(
-            "CLIENT_ID",
-            config.log_mining_clientid_include_list,
-            config.log_mining_clientid_exclude_list,
-        )
-    return row_filters.contents_condition(
+    filters += redo_conditions.user_filter(
+        "USERNAME",
+        config.log_mining_username_include_list,
+        config.log_mining_username_exclude_list,
+    )
+    filters += redo_conditions.user_filter(
+        "CLIENT_ID",
+        config.log_mining_clientid_include_list,
+        config.log_mining_clientid_exclude_list,
+    )
+    return redo_conditions.contents_condition(
         container,
         filters,
         lobs=config.lob_enabled,

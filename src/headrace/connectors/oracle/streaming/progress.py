@@ -17,6 +17,7 @@ from headrace.connectors.oracle.position import (
     record_commits,
 )
 from headrace.connectors.oracle.scn import place_of, scn_of
+from headrace.connectors.oracle.streaming.remining import GivenUp
 from headrace.connectors.oracle.streaming.transactions.buffer import Commits
 
 
@@ -34,8 +35,11 @@ class MinedPlaces:
     headrace.streaming.streaming.EndMarks. The receiver's thread tells what it releases, another one
     asks."""
 
-    def __init__(self, start: OraclePosition) -> None:
+    def __init__(self, start: OraclePosition, given_up: GivenUp | None = None) -> None:
         self._lock = threading.Lock()
+        self._given_up = given_up or GivenUp(start.given_up)
+        self.system: str | None = None
+        """Which of the database's lives offsets are of; None: the same as before."""
         self._released: deque[_Released] = deque()
         self._mined = start.mined_from
         self._threads = {one.thread: one for one in start.threads}
@@ -69,8 +73,14 @@ class MinedPlaces:
             while self._released and self._released[0].upto <= after.committed:
                 _pass(self._threads, self._released[0].commits, after.committed)
                 self._released.popleft()
-        known = tuple(threads[thread] for thread in sorted(threads))
-        return replace(end, position=replace(position, mined=mined, threads=known))
+        self._given_up.forget(after.committed)
+        position = replace(
+            position,
+            mined=mined,
+            threads=tuple(threads[thread] for thread in sorted(threads)),
+            given_up=self._given_up.at(position.committed),
+        )
+        return replace(end, position=position, system=self.system or end.system)
 
     def write(self, transactions: np.ndarray, end: OraclePosition) -> None:
         """See EndMarks: nothing of it is shown."""

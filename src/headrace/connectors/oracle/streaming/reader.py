@@ -27,6 +27,7 @@ from headrace.connectors.oracle.scn import behind_scn, format_xid, parse_xid, sc
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.flushing import LogFlush
 from headrace.connectors.oracle.streaming.frames import index_frames
+from headrace.connectors.oracle.streaming.lobs.reselection import LobReselection
 from headrace.connectors.oracle.streaming.mining import (
     InconsistentLogsError,
     MiningSession,
@@ -42,7 +43,9 @@ from headrace.connectors.oracle.streaming.rare_frames import (
 )
 from headrace.connectors.oracle.streaming.redo_holder import RedoHolder
 from headrace.connectors.oracle.streaming.redo_rows import StatementParts
+from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
+from headrace.connectors.oracle.types.charsets import codec_of
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.relations import RelationVersions
@@ -54,7 +57,6 @@ _SWITCHED = ("oracle.log_switched", "oracle.missing_log")
 """Errors that a log switch makes while logs are collected and mined."""
 _ATTEMPTS = 5
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-_CHARSETS = {"AL32UTF8": "utf-8", "UTF8": "cesu-8", "AL16UTF16": "utf-16-be"}
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ class RedoReader(SegmentReader):
         self._start, self._options, self._translate = start, options, translate
         if options.border_topic:
             self.has_borders(*versions.borders(options.border_topic))
-        self.places = MinedPlaces(start)
+        self._given_up, self._abandoned = GivenUp(start.given_up), 0
+        self._remined: Remined | None = None
+        self.places = MinedPlaces(start, self._given_up)
         self.progress = MiningProgress(offset_scn=start.mined_from)
         self._holder = RedoHolder(config, start, as_released=options.as_released)
         self._buffer = self._holder.buffer
@@ -117,7 +121,9 @@ class RedoReader(SegmentReader):
         self._outgoing: deque[np.ndarray | bytes | int] = deque()
         self._written_apart: Iterator[bytes] | None = None
         self._bytes = b""
-        self._pause, self._attempts, self._began = Deadline(0), 0, 0.0
+        self._pause, self._began = Deadline(0), 0.0
+        self._switches, self._waits = 0, 0
+        """How often in turn mining failed, and logs were waited for."""
         self._window_rows = 0
         self._asked = threading.Event()
         self._dropped: deque[int] = deque()
@@ -134,15 +140,15 @@ class RedoReader(SegmentReader):
         self._flush.prepare(self._database)
         sets: dict[str, str] = dict(self._database.rows(sql.CHARACTER_SETS()))
         texts = TextOptions(
-            _CHARSETS.get(sets.get("NLS_CHARACTERSET", ""), "utf-8"),
-            _CHARSETS.get(sets.get("NLS_NCHAR_CHARACTERSET", ""), "utf-16-be"),
+            codec_of(sets["NLS_CHARACTERSET"]),
+            codec_of(sets["NLS_NCHAR_CHARACTERSET"]),
             config.internal_log_mining_sql_relaxed_quote_detection,
         )
         catalog = Catalog(self._database, comments=self._options.reads_comments)
         tables = self._open_tables(catalog.table, texts)
         if config.log_mining_strategy == MiningStrategy.HYBRID:
             tables.real_name = ObjectNames(self._database).find
-        self._holder.open(tables)
+        self._holder.open(tables, LobReselection(self._database))
 
     def _open_root(self) -> MiningSession:
         if self._root is not None:
@@ -283,7 +289,9 @@ class RedoReader(SegmentReader):
         if self._batches is not None:
             self._read_batch()
             return True
-        if not self._pause.is_over and not (self._asked.is_set() and not self._attempts):
+        if not self._pause.is_over and not (
+            self._asked.is_set() and not (self._switches or self._waits)
+        ):
             self._asked.wait(min(seconds, self._pause.remaining()))
             return False
         self._asked.clear()
@@ -319,12 +327,12 @@ class RedoReader(SegmentReader):
             oldest = self._buffer.oldest(since_us=since)
             start = first if oldest is None else min(oldest - 1, first)
         start = min(start, first)
-        if newest > first and self._buffer.has_marked:
-            # As Debezium does, the whole of a transaction with large objects is mined at once.
-            self._buffer.drop_open()
-            self._holder.begins_again_below = self._reached
-            first = start
-        return self._redo.window(self._root, start, first, newest)
+        if newest > first and self._remined is None and not config.is_unbuffered:
+            self._remined = self._holder.begin_again(first)
+        if self._remined is not None:
+            first = self._remined.start
+            start = min(start, first)
+        return self._redo.window(self._root, start, first, self._next, newest)
 
     def _begin(self, window: Window) -> None:
         """Has a window mined; where a log was switched meanwhile, it is tried again later."""
@@ -359,9 +367,9 @@ class RedoReader(SegmentReader):
         if rest is not None:
             self._take(rest)
         if self._carried is not None:
-            self._holder.hold(self._carried)
+            self._hold(self._carried)
             self._carried = None
-        self._next, self._attempts = window.last, 0
+        self._next, self._remined, self._switches, self._waits = window.last, None, 0, 0
         self._release(window.last + 1)
         self.progress.queried(time.monotonic() - self._began, self._window_rows)
 
@@ -374,7 +382,7 @@ class RedoReader(SegmentReader):
         if len(batch) == 0:
             return
         if self._config.is_unbuffered:
-            self._holder.hold(batch)
+            self._hold(batch)
             self._release(int(self._order(batch)[-1]))
             return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
@@ -382,8 +390,20 @@ class RedoReader(SegmentReader):
         first = int(others[-1]) + 1 if len(others) else 0
         self._carried = batch.slice(first)
         if first:
-            self._holder.hold(batch.slice(0, first))
+            self._hold(batch.slice(0, first))
             self._release(int(scns[-1]))
+
+    def _hold(self, batch: pa.RecordBatch) -> None:
+        """Holds rows, but for those that are held already, or whose transactions are given up."""
+        if self._remined is not None:
+            batch = self._remined.rest(batch)
+        self._holder.hold(self._given_up.rest(batch))
+        self._know_given_up()
+
+    def _know_given_up(self) -> None:
+        if self._buffer.abandoned != self._abandoned:
+            self._abandoned = self._buffer.abandoned
+            self._given_up.add(self._buffer.given_up())
 
     @staticmethod
     def _order(batch: pa.RecordBatch) -> np.ndarray:
@@ -396,12 +416,16 @@ class RedoReader(SegmentReader):
         """What a log switch makes is tried again, from what was read on; other errors are raised,
         and so is one that does not end."""
         known = self.translate(error)
-        self._attempts += 1
-        if known is None or known.code not in _SWITCHED or self._attempts > _ATTEMPTS:
+        self._switches += 1
+        if known is None or known.code not in _SWITCHED or self._switches > _ATTEMPTS:
             raise error
         log.info("%s; it is tried again", known.message)
         self._batches, self._carried, self._parts = None, None, StatementParts()
         self._next = max(self._next, self._reached - 1)
+        if self._remined is not None and self._next <= self._remined.upto:
+            self._buffer.drop_these(self._remined.xids)
+        else:
+            self._remined = None
         if self._config.is_unbuffered:
             self._buffer.drop_open()
             self._buffer.drop_committed()
@@ -412,8 +436,8 @@ class RedoReader(SegmentReader):
 
     def _wait_for_logs(self, error: InconsistentLogsError) -> None:
         self.progress.inconsistent_logs += 1
-        self._attempts += 1
-        if self._attempts > self._config.internal_log_mining_log_query_max_retries:
+        self._waits += 1
+        if self._waits > self._config.internal_log_mining_log_query_max_retries:
             raise HeadraceError(
                 "oracle.logs_inconsistent",
                 f"The redo logs behind SCN {self._mined} do not fit together: {error}",
@@ -421,7 +445,7 @@ class RedoReader(SegmentReader):
                 "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
                 retriable=True,
             )
-        wait = min(_SHORTEST_PAUSE * 2 ** (self._attempts - 1), _LONGEST_PAUSE)
+        wait = min(_SHORTEST_PAUSE * 2 ** (self._waits - 1), _LONGEST_PAUSE)
         self.progress.waited_ms += int(wait * 1000)
         log.info("Waiting %d s for redo logs: %s", wait, error)
         self._pause = Deadline(wait)
@@ -434,6 +458,9 @@ class RedoReader(SegmentReader):
         while self._dropped:
             xid = self._dropped.popleft()
             was_open = self._buffer.give_up(xid)
+            if self._remined is not None and xid in self._remined:
+                was_open = True
+                self._given_up.add([xid])
             told = "is left out" if was_open else "is not open: nothing is left out"
             log.warning("drop-transaction: the transaction %s %s", format_xid(xid), told)
         retention = self._config.log_mining_transaction_retention_ms
@@ -447,6 +474,7 @@ class RedoReader(SegmentReader):
                     "allows and is given up: its changes are lost",
                     format_xid(xid),
                 )
+        self._know_given_up()
         progress, buffer = self.progress, self._buffer
         progress.offset_scn = self._mined
         progress.oldest_scn, progress.oldest_us = buffer.oldest() or 0, buffer.oldest_us()

@@ -16,8 +16,10 @@ from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.scn import format_xid, scn_of
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.lobs.frames import held_row
-from headrace.connectors.oracle.streaming.lobs.merging import Merging
+from headrace.connectors.oracle.streaming.lobs.merging import Merging, Reselect
+from headrace.connectors.oracle.streaming.lobs.survey import surveyed
 from headrace.connectors.oracle.streaming.lobs.writing import written
+from headrace.connectors.oracle.streaming.remining import Remined
 from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
 from headrace.connectors.oracle.streaming.table_statements import (
     At,
@@ -82,10 +84,11 @@ class RedoHolder:
         self._at: pa.RecordBatch | None = None
         self.tables: StreamTables | None = None
         self._words: RowWords | None = None
+        self._reselect: Reselect | None = None
 
-    def open(self, tables: StreamTables) -> None:
-        """What comes is of these tables."""
-        self.tables = tables
+    def open(self, tables: StreamTables, reselect: Reselect) -> None:
+        """What comes is of these tables; `reselect` reads large values again."""
+        self.tables, self._reselect = tables, reselect
         self._words = RowWords(
             self._find,
             tables.statements.parse,
@@ -106,8 +109,26 @@ class RedoHolder:
         """The bytes of a marked transaction that was taken from the buffer, whose large values are
         put into its changes."""
         assert self.tables is not None
-        merged = Merging(self.tables.lobs).merged(self.buffer.held_frames(number))
-        return written(self.buffer.committed(number), merged, self.buffer.shown)
+        assert self._reselect is not None
+        tables, buffer = self.tables.lobs, self.buffer
+
+        def held() -> Iterator[tuple[bytes, bool]]:
+            return buffer.held_frames(number)
+
+        merging = Merging(tables, self._reselect, self._row_options.failed)
+        merged = merging.merged(held, surveyed(held, tables))
+        yield from written(buffer.committed(number), merged, buffer.shown)
+        buffer.let_go(number)
+
+    def begin_again(self, upto: int) -> Remined | None:
+        """Drops the open transactions with large values: they are mined again, where redo was read
+        up to an SCN. None: there are none."""
+        dropped = self.buffer.drop_marked()
+        if dropped is None:
+            return None
+        self.begins_again_below, self._last_statement = upto + 1, None
+        xids, oldest = dropped
+        return Remined(min(oldest - 1, upto), upto, xids)
 
     def clock_is_ahead(self, microseconds: int) -> None:
         """How far the database's local time is ahead of UTC."""
@@ -192,12 +213,14 @@ class RedoHolder:
             )
         )
         at = _at(row)
-        if at == self._last_statement or not name or at.scn < self.begins_again_below:
+        if at == self._last_statement or not name:
             return
         self._last_statement = at
         if _TRUNCATE.match(statement):
             if not self._skips_truncates:
                 self._truncate(row, schema, name)
+        elif at.scn < self.begins_again_below:
+            return
         elif user.upper() not in self._unheard:
             self._record_commits(row, np.ones(1, bool))
             self.tables.changed(schema, name, self._statement(row, statement))

@@ -24,6 +24,8 @@ _SEPARATOR = "\0"
 _UNKNOWN = "UNKNOWN"
 _NO_ROW = 0
 """No row's hash: a rollback takes back changes of rows, and `lobs.merging` their values."""
+_UNKNOWN_SEQUENCE = 0xFFFFFFFF
+"""The last half of a transaction's id whose sequence LogMiner does not know."""
 _TEMPORARY = "No SQL_REDO for temporary tables"
 
 
@@ -82,6 +84,13 @@ class RowOptions:
     failure: str = "fail"
     numbers_columns: bool = False
 
+    def failed(self, error: HeadraceError) -> None:
+        """As event.processing.failure.handling.mode says."""
+        if self.failure == "fail":
+            raise error
+        if self.failure == "warn":
+            log.warning("%s: the change is left out", error.message)
+
 
 class RowWords:
     """Makes words of rows; `find` gives the captured table of a schema and a name, if it is one."""
@@ -126,6 +135,7 @@ class RowWords:
             apart = np.isin(codes, lob_frames.CODES)
             words[apart, hold_kernel.ROW_HASH] = _NO_ROW
             self._add_apart(batch, np.flatnonzero(apart & ~undone), codes, self._held_row, words)
+            self._add_undone(batch, np.flatnonzero(changes & undone), codes, words)
         self._add_changes(batch, np.flatnonzero(changes & ~undone), words)
         _warn_of_gaps(codes, words[:, hold_kernel.SCN])
         return words
@@ -186,7 +196,7 @@ class RowWords:
             words[rows, hold_kernel.MARK] = apart
         self._add_texts(changed, rows, words)
         for row, error in parsed.errors.items():
-            self._failed(error)
+            self._options.failed(error)
             words[rows[row], hold_kernel.ACTION] = hold_kernel.NOTHING
 
     def _add_texts(self, changed: pa.RecordBatch, rows: np.ndarray, words: np.ndarray) -> None:
@@ -224,7 +234,7 @@ class RowWords:
             try:
                 kind, raw = held_row(int(codes[row]), statement, info, int(models[place]))
             except HeadraceError as error:
-                self._failed(error)
+                self._options.failed(error)
                 continue
             image = np.frombuffer(raw + bytes(PADDING), np.uint8)
             self.kept.append(image)
@@ -236,6 +246,28 @@ class RowWords:
             words[row, hold_kernel.MARK] = 1
         captured = relations >= 0
         self._add_texts(told.filter(pa.array(captured)), rows[captured], words)
+
+    def _add_undone(
+        self, batch: pa.RecordBatch, rows: np.ndarray, codes: np.ndarray, words: np.ndarray
+    ) -> None:
+        """The words of rows that take back changes of tables whose values the redo may hold apart:
+        they are held, too, so that what they take back is found when the transaction is whole."""
+        rows = rows[(words[rows, hold_kernel.XID] & _UNKNOWN_SEQUENCE) != _UNKNOWN_SEQUENCE]
+        if len(rows) == 0:
+            return
+        undone = batch.take(pa.array(rows))
+        relations, _, apart = self._tables_of(undone)
+        rows, relations = rows[apart], relations[apart]
+        operations = np.append(codes[rows].astype(np.uint8), np.zeros(PADDING, np.uint8))
+        self.kept.append(operations)
+        words[rows, hold_kernel.ACTION] = hold_kernel.CHANGES
+        words[rows, hold_kernel.RELATION] = relations
+        words[rows, hold_kernel.KIND] = lob_frames.UNDOES
+        words[rows, hold_kernel.ROW_HASH] = _NO_ROW
+        words[rows, hold_kernel.IMAGES] = address_of(operations) + np.arange(len(rows))
+        words[rows, hold_kernel.IMAGES_BYTES] = 1
+        words[rows, hold_kernel.MARK] = 1
+        self._add_texts(undone.filter(pa.array(apart)), rows, words)
 
     def _tables_of(self, changed: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each row the relation version (-1: its table is not captured), the model, and whether
@@ -269,7 +301,7 @@ class RowWords:
         for row in np.flatnonzero(lacking):
             one = changed.slice(row, 1).to_pylist()[0]
             table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"
-            self._failed(
+            self._options.failed(
                 HeadraceError(
                     "oracle.redo_not_reconstructed",
                     f"LogMiner gives no statement for a change of {table} at SCN "
@@ -280,13 +312,6 @@ class RowWords:
                 )
             )
         return np.asarray(~lacking)
-
-    def _failed(self, error: HeadraceError) -> None:
-        """As event.processing.failure.handling.mode says."""
-        if self._options.failure == "fail":
-            raise error
-        if self._options.failure == "warn":
-            log.warning("%s: the change is left out", error.message)
 
 
 def _numbered(batch: pa.RecordBatch, column: str, names: Names) -> np.ndarray:

@@ -17,7 +17,7 @@ from headrace.connectors.oracle.schema_history import (
     history_table,
 )
 from headrace.connectors.oracle.scn import behind_scn
-from headrace.connectors.oracle.streaming.lobs.merging import LobTable
+from headrace.connectors.oracle.streaming.lobs.changes import LobTable
 from headrace.connectors.oracle.streaming.table_statements import (
     At,
     Path,
@@ -256,13 +256,11 @@ class StreamTables:
             )
         )
         redo = self.statements.tables[model]
-        apart = tuple(place for place, column in enumerate(redo.columns) if column.is_apart)
-        plain = (place for place in range(len(redo.columns)) if place not in apart)
-        key = tuple(redo.places[name] for name in table.key)
         version = self._versions.version_of(facts)
-        self.lobs[version] = LobTable(key or tuple(plain), apart)
+        self.lobs[version] = LobTable.of(table, redo, facts.key)
         truncates = self._versions.version_of(facts.as_truncates())
-        return CapturedTable(table, version, truncates, model, bool(apart))
+        has_apart = bool(self.lobs[version].apart)
+        return CapturedTable(table, version, truncates, model, has_apart)
 
     def changed(self, schema: str, name: str, statement: TableStatement) -> None:
         """A statement changed tables; `schema` and `name` are what LogMiner says of it. From here
