@@ -21,7 +21,8 @@ from headrace.testing.oracle.store import Store, name
 from headrace.testing.oracle.texts import stored
 
 DESTINATION = "LOG_ARCHIVE_DEST_1"
-_RESETLOGS = (1, "2024-01-01 00:00:00")
+_FIRST_LIFE = (1, "2024-01-01 00:00:00")
+"""RESETLOGS_CHANGE# and RESETLOGS_TIME of a database that was never restored."""
 _NO_END = 18446744073709551615
 """NEXT_CHANGE# of a log that is written."""
 _GROUPS = 3
@@ -80,6 +81,8 @@ class Database:
         """What a thread's row of V$THREAD has otherwise."""
         self.statements: Counter[str] = Counter()
         """How often statements ran, by their names."""
+        self.resetlogs: Sequence[Any] = _FIRST_LIFE
+        """Where and when it was opened with RESETLOGS; the logs before are of another life."""
         self._rows = 0
         self.load(script or {})
 
@@ -190,7 +193,14 @@ class Database:
     def show_scn(self) -> None:
         """V$DATABASE and V$THREAD know the SCN of now."""
         state = self.state
-        database = (state.name, state.log_mode, state.supplemental, "NO", state.scn, *_RESETLOGS)
+        database = (
+            state.name,
+            state.log_mode,
+            state.supplemental,
+            "NO",
+            state.scn,
+            *self.resetlogs,
+        )
         self.store.fill("V$DATABASE", [database])
         self.store.fill("V$THREAD", [self._thread(log) for log in state.logs if log.is_current])
 
@@ -227,9 +237,10 @@ class Database:
                 members.append((log.group, log.online_name))
             if not log.is_current and self.archives:
                 deleted = log.is_deleted
+                life = self.resetlogs if log.first >= self.resetlogs[0] else _FIRST_LIFE
                 archived.append(
                     (None if deleted else log.archived_name, 1, log.thread, log.sequence,
-                     *_RESETLOGS, log.first, str(time_of(log.first)), log.next,
+                     *life, log.first, str(time_of(log.first)), log.next,
                      self.state.log_bytes // 512, 512, "YES", "D" if deleted else "A", "NO", "NO")
                 )  # fmt: skip
         self.store.fill("V$LOG", online)

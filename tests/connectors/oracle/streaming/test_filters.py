@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from headrace.connectors.oracle.streaming.row_filters import schema_filter, table_filter
+from headrace.connectors.oracle.sql.redo_conditions import schema_filter, table_filter
 from headrace.errors import HeadraceError
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import PDB, OracleDatabase

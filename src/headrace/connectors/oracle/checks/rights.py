@@ -14,7 +14,7 @@ _UNKNOWN, _REFUSED, _NO_SESSION = 942, 1031, 1306
 LogMiner."""
 VIEWS = (
     "V$DATABASE", "V$LOG", "V$LOGFILE", "V$ARCHIVED_LOG", "V$ARCHIVE_DEST_STATUS", "V$THREAD",
-    "V$LOGMNR_LOGS", "V$LOGMNR_CONTENTS", "V$PARAMETER", "V$TRANSACTION", "V$STATNAME", "V$MYSTAT",
+    "V$LOGMNR_LOGS", "V$LOGMNR_CONTENTS", "V$TRANSACTION",
 )  # fmt: skip
 """Views that streaming reads."""
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
@@ -120,7 +120,7 @@ def check_flush_table(checked: Checked) -> None:
 
 def _reads(connection: Connection, schema: str, table: str) -> bool:
     try:
-        connection.rows(sql.ROWS(columns="1", table=sql.quoted(schema, table), rest=" WHERE 1 = 0"))
+        connection.rows(sql.READABLE(table=sql.quoted(schema, table)))
     except DriverError as error:
         if error.code not in (_UNKNOWN, _REFUSED):
             raise

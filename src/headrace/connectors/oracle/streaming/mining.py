@@ -18,7 +18,7 @@ from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import QueryFilterMode
-from headrace.connectors.oracle.streaming import row_filters
+from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.logs import (
     RedoLog,
     RedoThread,
@@ -284,15 +284,15 @@ def _condition(config: OracleConfig, container: str | None) -> str:
     """What the database leaves out (log.mining.query.filter.mode)."""
     mode = config.log_mining_query_filter_mode
     if mode is QueryFilterMode.NONE:
-        filters = row_filters.default_filter(SYSTEM_SCHEMAS)
+        filters = redo_conditions.default_filter(SYSTEM_SCHEMAS)
     else:
         regex = mode is QueryFilterMode.REGEX
         signals = config.signal_table()
         filters = [
-            *row_filters.schema_filter(
+            *redo_conditions.schema_filter(
                 config.schema_include_list, config.schema_exclude_list, signals, regex=regex
             ),
-            *row_filters.table_filter(
+            *redo_conditions.table_filter(
                 config.table_include_list,
                 config.table_exclude_list,
                 signals,
@@ -300,17 +300,17 @@ def _condition(config: OracleConfig, container: str | None) -> str:
                 hybrid=config.log_mining_strategy == "hybrid",
             ),
         ]
-    filters += row_filters.user_filter(
+    filters += redo_conditions.user_filter(
         "USERNAME",
         config.log_mining_username_include_list,
         config.log_mining_username_exclude_list,
     )
-    filters += row_filters.user_filter(
+    filters += redo_conditions.user_filter(
         "CLIENT_ID",
         config.log_mining_clientid_include_list,
         config.log_mining_clientid_exclude_list,
     )
-    return row_filters.contents_condition(
+    return redo_conditions.contents_condition(
         container,
         filters,
         lobs=config.lob_enabled,
