@@ -24,7 +24,12 @@ from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.starting.stored_position import StoredPosition
 from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.reader import ReaderOptions, RedoReader
-from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
+from headrace.connectors.oracle.streaming.tables import (
+    Describe,
+    StreamTables,
+    TellingOptions,
+    TextOptions,
+)
 from headrace.connectors.record_options import transaction_counts
 from headrace.connectors.source import Lost, OpenSnapshot, Source, closed_on_failure
 from headrace.connectors.waiting import Waiting
@@ -74,7 +79,7 @@ class OracleDatabase(Source[OraclePosition]):
             source.record_tables(state.position)
             start = replace(run.offset(state.position, epoch), system=self._readiness.incarnation)
             self._position.is_known = True
-            self._told = [table.path for table in source.structures()]
+            self._told = [table.path for table in source.described()]
             if reads_rows or source.is_prefaced:
                 self._greets = not reads_rows
                 return snapshot.begin(start, state), snapshot
@@ -112,8 +117,8 @@ class OracleDatabase(Source[OraclePosition]):
         self._told = None
 
         def open_tables(describe: Describe, texts: TextOptions) -> StreamTables:
-            tells = config.include_schema_changes
-            return StreamTables(run.capture, versions, told, describe, texts, tells=tells)
+            options = TellingOptions(config.include_schema_changes, config.include_schema_comments)
+            return StreamTables(run.capture, versions, told, describe, texts, options)
 
         reader = RedoReader(
             config,
@@ -125,7 +130,8 @@ class OracleDatabase(Source[OraclePosition]):
                 run.row_options,
                 "" if counts is None else run.capture.topics.transactions,
                 run.container,
-                takes_system_users=config.headrace_compatibility != "none",
+                as_released=run.as_released,
+                reads_comments=run.capture.reads_comments,
             ),
             run.translate,
         )

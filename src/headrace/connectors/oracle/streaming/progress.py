@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.connectors.oracle.position import OracleOffset, OraclePosition, ThreadCommit
+from headrace.connectors.oracle.position import (
+    OracleOffset,
+    OraclePosition,
+    ThreadCommit,
+    record_commits,
+)
 from headrace.connectors.oracle.scn import place_of, scn_of
 from headrace.connectors.oracle.streaming.remining import GivenUp
 from headrace.connectors.oracle.streaming.transactions.buffer import Commits
@@ -88,16 +93,8 @@ def _pass(threads: dict[int, ThreadCommit], commits: Commits, committed: int) ->
         scn, xid = scn_of(committed), np.uint64(committed & ((1 << 64) - 1))
         below = (commits.scns < scn) | ((commits.scns == scn) & (commits.xids < xid))
         delivered = int(np.count_nonzero(below))
-    for thread in np.unique(commits.threads[:delivered]):
-        own = np.flatnonzero(commits.threads[:delivered] == thread)
-        scn = int(commits.scns[own[-1]])
-        same = own[commits.scns[own] == scn]
-        xids = tuple(int(xid) for xid in commits.xids[same])
-        before = threads.get(int(thread))
-        if before is not None and before.scn == scn:
-            xids = (*(xid for xid in before.xids if xid not in xids), *xids)
-        if before is None or before.scn <= scn:
-            threads[int(thread)] = ThreadCommit(int(thread), scn, xids)
+    columns = (commits.threads, commits.scns, commits.xids)
+    record_commits(threads, *(column[:delivered] for column in columns))
 
 
 @dataclass

@@ -63,12 +63,14 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 class ReaderOptions:
     """What a reader is told beside the redo: the options word of `row_kernel`, the topic of
     transactions (empty: their borders make no records), the pluggable database (None: there is
-    none), and whether users SYS and SYSTEM are captured like others."""
+    none), whether it does as Debezium 3.6 does where the two differ (see RedoHolder), and whether
+    the data dictionary's comments are read."""
 
     row_options: int
     border_topic: str
     container: str | None
-    takes_system_users: bool = False
+    as_released: bool = False
+    reads_comments: bool = True
 
 
 OpenTables = Callable[[Describe, TextOptions], StreamTables]
@@ -99,7 +101,7 @@ class RedoReader(SegmentReader):
         self._remined: Remined | None = None
         self.places = MinedPlaces(start, self._given_up)
         self.progress = MiningProgress(offset_scn=start.mined_from)
-        self._holder = RedoHolder(config, start, takes_system_users=options.takes_system_users)
+        self._holder = RedoHolder(config, start, as_released=options.as_released)
         self._buffer = self._holder.buffer
         self._redo, self._flush = Redo(config), LogFlush(config)
         self._parts = StatementParts()
@@ -142,7 +144,8 @@ class RedoReader(SegmentReader):
             codec_of(sets["NLS_NCHAR_CHARACTERSET"]),
             config.internal_log_mining_sql_relaxed_quote_detection,
         )
-        tables = self._open_tables(Catalog(self._database).table, texts)
+        catalog = Catalog(self._database, comments=self._options.reads_comments)
+        tables = self._open_tables(catalog.table, texts)
         if config.log_mining_strategy == MiningStrategy.HYBRID:
             tables.real_name = ObjectNames(self._database).find
         self._holder.open(tables, LobReselection(self._database))
@@ -251,6 +254,8 @@ class RedoReader(SegmentReader):
             )
         count = int(np.searchsorted(commits.scns, scn))
         taken = self._buffer.take(commits, count)
+        if count:
+            self._holder.taken(int(taken.numbers[-1]))
         first = 0
         for change, us in changes:
             at, xid = scn_of(change.place), np.uint64(xid_of(change.place))
