@@ -57,6 +57,8 @@ _SWITCHED = ("oracle.log_switched", "oracle.missing_log")
 """Errors that a log switch makes while logs are collected and mined."""
 _ATTEMPTS = 5
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_MEASURED, _MEMORY_ASKED = 1.0, 10.0
+"""Seconds between figures of the buffer in a window, and between those of the server."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class RedoReader(SegmentReader):
         self._written_apart: Iterator[bytes] | None = None
         self._bytes = b""
         self._pause, self._attempts, self._began = Deadline(0), 0, 0.0
-        self._window_rows = 0
+        self._measured, self._asked_memory = Deadline(_MEASURED), Deadline(0)
         self._asked = threading.Event()
         self._dropped: deque[int] = deque()
 
@@ -151,7 +153,9 @@ class RedoReader(SegmentReader):
         self._root = self._connect()
         if self._options.container is not None:
             self._root.switch_to(sql.ROOT)
-        self._session = MiningSession(self._root, self._config, self._options.container)
+        self._session = MiningSession(
+            self._root, self._config, self._options.container, self.progress
+        )
         return self._session
 
     def ask_position(self) -> None:
@@ -263,6 +267,8 @@ class RedoReader(SegmentReader):
         self._reached = scn
         self.places.released(scn << 64, mined, taken, self._mined)
         self.progress.committed += count
+        if count:
+            self.progress.committed_scn = int(commits.scns[count - 1])
 
     def _oldest_mined(self, scn: int) -> int:
         """Redo of a larger SCN has all of what is held, and what is at an SCN or behind it."""
@@ -301,6 +307,8 @@ class RedoReader(SegmentReader):
         except InconsistentLogsError as error:
             self._wait_for_logs(error)
             return False
+        self.progress.goes_on()
+        self.progress.log_switches = self._redo.switches
         if window is None:
             wait = config.poll_interval_ms
             if config.log_mining_archive_log_only_mode:
@@ -330,15 +338,16 @@ class RedoReader(SegmentReader):
         session = self._session
         assert session is not None
         try:
-            if session.needs_new(window):
-                self.progress.log_switches += 1
-                if self._config.log_mining_restart_connection:
-                    session = self._open_root()
+            if session.needs_new(window) and self._config.log_mining_restart_connection:
+                session = self._open_root()
             session.begin(window)
+            if self._asked_memory.is_over:
+                self.progress.memory = session.memory()
+                self._asked_memory.restart(_MEMORY_ASKED)
         except DriverError as error:
             self._switched(error)
             return
-        self._window, self._window_rows, self._began = window, 0, time.monotonic()
+        self._window, self._began = window, time.monotonic()
         self._batches = session.rows(window)
 
     def _read_batch(self) -> None:
@@ -350,8 +359,10 @@ class RedoReader(SegmentReader):
             self._switched(error)
             return
         if batch is not None:
-            self._window_rows += len(batch)
+            self.progress.rows += len(batch)
             self._take(self._parts.whole(batch))
+            if self._measured.is_over:
+                self._measure()
             return
         window, self._batches = self._window, None
         rest = self._parts.rest()
@@ -362,7 +373,12 @@ class RedoReader(SegmentReader):
             self._carried = None
         self._next, self._remined, self._attempts = window.last, None, 0
         self._release(window.last + 1)
-        self.progress.queried(time.monotonic() - self._began, self._window_rows)
+        self.progress.processing.add(time.monotonic() - self._began)
+        self._measure()
+
+    def _measure(self) -> None:
+        self.progress.measure(self._buffer, self._mined)
+        self._measured.restart()
 
     def _take(self, batch: pa.RecordBatch) -> None:
         """Holds the rows up to those of the last SCN, which may go on, and releases what was
@@ -421,12 +437,12 @@ class RedoReader(SegmentReader):
             self._buffer.drop_open()
             self._buffer.drop_committed()
         self._pause = Deadline(_SHORTEST_PAUSE)
-        self.progress.waited_ms += int(_SHORTEST_PAUSE * 1000)
+        self.progress.waits_for_logs()
         if self._session is not None:
             self._session.end()
 
     def _wait_for_logs(self, error: InconsistentLogsError) -> None:
-        self.progress.inconsistent_logs += 1
+        self.progress.waits_for_logs()
         self._attempts += 1
         if self._attempts > self._config.internal_log_mining_log_query_max_retries:
             raise HeadraceError(
@@ -437,7 +453,6 @@ class RedoReader(SegmentReader):
                 retriable=True,
             )
         wait = min(_SHORTEST_PAUSE * 2 ** (self._attempts - 1), _LONGEST_PAUSE)
-        self.progress.waited_ms += int(wait * 1000)
         log.info("Waiting %d s for redo logs: %s", wait, error)
         self._pause = Deadline(wait)
 
@@ -446,6 +461,7 @@ class RedoReader(SegmentReader):
         assert self._database is not None
         ((clock,),) = self._database.rows(sql.CLOCK())
         self._holder.clock_is_ahead(offset_us(str(clock)))
+        given_up_before = self._buffer.abandoned
         while self._dropped:
             xid = self._dropped.popleft()
             was_open = self._buffer.give_up(xid)
@@ -466,10 +482,5 @@ class RedoReader(SegmentReader):
                     format_xid(xid),
                 )
         self._know_given_up()
-        progress, buffer = self.progress, self._buffer
-        progress.offset_scn = self._mined
-        progress.oldest_scn, progress.oldest_us = buffer.oldest() or 0, buffer.oldest_us()
-        progress.active_transactions = buffer.open_count
-        progress.rolled_back, progress.abandoned = buffer.rolled_back, buffer.abandoned
-        progress.held_bytes, progress.disk_bytes = buffer.held_bytes, buffer.disk_bytes
-        progress.unmatched = buffer.unmatched
+        self.progress.abandoned += self._buffer.abandoned - given_up_before
+        self._measure()
