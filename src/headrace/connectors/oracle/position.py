@@ -120,7 +120,7 @@ class OraclePosition(PlacePosition):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Takes its members out of an offset, one of Debezium's too. Raises ValueError."""
         mined = parse_scn(_text(data, "scn") or "0")
-        threads, upto = _threads(_text(data, "commit_scn") or "")
+        threads, upto = thread_commits(_text(data, "commit_scn") or "")
         last = _text(data, "committed")
         if last is None:
             bounds = [one.scn for one in threads]
@@ -157,7 +157,23 @@ def _text(data: Mapping[str, Any], name: str) -> str | None:
     return value
 
 
-def _threads(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
+def record_commits(
+    threads: dict[int, ThreadCommit], ran: np.ndarray, scns: np.ndarray, xids: np.ndarray
+) -> None:
+    """Transactions were committed: `threads` has their redo threads' last commits from here on.
+    `ran` are the threads, `scns` the SCNs of the commits in their order."""
+    for thread in np.unique(ran):
+        own = np.flatnonzero(ran == thread)
+        scn = int(scns[own[-1]])
+        same = tuple(int(xid) for xid in xids[own[scns[own] == scn]])
+        before = threads.get(int(thread))
+        if before is not None and before.scn == scn:
+            same = (*(xid for xid in before.xids if xid not in same), *same)
+        if before is None or before.scn <= scn:
+            threads[int(thread)] = ThreadCommit(int(thread), scn, same)
+
+
+def thread_commits(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
     """What Debezium's `commit_scn` says: commits by thread, and the SCN below which the commits of
     all threads are delivered (None: it says none). It is a list of `scn:thread:txid-txid…`; older
     ones are `scn`, and `scn:rs_id:ssn:thread`."""

@@ -113,12 +113,12 @@ class DriverSnapshots(
         return self._is_prefaced
 
     def preface(self, position: P) -> Sequence[PrefaceRecord]:
-        """See SnapshotSource: the captured tables, as schema changes. They are what the schema
-        history has of them, as long as it is there: tables may be altered, or new, before the range
-        is read again."""
+        """See SnapshotSource: tables, as schema changes. They are what the schema history has of
+        them, as long as it is there: tables may be altered, or new, before the range is read
+        again."""
         topic = self._captured.topics.schema_changes
         records = self._recorded(position) or self._records(position)
-        return [
+        told = [
             PrefaceRecord(
                 SchemaChangeFacts(topic, *change.table.id[-2:]),
                 OPERATION,
@@ -127,9 +127,12 @@ class DriverSnapshots(
             for record in records
             for change in record.changes or ()
         ]
+        if told and not self._reads_rows:
+            told[-1] = told[-1]._replace(marker="last")
+        return told
 
     def record_tables(self, position: P) -> None:
-        """Write the captured tables into the schema history. Raises HeadraceError."""
+        """Write the tables into the schema history. Raises HeadraceError."""
         history = self._opened_history()
         try:
             history.write(self._records(position))
@@ -147,18 +150,26 @@ class DriverSnapshots(
 
     def _records(self, position: P) -> list[HistoryRecord]:
         at_ms = time.time_ns() // 1_000_000
-        return [self._record(table, position, at_ms) for table in self.structures()]
+        return [self._record(table, position, at_ms) for table in self.described()]
 
     def structures(self) -> list[StoredTable]:
         """The captured tables, by name."""
+        return [table for table in self.described() if self._captured.takes(table.name)]
+
+    def described(self) -> list[StoredTable]:
+        """The tables of which the schema history tells, by name."""
         if self._structures is None:
             with self._asking(ASKING):
-                present = self._tables.tables()
-                ids = [table.id for table in present if self._captured.takes(table.name)]
+                ids = [table.id for table in self._tables.tables() if self._tells(table)]
                 reading = self._tables.read(ids)
             described = (reading.describe(identity) for identity in ids)
-            self._structures = [table for table in described if table is not None]
+            tables = (table for table in described if table is not None)
+            self._structures = sorted(tables, key=lambda table: table.name)
         return self._structures
+
+    def _tells(self, table: StoredTable) -> bool:
+        """Whether the schema history tells of a table."""
+        return self._captured.takes(table.name)
 
     # -- tables ---------------------------------------------------------------------------------
 

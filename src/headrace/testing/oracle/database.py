@@ -26,7 +26,8 @@ SESSION_MEMORY = {
     "session pga memory": 4_000_000, "session pga memory max": 5_000_000,
 }  # fmt: skip
 """Statistics of every session, by V$STATNAME."""
-_RESETLOGS = (1, "2024-01-01 00:00:00")
+_FIRST_LIFE = (1, "2024-01-01 00:00:00")
+"""RESETLOGS_CHANGE# and RESETLOGS_TIME of a database that was never restored."""
 _NO_END = 18446744073709551615
 """NEXT_CHANGE# of a log that is written."""
 _GROUPS = 3
@@ -85,6 +86,8 @@ class Database:
         """What a thread's row of V$THREAD has otherwise."""
         self.statements: Counter[str] = Counter()
         """How often statements ran, by their names."""
+        self.resetlogs: Sequence[Any] = _FIRST_LIFE
+        """Where and when it was opened with RESETLOGS; the logs before are of another life."""
         self._rows = 0
         self.load(script or {})
 
@@ -195,7 +198,14 @@ class Database:
     def show_scn(self) -> None:
         """V$DATABASE and V$THREAD know the SCN of now."""
         state = self.state
-        database = (state.name, state.log_mode, state.supplemental, "NO", state.scn, *_RESETLOGS)
+        database = (
+            state.name,
+            state.log_mode,
+            state.supplemental,
+            "NO",
+            state.scn,
+            *self.resetlogs,
+        )
         self.store.fill("V$DATABASE", [database])
         self.store.fill("V$THREAD", [self._thread(log) for log in state.logs if log.is_current])
 
@@ -232,9 +242,10 @@ class Database:
                 members.append((log.group, log.online_name))
             if not log.is_current and self.archives:
                 deleted = log.is_deleted
+                life = self.resetlogs if log.first >= self.resetlogs[0] else _FIRST_LIFE
                 archived.append(
                     (None if deleted else log.archived_name, 1, log.thread, log.sequence,
-                     *_RESETLOGS, log.first, str(time_of(log.first)), log.next,
+                     *life, log.first, str(time_of(log.first)), log.next,
                      self.state.log_bytes // 512, 512, "YES", "D" if deleted else "A", "NO", "NO")
                 )  # fmt: skip
         self.store.fill("V$LOG", online)

@@ -245,7 +245,7 @@ class Session:
         columns = ", ".join(map(name, CONTENTS))
         rows = (
             f"SELECT {columns} FROM REDO WHERE SCN >= {first} AND SCN <= {last} "
-            f"AND ({name('THREAD#')}, RBASQN) IN (VALUES {logs})"
+            f"AND (MAX({name('THREAD#')}, 1), RBASQN) IN (VALUES {logs})"
         )
         if not self._commits:
             return f"{rows} ORDER BY SCN, _rowid_"

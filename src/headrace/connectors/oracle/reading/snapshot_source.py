@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headrace.config.properties.history import HistoryKind
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
@@ -99,12 +100,12 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         super().__init__(
             config,
             capture,
-            snapshot_catalog(kept.get),
+            snapshot_catalog(kept.get, comments=capture.reads_comments),
             kept,
             reads_rows=reads_rows,
             is_prefaced=config.include_schema_changes,
         )
-        self._config, self._memory = config, memory
+        self._config, self._capture, self._memory = config, capture, memory
         self._streams = SnapshotRule.of(config).streams
         self._locks: Connection | None = None
         self._lost: int | None = None
@@ -242,18 +243,27 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         self._unlock()
         return tables
 
-    def structures(self) -> list[StoredTable]:
+    def described(self) -> list[StoredTable]:
         """See DriverSnapshots; with the statement that would make each table."""
-        known = self._structures is not None
-        tables = super().structures()
-        if not known:
+        if self._structures is None:
+            tables = super().described()
             with self._asking("Reading how tables are made") as connection:
                 catalog = Catalog(connection)
                 for table in tables:
                     ids = catalog.object_ids(*table.path) or (0, 0)
                     attributes = zip(("OBJECT_ID", "DATA_OBJECT_ID"), map(str, ids), strict=True)
                     self._ddl[table.path] = catalog.ddl(*table.path), tuple(attributes)
-        return tables
+        return super().described()
+
+    def _tells(self, table: StoredTable) -> bool:
+        """Of tables that are not captured, too, where that is seen."""
+        is_seen = self._config.include_schema_changes or (
+            self._config.history_kind() is not HistoryKind.MEMORY
+        )
+        is_mentioned = self._capture.mentions(table.schema) and not self._capture.is_system(
+            table.schema, table.table
+        )
+        return super()._tells(table) or (is_seen and is_mentioned)
 
     def _told_at(self, position: OraclePosition) -> dict[str, Any]:
         return snapshot_position(position.scn)

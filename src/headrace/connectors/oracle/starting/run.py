@@ -36,6 +36,12 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         return self.capture.key_rendering
 
     @property
+    def as_released(self) -> bool:
+        """Whether it does as Debezium 3.6 does where ours does otherwise
+        (headrace.compatibility)."""
+        return self.config.headrace_compatibility != "none"
+
+    @property
     def container(self) -> str | None:
         """The pluggable database; None: there is none."""
         return self.config.catalog_name if self.config.database_pdb_name else None
@@ -74,7 +80,14 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         """What was told of tables up to a position; see ToldTables. The caller closes it."""
         history = oracle_history(self.config, self.memory)
         mined, delivered = position.mined_from, position.committed
-        return ToldTables(history, self.capture.database, mined, delivered, told)
+        return ToldTables(
+            history,
+            self.capture.database,
+            mined,
+            delivered,
+            told,
+            as_released=self.as_released,
+        )
 
     def offset(self, position: OraclePosition, epoch: int) -> OracleOffset:
         """The first offset of an epoch."""

@@ -25,12 +25,13 @@ class StoredPosition(LostLog[OraclePosition]):
         self._run, self._rule = run, rule
         self.is_known = False
 
-    def check(self, stored: OracleOffset) -> Lost | None:
-        """Whether the logs still hold what follows a stored offset. Raises HeadraceError where they
-        do not, and snapshot.mode has no answer to that."""
-        if self.is_known:
+    def check(self, stored: OracleOffset, incarnation: str) -> Lost | None:
+        """Whether the logs still hold what follows a stored offset; `incarnation`: see Readiness.
+        Raises HeadraceError where they do not, and snapshot.mode has no answer to that."""
+        if self.is_known and stored.system in ("", incarnation):
             return None
         try:
+            self._check_incarnation(stored, incarnation)
             self._check(stored.position)
         except HeadraceError as error:
             if not self.tells(error) or not self._rule.repairs:
@@ -38,6 +39,19 @@ class StoredPosition(LostLog[OraclePosition]):
             return Lost(error, is_followed=False)
         self.is_known = True
         return None
+
+    @staticmethod
+    def _check_incarnation(stored: OracleOffset, incarnation: str) -> None:
+        if stored.system in ("", incarnation) or stored.position.scn < int(incarnation):
+            return
+        raise HeadraceError(
+            _AHEAD,
+            f"The database was restored and opened with RESETLOGS at SCN {incarnation}, and the "
+            f"checkpoint's position, {stored.position}, is behind that in what it was before: what "
+            "was delivered from there on never happened",
+            "Start with snapshot.mode=when_needed, which reads the tables anew, or with a new "
+            "checkpoint.",
+        )
 
     def _check(self, position: OraclePosition) -> None:
         run = self._run

@@ -11,7 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.connectors.oracle.position import OracleOffset, OraclePosition, ThreadCommit
+from headrace.connectors.oracle.position import (
+    OracleOffset,
+    OraclePosition,
+    ThreadCommit,
+    record_commits,
+)
 from headrace.connectors.oracle.scn import place_of, scn_of
 from headrace.connectors.oracle.streaming.remining import GivenUp
 from headrace.connectors.oracle.streaming.transactions.buffer import Commits, TransactionBuffer
@@ -41,6 +46,8 @@ class MinedPlaces:
     def __init__(self, start: OraclePosition, given_up: GivenUp | None = None) -> None:
         self._lock = threading.Lock()
         self._given_up = given_up or GivenUp(start.given_up)
+        self.system: str | None = None
+        """Which of the database's lives offsets are of; None: the same as before."""
         self._released: deque[_Released] = deque()
         self._mined = start.mined_from
         self._threads = {one.thread: one for one in start.threads}
@@ -81,7 +88,7 @@ class MinedPlaces:
             threads=tuple(threads[thread] for thread in sorted(threads)),
             given_up=self._given_up.at(position.committed),
         )
-        return replace(end, position=position)
+        return replace(end, position=position, system=self.system or end.system)
 
     def write(self, transactions: np.ndarray, end: OraclePosition) -> None:
         """See EndMarks: nothing of it is shown."""
@@ -94,16 +101,8 @@ def _pass(threads: dict[int, ThreadCommit], commits: Commits, committed: int) ->
         scn, xid = scn_of(committed), np.uint64(committed & ((1 << 64) - 1))
         below = (commits.scns < scn) | ((commits.scns == scn) & (commits.xids < xid))
         delivered = int(np.count_nonzero(below))
-    for thread in np.unique(commits.threads[:delivered]):
-        own = np.flatnonzero(commits.threads[:delivered] == thread)
-        scn = int(commits.scns[own[-1]])
-        same = own[commits.scns[own] == scn]
-        xids = tuple(int(xid) for xid in commits.xids[same])
-        before = threads.get(int(thread))
-        if before is not None and before.scn == scn:
-            xids = (*(xid for xid in before.xids if xid not in xids), *xids)
-        if before is None or before.scn <= scn:
-            threads[int(thread)] = ThreadCommit(int(thread), scn, xids)
+    columns = (commits.threads, commits.scns, commits.xids)
+    record_commits(threads, *(column[:delivered] for column in columns))
 
 
 @dataclass

@@ -65,12 +65,14 @@ _MEASURED, _MEMORY_ASKED = 1.0, 10.0
 class ReaderOptions:
     """What a reader is told beside the redo: the options word of `row_kernel`, the topic of
     transactions (empty: their borders make no records), the pluggable database (None: there is
-    none), and whether users SYS and SYSTEM are captured like others."""
+    none), whether it does as Debezium 3.6 does where the two differ (see RedoHolder), and whether
+    the data dictionary's comments are read."""
 
     row_options: int
     border_topic: str
     container: str | None
-    takes_system_users: bool = False
+    as_released: bool = False
+    reads_comments: bool = True
 
 
 OpenTables = Callable[[Describe, TextOptions], StreamTables]
@@ -101,7 +103,7 @@ class RedoReader(SegmentReader):
         self._remined: Remined | None = None
         self.places = MinedPlaces(start, self._given_up)
         self.progress = MiningProgress(offset_scn=start.mined_from)
-        self._holder = RedoHolder(config, start, takes_system_users=options.takes_system_users)
+        self._holder = RedoHolder(config, start, as_released=options.as_released)
         self._buffer = self._holder.buffer
         self._redo, self._flush = Redo(config), LogFlush(config)
         self._parts = StatementParts()
@@ -121,7 +123,9 @@ class RedoReader(SegmentReader):
         self._outgoing: deque[np.ndarray | bytes | int] = deque()
         self._written_apart: Iterator[bytes] | None = None
         self._bytes = b""
-        self._pause, self._attempts, self._began = Deadline(0), 0, 0.0
+        self._pause, self._began = Deadline(0), 0.0
+        self._switches, self._waits = 0, 0
+        """How often in turn mining failed, and logs were waited for."""
         self._measured, self._asked_memory = Deadline(_MEASURED), Deadline(0)
         self._asked = threading.Event()
         self._dropped: deque[int] = deque()
@@ -142,7 +146,8 @@ class RedoReader(SegmentReader):
             codec_of(sets["NLS_NCHAR_CHARACTERSET"]),
             config.internal_log_mining_sql_relaxed_quote_detection,
         )
-        tables = self._open_tables(Catalog(self._database).table, texts)
+        catalog = Catalog(self._database, comments=self._options.reads_comments)
+        tables = self._open_tables(catalog.table, texts)
         if config.log_mining_strategy == MiningStrategy.HYBRID:
             tables.real_name = ObjectNames(self._database).find
         self._holder.open(tables, LobReselection(self._database))
@@ -253,6 +258,8 @@ class RedoReader(SegmentReader):
             )
         count = int(np.searchsorted(commits.scns, scn))
         taken = self._buffer.take(commits, count)
+        if count:
+            self._holder.taken(int(taken.numbers[-1]))
         first = 0
         for change, us in changes:
             at, xid = scn_of(change.place), np.uint64(xid_of(change.place))
@@ -288,7 +295,9 @@ class RedoReader(SegmentReader):
         if self._batches is not None:
             self._read_batch()
             return True
-        if not self._pause.is_over and not (self._asked.is_set() and not self._attempts):
+        if not self._pause.is_over and not (
+            self._asked.is_set() and not (self._switches or self._waits)
+        ):
             self._asked.wait(min(seconds, self._pause.remaining()))
             return False
         self._asked.clear()
@@ -371,7 +380,7 @@ class RedoReader(SegmentReader):
         if self._carried is not None:
             self._hold(self._carried)
             self._carried = None
-        self._next, self._remined, self._attempts = window.last, None, 0
+        self._next, self._remined, self._switches, self._waits = window.last, None, 0, 0
         self._release(window.last + 1)
         self.progress.processing.add(time.monotonic() - self._began)
         self._measure()
@@ -423,8 +432,8 @@ class RedoReader(SegmentReader):
         """What a log switch makes is tried again, from what was read on; other errors are raised,
         and so is one that does not end."""
         known = self.translate(error)
-        self._attempts += 1
-        if known is None or known.code not in _SWITCHED or self._attempts > _ATTEMPTS:
+        self._switches += 1
+        if known is None or known.code not in _SWITCHED or self._switches > _ATTEMPTS:
             raise error
         log.info("%s; it is tried again", known.message)
         self._batches, self._carried, self._parts = None, None, StatementParts()
@@ -443,8 +452,8 @@ class RedoReader(SegmentReader):
 
     def _wait_for_logs(self, error: InconsistentLogsError) -> None:
         self.progress.waits_for_logs()
-        self._attempts += 1
-        if self._attempts > self._config.internal_log_mining_log_query_max_retries:
+        self._waits += 1
+        if self._waits > self._config.internal_log_mining_log_query_max_retries:
             raise HeadraceError(
                 "oracle.logs_inconsistent",
                 f"The redo logs behind SCN {self._mined} do not fit together: {error}",
@@ -452,7 +461,7 @@ class RedoReader(SegmentReader):
                 "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
                 retriable=True,
             )
-        wait = min(_SHORTEST_PAUSE * 2 ** (self._attempts - 1), _LONGEST_PAUSE)
+        wait = min(_SHORTEST_PAUSE * 2 ** (self._waits - 1), _LONGEST_PAUSE)
         log.info("Waiting %d s for redo logs: %s", wait, error)
         self._pause = Deadline(wait)
 

@@ -84,6 +84,13 @@ class RowOptions:
     failure: str = "fail"
     numbers_columns: bool = False
 
+    def failed(self, error: HeadraceError) -> None:
+        """As event.processing.failure.handling.mode says."""
+        if self.failure == "fail":
+            raise error
+        if self.failure == "warn":
+            log.warning("%s: the change is left out", error.message)
+
 
 class RowWords:
     """Makes words of rows; `find` gives the captured table of a schema and a name, if it is one."""
@@ -189,7 +196,7 @@ class RowWords:
             words[rows, hold_kernel.MARK] = apart
         self._add_texts(changed, rows, words)
         for row, error in parsed.errors.items():
-            self._failed(error)
+            self._options.failed(error)
             words[rows[row], hold_kernel.ACTION] = hold_kernel.NOTHING
 
     def _add_texts(self, changed: pa.RecordBatch, rows: np.ndarray, words: np.ndarray) -> None:
@@ -227,7 +234,7 @@ class RowWords:
             try:
                 kind, raw = held_row(int(codes[row]), statement, info, int(models[place]))
             except HeadraceError as error:
-                self._failed(error)
+                self._options.failed(error)
                 continue
             image = np.frombuffer(raw + bytes(PADDING), np.uint8)
             self.kept.append(image)
@@ -294,7 +301,7 @@ class RowWords:
         for row in np.flatnonzero(lacking):
             one = changed.slice(row, 1).to_pylist()[0]
             table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"
-            self._failed(
+            self._options.failed(
                 HeadraceError(
                     "oracle.redo_not_reconstructed",
                     f"LogMiner gives no statement for a change of {table} at SCN "
@@ -305,13 +312,6 @@ class RowWords:
                 )
             )
         return np.asarray(~lacking)
-
-    def _failed(self, error: HeadraceError) -> None:
-        """As event.processing.failure.handling.mode says."""
-        if self._options.failure == "fail":
-            raise error
-        if self._options.failure == "warn":
-            log.warning("%s: the change is left out", error.message)
 
 
 def _numbered(batch: pa.RecordBatch, column: str, names: Names) -> np.ndarray:

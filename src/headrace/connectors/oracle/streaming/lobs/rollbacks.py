@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -63,11 +63,18 @@ class _Group:
         return self.relation, self.row_id
 
 
+def row_of(frame: bytes) -> bytes:
+    """The ROWID of a frame; empty where LogMiner does not tell it."""
+    row_id = cells(frame[_HEAD.size :])[1]
+    return b"" if row_id is None or row_id.endswith(_NO_ROW) else row_id
+
+
 def rolled_back(
-    held: Iterable[tuple[bytes, bool]], tables: Mapping[int, HeldTable]
+    held: Iterable[tuple[bytes, bool]], tables: Mapping[int, HeldTable], rows: Set[bytes]
 ) -> frozenset[int]:
     """The numbers of the frames that were taken back, out of those of one transaction, and whether
-    the buffer cancelled them. `tables` are by relation version."""
+    the buffer cancelled them. `tables` are by relation version, `rows` the ROWIDs of which anything
+    was taken back."""
     groups = _Groups()
     for number, (frame, is_cancelled) in enumerate(held):
         _, kind, relation, *_ = _HEAD.unpack_from(frame)
@@ -80,6 +87,8 @@ def rolled_back(
         group = _group(frame, kind, relation, number)
         if kind == frames.UNDOES:
             groups.take_back(group, _TAKEN_BACK[frame[-1]])
+        elif group.row_id and group.row_id not in rows:
+            groups.add_other(group)
         else:
             groups.add(group, is_cancelled=is_cancelled)
     return frozenset(groups.undone)
@@ -95,6 +104,8 @@ class _Groups:
         self._void: set[tuple[int, bytes]] = set()
         """Rows whose last change the buffer cancelled: so are values that follow it."""
         self._named: _Group | None = None
+        self._others: dict[int, int] = {}
+        """By table, the number of the newest group that is none of these."""
 
     def add(self, group: _Group, *, is_cancelled: bool) -> None:
         """A change, or a value that is named."""
@@ -111,6 +122,11 @@ class _Groups:
         self._by_row.setdefault(group.row, []).append(group)
         self._by_table.setdefault(group.relation, []).append(group)
 
+    def add_other(self, group: _Group) -> None:
+        """A group of which nothing is taken back."""
+        self._named = None
+        self._others[group.relation] = group.numbers[0]
+
     def add_part(self, number: int) -> None:
         """A part of the value that was named last."""
         if self._named is not None:
@@ -121,7 +137,7 @@ class _Groups:
     def take_back(self, row: _Group, kind: int) -> None:
         """What a row of redo takes back; `kind`: by the change that is."""
         newest = _left(self._by_table.get(row.relation, []))
-        if newest and not newest[-1].row_id:
+        if newest and not newest[-1].row_id and self._is_newest(newest[-1]):
             taken = _record(newest, kind)
         else:
             taken = _of_row(_left(self._by_row.get(row.row, [])), kind)
@@ -133,6 +149,9 @@ class _Groups:
                 "changes that its transaction has left: nothing is left out",
                 row.row_id.decode() or "without ROWID",
             )
+
+    def _is_newest(self, group: _Group) -> bool:
+        return self._others.get(group.relation, -1) < group.numbers[0]
 
     def _take(self, group: _Group) -> None:
         group.is_left = False
@@ -171,6 +190,5 @@ def _record(own: list[_Group], kind: int) -> list[_Group]:
 
 
 def _group(frame: bytes, kind: int, relation: int, number: int) -> _Group:
-    record, row_id = cells(frame[_HEAD.size :])[:2]
-    row = b"" if row_id is None or row_id.endswith(_NO_ROW) else row_id
-    return _Group(kind, relation, row, record or b"", [number])
+    record = cells(frame[_HEAD.size :])[0]
+    return _Group(kind, relation, row_of(frame), record or b"", [number])
