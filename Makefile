@@ -62,7 +62,7 @@ docs: $(STAMP)  ## Write docs/reference
 	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
 	@$(BIN)/headrace describe transforms --pages docs/reference
 	@$(BIN)/headrace describe errors --markdown > docs/reference/errors.md
-	@$(BIN)/python -c "from headrace.connectors.oracle import sql, statement; print(statement.listed(sql.STATEMENTS), end='')" > docs/reference/oracle-statements.md
+	@$(BIN)/python -c "from headrace.connectors.oracle.statement_page import page; print(page(), end='')" > docs/reference/oracle-statements.md
 
 golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'

@@ -102,4 +102,8 @@ class Subject(ABC):
             return Event(None, key, None)
         value = json.loads(record["value"])
         after = value["after"]
-        return Event(value["op"], key, None if after is None else after["text"])
+        return Event(value["op"], key, None if after is None else self.text(after["text"]))
+
+    def text(self, value: str | None) -> str | None:
+        """The text that a change gave to a row, of which a record has this value."""
+        return value

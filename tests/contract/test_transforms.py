@@ -64,7 +64,7 @@ def unwrapped(subject: Subject, record: Mapping[str, Any]) -> Event:
     assert value.get("length") == (None if text is None else len(text))
     headers = {header["key"]: json.loads(header["value"]) for header in record["headers"]}
     assert headers["__op"] == value["__op"]
-    return Event(value["__op"], key, None if value["__op"] == "d" else text)
+    return Event(value["__op"], key, None if value["__op"] == "d" else subject.text(text))
 
 
 def _lengths(shape: Shape) -> tuple[Shape, Node, Column] | None:

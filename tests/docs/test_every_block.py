@@ -62,6 +62,11 @@ RUN_BY = {
         "connectors/mongodb/test_guide.py",
         ),
     },
+    "docs/guides/oracle.md": dict.fromkeys(
+        ("import headrace", "connector.class", "ALTER DATABASE ADD SUPPLEMENTAL", "CREATE USER",
+         "CREATE TABLE INVENTORY.SIGNALS"),
+        "connectors/oracle/test_guide.py",
+    ),
     "docs/guides/postgresql.md": {
         "MilliSecondsBehindSource": "docs/test_pages_in_spark.py",
         "post.processors": "docs/test_pages.py",

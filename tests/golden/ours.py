@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from tests.golden.database import PREFIX, Database
+import pytest
+
+from headrace.errors import HeadraceError
+from tests.golden.database import PREFIX, Database, Reader
 from tests.golden.normalise import compare
 from tests.golden.on_purpose import brief, on_purpose
 from tests.golden.workload import Workload
@@ -40,24 +44,38 @@ def run(workload: Workload, database: Database) -> list[str]:
             }
         )
         try:
-            reader.drain()
-            for block in phases["stream"]:
-                database.execute(block)
-                if workload.pace:
-                    reader.drain()
-            reader.drain()
-            if phases["down"]:
-                reader.restart()
-                database.stopped()
-                database.execute_all(phases["down"])
-                reader.drain()
-                database.execute_all(phases["again"])
-                reader.drain()
+            with _failing(workload):
+                _run(workload, database, reader)
         finally:
             reader.stop()
         return [*map(_line, reader.in_order()), *database.left(workload)]
     finally:
         database.clean()
+
+
+def _failing(workload: Workload) -> AbstractContextManager[object]:
+    """Around a run that ends with an error where the workload has the option `fails`: its code."""
+    code = workload.options.get("fails")
+    if code is None:
+        return nullcontext()
+    return pytest.raises(HeadraceError, check=lambda error: error.code == code)
+
+
+def _run(workload: Workload, database: Database, reader: Reader) -> None:
+    phases = workload.phases
+    reader.drain()
+    for block in phases["stream"]:
+        database.execute(block)
+        if workload.pace:
+            reader.drain()
+    reader.drain()
+    if phases["down"]:
+        reader.restart()
+        database.stopped()
+        database.execute_all(phases["down"])
+        reader.drain()
+        database.execute_all(phases["again"])
+        reader.drain()
 
 
 def _line(record: Mapping[str, Any]) -> str:

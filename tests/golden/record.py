@@ -67,6 +67,15 @@ def _wait(what: str, check: Callable[[], object], seconds: float = 300) -> None:
         time.sleep(0.1)
 
 
+def _wait_until_quiet(out: Path) -> None:
+    """Until nothing is written any more."""
+    size, since = -1, time.monotonic()
+    while time.monotonic() - since < _QUIET_SECONDS:
+        if (now := out.stat().st_size) != size:
+            size, since = now, time.monotonic()
+        time.sleep(0.1)
+
+
 def _released_jars(version: str, artifact: str, folder: Path) -> str:
     """The jars of another release, from Maven's repository."""
     if shutil.which("mvn") is None:
@@ -152,19 +161,16 @@ class Engine:
 
         if workload.streams:
             _wait("stream", lambda: over() or database.streaming())
+        else:
+            _wait("rows", lambda: over() or (out.exists() and out.stat().st_size))
+            _wait_until_quiet(out)
         for block in blocks:
             database.execute(block)
             time.sleep(workload.pace)
         end = database.end()
         if workload.streams:
             _wait("drain", lambda: over() or database.sent(end))
-        else:
-            _wait("rows", lambda: over() or (out.exists() and out.stat().st_size))
-        size, since = -1, time.monotonic()
-        while time.monotonic() - since < _QUIET_SECONDS:
-            if (now := out.stat().st_size) != size:
-                size, since = now, time.monotonic()
-            time.sleep(0.1)
+        _wait_until_quiet(out)
         self._say("stop")
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()

@@ -132,5 +132,5 @@ def test_the_condition_of_a_select_is_taken() -> None:
     assert selected_filter(text, "public.t", ("id", "v"), dialect="postgres") == '"id" > 1'
     assert (
         selected_filter("SELECT * FROM public.t x", "public.t", ("id", "v"), dialect="postgres")
-        == "TRUE"
+        == "1 = 1"
     )

@@ -12,16 +12,21 @@ class NameFilter:
 
     Names are `schema`, `schema.table` or `schema.table.column`. An empty include list takes
     every name; a name on the exclude list is never taken. `qualifier` (a database and a dot) may
-    stand before each name.
+    stand before each name, and must where the filter `qualifies`.
     """
 
     def __init__(
-        self, include: Sequence[str] = (), exclude: Sequence[str] = (), qualifier: str = ""
+        self,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        qualifier: str = "",
+        *,
+        qualifies: bool = False,
     ) -> None:
         """Raises ValueError for a bad expression (a parsed configuration holds none)."""
         self.include = tuple(include)
         self.exclude = tuple(exclude)
-        self._qualifier = qualifier
+        self._qualifier, self._qualifies = qualifier, qualifies
         self._include = [compile_java_regex(text) for text in include]
         self._exclude = [compile_java_regex(text) for text in exclude]
 
@@ -32,7 +37,7 @@ class NameFilter:
         return not self._include or any(self._fits(pattern, name) for pattern in self._include)
 
     def _fits(self, pattern: Expression, name: str) -> bool:
-        if pattern.fullmatch(name):
+        if not self._qualifies and pattern.fullmatch(name):
             return True
         return bool(self._qualifier and pattern.fullmatch(self._qualifier + name))
 
@@ -50,4 +55,10 @@ class NameFilter:
         return f"NameFilter(include={self.include!r}, exclude={self.exclude!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return NameFilter, (self.include, self.exclude, self._qualifier)
+        return _made, (self.include, self.exclude, self._qualifier, self._qualifies)
+
+
+def _made(
+    include: Sequence[str], exclude: Sequence[str], qualifier: str, qualifies: bool
+) -> NameFilter:
+    return NameFilter(include, exclude, qualifier, qualifies=qualifies)

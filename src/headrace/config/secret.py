@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Mapping
 
 HIDDEN = "********"
 _SECRET_NAME = re.compile(
@@ -49,6 +50,16 @@ class Secret:
 def names_a_secret(name: str) -> bool:
     """Whether a pass-through property of this name is to be treated as a secret."""
     return _SECRET_NAME.search(name) is not None
+
+
+def without_secrets(text: str, password: Secret | None, options: Mapping[str, str]) -> str:
+    """`text` without a password, and without the values of those `options` that are secrets by
+    their names."""
+    secrets = ["" if password is None else password.reveal()]
+    secrets += [value.strip() for name, value in options.items() if names_a_secret(name)]
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
 
 
 def printable_name(name: str) -> str:

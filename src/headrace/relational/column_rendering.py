@@ -83,7 +83,7 @@ def under_rule(
             cell = replace(cell, schema=cell.schema.with_parameters({"masked": "true"}))
             if not declared.is_character:
                 return cell
-            length, _ = declared.length_and_scale()
+            length = declared.length_and_scale()[0] or 0
             if cell.encoding is Encoding.STRING and rule.version == 2:
                 cell = _rewritten(cell, _Digest(rule, length), Encoding.PYTHON, 0)
                 return replace(cell, decode=_DigestOfText(rule, length))
@@ -110,7 +110,7 @@ def _rewritten(
 
 
 def _truncated(cell: Cell, length: int, declared: DeclaredType) -> Cell:
-    if declared.length_and_scale()[0] <= length:
+    if (declared.length_and_scale()[0] or 0) <= length:
         return cell  # it always fits
     cell = replace(cell, schema=cell.schema.with_parameters({"truncateLength": str(length)}))
     if cell.encoding is Encoding.STRING:
@@ -125,7 +125,9 @@ def source_type_parameters(
 ) -> dict[str, str]:
     """The parameters that `column.propagate.source.type` adds to a column's schema."""
     length, scale = declared.length_and_scale()
-    parameters = {"type": declared.name.upper(), "length": str(length)}
+    parameters = {"type": declared.name.upper()}
+    if length is not None:
+        parameters["length"] = str(length)
     if scale is not None:
         parameters["scale"] = str(scale)
     parameters["name"] = column

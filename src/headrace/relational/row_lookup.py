@@ -11,7 +11,7 @@ import ctypes
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -127,27 +127,50 @@ def _mark_lacking(images, count, has_old, columns, unavailable, null, marks):
 def _lacking(
     rows: np.ndarray, places: np.ndarray, facts: RelationFacts, lookup: Lookup
 ) -> np.ndarray:
-    """Those of the rows at `places` that lack something."""
+    """Those of the rows at `places` that lack something. An unavailable cell is that of the row
+    before, where the log has all of that."""
     columns = np.zeros(len(facts.columns) + PADDING, np.uint8)
     columns[list(lookup.columns)] = 1
-    marks = np.zeros(len(places), np.uint8)
-    has_old = (rows["flags"][places] & int(Flag.FULL_OLD)) != 0
-    images = np.ascontiguousarray(rows["new"][places])
+    whole = _has_whole_old(rows[places])
+    whole[whole] = ~_marks(rows["old"][places[whole]], columns, unavailable=True)
+    lacks = _marks(
+        rows["new"][places], columns, whole, unavailable=lookup.unavailable, null=lookup.null
+    )
+    return np.asarray(places[lacks])
+
+
+def _has_whole_old(rows: np.ndarray | np.void) -> Any:
+    """Whether the log has all of the rows as they were before."""
+    return ((rows["flags"] & int(Flag.FULL_OLD)) != 0) & (rows["old"] != 0)
+
+
+def _marks(
+    images: np.ndarray,
+    columns: np.ndarray,
+    has_old: np.ndarray | None = None,
+    *,
+    unavailable: bool,
+    null: bool = False,
+) -> np.ndarray:
+    """Mask of the images (addresses) that lack one of the columns; see `_mark_lacking`."""
+    images = np.ascontiguousarray(images)
+    marks = np.zeros(len(images), np.uint8)
+    has_old = np.zeros(len(images), np.bool_) if has_old is None else has_old
     _mark_lacking(
         address_of(images),
-        len(places),
+        len(images),
         address_of(has_old),
         address_of(columns),
-        int(lookup.unavailable),
-        int(lookup.null),
+        int(unavailable),
+        int(null),
         address_of(marks),
     )
-    return np.asarray(places[marks != 0])
+    return np.asarray(marks != 0)
 
 
-def _cells(row: np.void) -> list[Cell]:
-    """The cells of the row's new image."""
-    image = (ctypes.c_char * int(row["size"])).from_address(int(row["new"]))
+def _cells(row: np.void, image_name: str = "new") -> list[Cell]:
+    """The cells of the row's new image, or of its old one."""
+    image = (ctypes.c_char * int(row["size"])).from_address(int(row[image_name]))
     return cells(memoryview(image).cast("B"), unavailable=ABSENT)
 
 
@@ -175,11 +198,13 @@ def _replace(
     for number, values in present.items():
         row = rows[int(places[number])]
         image = _cells(row)
-        has_old = bool(row["flags"] & int(Flag.FULL_OLD))
+        before = _cells(row, "old") if _has_whole_old(row) else None
         for column, value in zip(lookup.columns, values, strict=True):
             cell = image[column]
             if (cell is None and lookup.null) or (
-                cell is ABSENT and lookup.unavailable and not has_old
+                cell is ABSENT
+                and lookup.unavailable
+                and (before is None or before[column] is ABSENT)
             ):
                 image[column] = value
         starts.append((int(places[number]), len(images)))

@@ -9,6 +9,7 @@ its new image (`schema_change_image`).
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ _OPTIONAL_BOOLEAN = Schema(Type.BOOLEAN, optional=True)
 _OPTIONAL_TEXTS = Schema(Type.ARRAY, optional=True, values=_TEXT)
 
 _DATABASE, _SCHEMA, _DDL, _CHANGES = range(4)
+FIRST_OWN = _CHANGES + 1
 
 
 def _column_schema(names: NameAdjustment) -> Schema:
@@ -87,14 +89,17 @@ class SchemaChangeFacts(TopicFacts):
     schema: str = ""
     table: str = ""
 
+    def source(self, settings: RelationalSettings) -> Struct:
+        """The source block."""
+        facts = RelationFacts(self.schema, self.table, self.topic, (), ())
+        return settings.source.block(facts, settings)
+
     def shape(self, settings: EventSettings) -> Shape:
         """Debezium's schema change record."""
         assert isinstance(settings, RelationalSettings)
         names, connector = settings.names, settings.source.connector
         prefix = f"io.debezium.connector.{connector}"
-        source = settings.source.block(
-            RelationFacts(self.schema, self.table, self.topic, (), ()), settings
-        )
+        source = self.source(settings)
         key = {"databaseName": _cell(_TEXT, _DATABASE, null="")}
         changes = changes_schema(names)
         value: dict[str, Node] = {
@@ -126,10 +131,11 @@ def _cell(schema: Schema, column: int, null: str | None = None) -> Cell:
     return Cell(schema, Image.NEW, column, Encoding.STRING, 0, bytes.decode, null=null)
 
 
-def schema_change_image(record: HistoryRecord) -> bytes:
-    """The image of the event of a history record."""
+def schema_change_image(record: HistoryRecord, own: Sequence[str | None] = ()) -> bytes:
+    """The image of the event of a history record. `own` are the cells that the connector's source
+    block shows, from the column FIRST_OWN on."""
     changes = json.dumps([_event_change(change) for change in record.changes or ()])
-    return make_image([record.database, record.schema, record.ddl, changes])
+    return make_image([record.database, record.schema, record.ddl, changes, *own])
 
 
 def _event_change(change: TableChange) -> dict[str, Any]:

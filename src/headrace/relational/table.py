@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from headrace.relational.types.column_type import DeclaredType
@@ -12,7 +12,8 @@ from headrace.relational.types.column_type import DeclaredType
 @dataclass(frozen=True)
 class Column:
     """A column. `default` is the default's expression in the database's SQL, None: none (also for
-    generated columns, whose values other columns determine)."""
+    generated columns, whose values other columns determine). `defaults_to_null`: a schema history
+    tells of null as its default although it accepts none, since it once did."""
 
     name: str
     type: DeclaredType
@@ -20,6 +21,7 @@ class Column:
     default: str | None = None
     comment: str | None = None
     generated: bool = False
+    defaults_to_null: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Table:
     table: str
     columns: tuple[Column, ...] = ()
     key: tuple[str, ...] = ()
+    comment: str | None = field(default=None, kw_only=True)
 
     @property
     def name(self) -> str:

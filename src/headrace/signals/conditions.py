@@ -128,7 +128,7 @@ def selected_filter(text: str, table: str, columns: Collection[str], *, dialect:
     except (SqlglotError, RecursionError) as error:
         raise ValueError(f"the filter is not SQL: {_first_line(error)}") from None
     if condition is None:
-        return "TRUE"
+        return "1 = 1"
     return checked_filter(condition, table, columns, dialect=dialect)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -119,12 +120,13 @@ class SnapshotPlace:
 
 
 class PrefaceRecord(NamedTuple):
-    """A record that stands before the first chunk: what it is of, the operation of its row, and
-    its new image."""
+    """A record that stands before the first chunk: what it is of, the operation of its row, its
+    new image, and what `source.snapshot` shows (of MARKERS)."""
 
     facts: Facts
     operation: int
     image: bytes
+    marker: str = "true"
 
 
 PREFACE_ORDINAL = 0
@@ -150,17 +152,19 @@ class PrefaceSlice:
         return (shape_of(record.facts, self.settings) for record in self.records)
 
     def read(self) -> Iterator[list[Records]]:
-        """One piece: all of them."""
+        """One piece: all of them. They are of now: no time of the database belongs to them."""
+        place = replace(self.place, taken_us=time.time_ns() // 1000)
         block = ImageBlock.of(record.image for record in self.records)
         rows = self.place.rows(len(self.records), PREFACE_ORDINAL, 0)
         rows["new"] = address_of(block.images) + block.offsets[:-1]
         rows["size"] = np.diff(block.offsets)
         rows["operation"] = [record.operation for record in self.records]
+        rows["marker"] = [MARKERS.index(record.marker) for record in self.records]
         facts = list(dict.fromkeys(record.facts for record in self.records))
         rows["relation"] = [facts.index(record.facts) for record in self.records]
         image = self.place.image_memory()
         shapes = {number: shape_of(one, self.settings) for number, one in enumerate(facts)}
-        table = RowTable(rows, self.place.entry(image), (block.images, image))
+        table = RowTable(rows, place.entry(image), (block.images, image))
         yield group_by_shape(table, shapes)
 
 

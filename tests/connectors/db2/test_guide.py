@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import ast
-import re
 import shlex
 from pathlib import Path
 
 import pytest
 
-import headrace
 from headrace.cli import main
-from headrace.config.source import read_text
 from headrace.connectors.db2 import errors
 from headrace.connectors.db2.config import Db2Config
-from headrace.connectors.registry import check, parse_configuration, parse_options
+from headrace.connectors.registry import check, parse_configuration
 from headrace.testing.db2.derby import DerbyServer
+from tests.docs.guides import check_example_in_spark, properties_of, told_failures
+from tests.docs.pages import block, blocks
 from tests.servers.db2 import Db2Database
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "db2.md").read_text()
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.M | re.S)
+PAGE = "docs/guides/db2.md"
 
 
 @pytest.fixture
@@ -49,7 +43,7 @@ def test_the_guides_statements_let_its_user_read(
     prepared: Db2Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CDC_PASSWORD", "secret-word")
-    given = read_text(blocks("properties")[0]).with_overrides(where(prepared))
+    given = properties_of(PAGE).with_overrides(where(prepared))
 
     def wrong(**more: str) -> list[str]:
         config = parse_configuration(
@@ -58,7 +52,7 @@ def test_the_guides_statements_let_its_user_read(
         return [one.code for one in check(config) if one.level == "error"]
 
     assert set(wrong()) == {"db2.no_privilege"}
-    grants, signals = blocks("sql")
+    grants, signals = (one.text for one in blocks(PAGE, "sql"))
     for statement in filter(str.strip, grants.split(";")):
         prepared.execute(statement)
     assert wrong() == []
@@ -82,8 +76,8 @@ def test_the_guides_commands_register_its_table(
         "".join(f"{name}={text}\n" for name, text in properties.items())
     )
     monkeypatch.chdir(tmp_path)
-    (block,) = (one for one in blocks("sh") if "add-table" in one)
-    printing, running = (shlex.split(line, comments=True)[1:] for line in block.splitlines())
+    commands = block(PAGE, "add-table").commands
+    printing, running = (shlex.split(line)[1:] for line in commands)
     registered = "SELECT COUNT(*) FROM ASNCDC.IBMSNAP_REGISTER WHERE SOURCE_TABLE = 'CUSTOMERS'"
     assert main(printing) == 0
     assert "DATA CAPTURE CHANGES" in capsys.readouterr().out
@@ -95,18 +89,11 @@ def test_the_guides_commands_register_its_table(
 
 def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDC_PASSWORD", "secret")
-    example = ast.parse(blocks("python")[0])
-    (given,) = (ast.literal_eval(one) for one in ast.walk(example) if isinstance(one, ast.Dict))
-    config = parse_options(headrace.options(given))
+    config = check_example_in_spark(PAGE, "database_dbname")
     assert isinstance(config, Db2Config)
-    assert config.warnings == ()
-    written = parse_configuration(read_text(blocks("properties")[0]))
-    assert isinstance(written, Db2Config)
-    assert config.database_dbname == written.database_dbname
 
 
 def test_the_guide_tells_of_logins_and_rights_that_are_refused() -> None:
     ends = [*errors._BY_CODE.values(), *errors._BY_STATE.values(), errors._LOGIN_KIND]
     codes = {f"db2.{one.code}" for one in ends if not one.retriable}
-    table = GUIDE.split("## Failures")[1].split("\n## ")[0]
-    assert codes - {"db2.table_gone"} <= set(re.findall(r"`(db2\.\w+)`", table))
+    assert codes - {"db2.table_gone"} <= told_failures(PAGE)

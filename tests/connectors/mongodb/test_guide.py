@@ -15,20 +15,17 @@ from typing import Any
 import pytest
 from bson import json_util
 
-import headrace
 from headrace.config.source import read_text
 from headrace.connectors.mongodb import errors
 from headrace.connectors.mongodb.shell_json import to_extended_json
-from headrace.connectors.registry import check, parse_configuration, parse_options
+from headrace.connectors.registry import check, parse_configuration
 from headrace.testing.mongodb import MongoServer
+from tests.docs.guides import check_example_in_spark, told_failures
+from tests.docs.pages import blocks
 from tests.servers.mongodb_kinds import GuardedServer
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "mongodb.md").read_text()
+PAGE = "docs/guides/mongodb.md"
 COMMAND = re.compile(r'^db\.(?:getSiblingDB\("(\w+)"\)\.runCommand|adminCommand)\((.+)\)$')
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.M | re.S)
 
 
 @pytest.mark.mongodb
@@ -36,7 +33,7 @@ def test_the_guides_commands_prepare_a_server(
     mongodb_servers: Callable[[str], MongoServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert mongodb_servers("plain").running
-    lines = "".join(blocks("js")).splitlines()
+    lines = "".join(one.text for one in blocks(PAGE, "js")).splitlines()
     assert len(lines) > 5
     with GuardedServer() as server:
         server.start()
@@ -49,7 +46,7 @@ def test_the_guides_commands_prepare_a_server(
                 command: dict[str, Any] = json_util.loads(to_extended_json(command_line[2]))
                 client[command_line[1] or "admin"].command(command)
         monkeypatch.setenv("CDC_PASSWORD", "secret")
-        text = blocks("properties")[0]
+        text = blocks(PAGE, "properties")[0].text
         given = read_text(text.replace("mongodb://h1,h2/?replicaSet=rs0", server.uri))
         more = {
             "signal.data.collection": "inventory.signals",
@@ -76,8 +73,8 @@ def test_the_guides_own_server_is_started_and_initiated_as_it_says(
     mongodb_servers: Callable[[str], MongoServer], tmp_path: Path
 ) -> None:
     assert mongodb_servers("plain").running
-    start, where, shell = blocks("sh")[-3:]
-    initiate = blocks("python")[-1]
+    start, where, shell = (one.text for one in blocks(PAGE, "sh")[-3:])
+    initiate = blocks(PAGE, "python")[-1].text
     document = re.search(r"rs\.initiate\((.*)\)'", shell)
     assert document is not None
     assert ast.literal_eval(to_extended_json(document[1])) == ast.literal_eval(
@@ -109,13 +106,7 @@ def test_the_guides_own_server_is_started_and_initiated_as_it_says(
 
 def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDC_PASSWORD", "secret")
-    example = ast.parse(blocks("python")[0])
-    (given,) = (ast.literal_eval(one) for one in ast.walk(example) if isinstance(one, ast.Dict))
-    config = parse_options(headrace.options(given))
-    text = blocks("properties")[0]
-    written = parse_configuration(read_text(text))
-    assert config.names_in("collection.include.list") == written.names_in("collection.include.list")
-    assert config.warnings == ()
+    check_example_in_spark(PAGE, "collection_include_list")
 
 
 def test_the_guide_tells_of_every_error_that_ends_a_query() -> None:
@@ -123,5 +114,4 @@ def test_the_guide_tells_of_every_error_that_ends_a_query() -> None:
     answers += errors._BY_CODE.values()
     answers += [answer for _, answer in errors._BY_TEXT]
     codes = {f"mongodb.{one.code}" for one in answers if not one.retriable}
-    table = GUIDE.split("## Failures")[1].split("\n## ")[0]
-    assert codes - {"mongodb.no_replica_set"} <= set(re.findall(r"`(mongodb\.\w+)`", table))
+    assert codes - {"mongodb.no_replica_set"} <= told_failures(PAGE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from headrace.connectors.oracle.catalog.event_shapes import event_shapes
@@ -9,6 +11,8 @@ from headrace.connectors.oracle.checks.database import check
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.findings import Finding, statements
 from headrace.testing.oracle.database import PRIVILEGES
+from tests.connectors.oracle.administrator import Administrator
+from tests.connectors.oracle.reading import OracleReader
 from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
@@ -90,6 +94,13 @@ def test_what_the_user_may_not_do_is_one_error_with_its_grants(database: OracleD
     assert "c##" in findings[0].message.lower()
 
 
+def test_metrics_of_memory_need_rights_of_their_own(database: OracleDatabase) -> None:
+    database.change(hidden_views={"V$MYSTAT"})
+    warning = only(found(database), "oracle.no_memory_metrics")
+    assert warning.level == "warning"
+    assert statements(warning.remedy) == [f"GRANT SELECT ON V_$MYSTAT TO {USER};"]
+
+
 def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: OracleDatabase) -> None:
     left = [one for one in PRIVILEGES if one not in ("FLASHBACK ANY TABLE", "LOCK ANY TABLE")]
     database.change(privileges=left)
@@ -115,6 +126,21 @@ def test_names_that_logminer_does_not_know_are_told(database: OracleDatabase) ->
     warning = only(found(database), "oracle.long_name")
     assert warning.level == "warning"
     assert long in warning.message
+    assert statements(warning.remedy) == [
+        f'ALTER TABLE "INV"."LONG" RENAME COLUMN "{long}" TO "{"A" * 30}";'
+    ]
+    database.create_table(f"T{long}", f"{long} NUMBER", f"{'A' * 30} NUMBER", f"{long}B NUMBER")
+    (other,) = (
+        one
+        for one in found(database)
+        if one.code == "oracle.long_name" and f"T{long}" in one.message
+    )
+    cut = f'ALTER TABLE "INV"."T{long}" RENAME'
+    assert statements(other.remedy) == [
+        f'{cut} COLUMN "{long}" TO "{"A" * 28}_1";',
+        f'{cut} COLUMN "{long}B" TO "{"A" * 28}_2";',
+        f'{cut} TO "T{"A" * 29}";',
+    ]
 
 
 def test_a_transaction_older_than_the_logs_is_an_error(database: OracleDatabase) -> None:
@@ -126,6 +152,52 @@ def test_a_transaction_older_than_the_logs_is_an_error(database: OracleDatabase)
     assert transaction.xid in error.message
     transaction.rollback()
     assert bad(found(database)) == []
+
+
+def test_logs_that_do_not_reach_back_to_where_the_connector_was_are_told(
+    database: OracleDatabase,
+) -> None:
+    reader = OracleReader.of(database)
+    for number in (1, 2):
+        with database.transaction() as transaction:
+            transaction.insert("INV.THINGS", ID=number)
+        if number == 1:
+            reader.await_changes(1)
+            reader.stop()
+            assert bad(found(database)) == []
+    database.server.apply([{"switch": 1}] * 4 + [{"delete_logs": [1, 2]}])
+    warning = only(found(database), "oracle.log_retention")
+    assert warning.level == "warning"
+    assert "LOG_MINING_FLUSH" in warning.message
+    assert "when_needed" in warning.remedy
+    assert bad(found(database, log_mining_flush_table_name="ANOTHER")) == []
+
+
+BROKEN: dict[str, dict[str, Any]] = {
+    "oracle.no_archive_log_mode": {"log_mode": "NOARCHIVELOG"},
+    "oracle.no_supplemental_logging": {"supplemental": "NO"},
+    "oracle.no_privilege": {
+        "privileges": ["CREATE SESSION", "CREATE TABLE"],
+        "packages": ["DBMS_LOGMNR"],
+        "hidden_views": {"V$LOGMNR_CONTENTS", "V$TRANSACTION", "GV$TRANSACTION"},
+    },
+    "oracle.no_flush_table": {"privileges": [one for one in PRIVILEGES if one != "CREATE TABLE"]},
+}
+
+
+@pytest.mark.parametrize("code", BROKEN)
+def test_the_statements_of_a_remedy_mend_what_is_missing(
+    database: OracleDatabase, code: str
+) -> None:
+    administrator = Administrator.of(database, **BROKEN[code])
+    administrator.is_mounted = True  # what SQL*Plus does before
+    more = {"rac_nodes": "n1,n2"} if code == "oracle.no_privilege" else {}
+    findings = [one for one in found(database, **more) if one.level == "error"]
+    assert {one.code for one in findings} == {code}
+    for finding in findings:
+        for statement in statements(finding.remedy):
+            administrator.run(statement)
+    assert bad(found(database, **more)) == []
 
 
 def test_a_destination_that_is_not_there_is_an_error(database: OracleDatabase) -> None:

@@ -41,7 +41,6 @@ def config(**more: str) -> OracleConfig:
             "(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST=h)(PORT=1521))(CONNECT_DATA=(SID=ORCL)))",
         ),
         ("jdbc:oracle:oci:@(DESCRIPTION=(X=1))", "(DESCRIPTION=(X=1))"),
-        ("jdbc:oracle:thin:scott/tiger@//h:1/s", "h:1/s"),
         ("jdbc:oracle:thin:@prod_alias", "prod_alias"),
     ],
 )
@@ -56,10 +55,24 @@ def test_a_database_is_named_by_host_port_and_service() -> None:
 
 
 def test_a_url_of_another_database_is_refused_and_not_shown() -> None:
+    for url in (
+        "jdbc:postgresql://u:secret@h/d",
+        "jdbc:oracle:thin:scott/sec@ret-secret@//h:1/s",
+        "jdbc:oracle:thin:@(DESCRIPTION=(SECURITY=(WALLET_PASSWORD=secret)))",
+    ):
+        with pytest.raises(HeadraceError, match=r"database\.user, database\.password") as error:
+            config(database_url=url)
+        assert error.value.code == "config.invalid"
+        assert "secret" not in f"{error.value} {error.value!r} {error.value.__dict__}"
+    given = config(database_url="jdbc:oracle:thin:@//hidden:1/s")
+    assert "hidden" not in f"{given!r} {given.redacted()}"
+
+
+def test_a_host_that_is_not_found_is_waited_for() -> None:
     with pytest.raises(HeadraceError) as error:
-        data_source(config(database_url="jdbc:postgresql://u:secret@h/d"))
-    assert error.value.code == "oracle.url"
-    assert "secret" not in str(error.value)
+        connect(config(database_hostname="nowhere.invalid"))
+    assert (error.value.code, error.value.retriable) == ("oracle.connection_lost", True)
+    assert "nowhere.invalid" in error.value.message
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,13 @@ COMMITS = st.builds(
 POSITIONS = st.one_of(
     st.builds(OraclePosition.behind_scn, SCNS, SCNS),
     st.builds(
-        lambda scn, xid, mined, threads, inside, messages: OraclePosition(
+        lambda scn, xid, mined, threads, inside, messages, given_up: OraclePosition(
             place_of(scn, xid) + 1,
             None if inside is None else place_of(*inside),
             0 if inside is None else messages,
             mined,
             tuple(threads),
+            tuple(given_up),
         ),
         SCNS,
         XIDS,
@@ -35,6 +36,7 @@ POSITIONS = st.one_of(
         st.lists(COMMITS, max_size=3),
         st.none() | st.tuples(SCNS, XIDS),
         st.integers(1, 1 << 40),
+        st.lists(XIDS, max_size=2),
     ),
 )
 

@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.oracle import sql
-from headrace.connectors.oracle.statement import Statement, listed
-from headrace.connectors.oracle.streaming import row_filters
+from headrace.connectors.oracle.reading.dialect import PRESENT
+from headrace.connectors.oracle.sql import redo_conditions
+from headrace.connectors.oracle.sql.statement import Statement
+from headrace.connectors.oracle.statement_page import instances, page
 
 PAGE = Path(__file__).parents[3] / "docs/reference/oracle-statements.md"
-SLOTS = {
-    "container": '"PDB"', "options": "DBMS_LOGMNR.NO_ROWID_IN_STMT", "dictionary": "",
-    "columns": "SCN", "condition": "1 = 1", "flush_table": '"F"', "table": '"S"."T"',
-    "view": "V$LOG", "rest": "", "name": '"C"',
-}  # fmt: skip
+BUILT_ELSEWHERE = ("ROWS", "FILLED", "COUNTED", "BOUNDS", "FILTERED", "OVERRIDDEN", "PROBED")
+"""What `relational.reading` and the dialect put together; the page has instances of it."""
 RESERVED = (
     "ACCESS ADD ALL ALTER AND ANY AS ASC AUDIT BETWEEN BY CHAR CHECK CLUSTER COLUMN COMMENT "
     "COMPRESS CONNECT CREATE CURRENT DATE DECIMAL DEFAULT DELETE DESC DISTINCT DROP ELSE EXCLUSIVE "
@@ -33,21 +32,43 @@ RESERVED = (
 """SQL Language Reference, Oracle SQL Reserved Words: no bind may be called so (ORA-01745)."""
 
 
+def joined(conditions: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    several = st.lists(conditions, min_size=2, max_size=3)
+    operator = st.sampled_from([" AND ", " OR "])
+    return st.builds(lambda parts, by: f"({by.join(parts)})", several, operator)
+
+
 def test_the_page_of_statements_is_what_is_sent() -> None:
     """`make docs` writes it."""
-    assert PAGE.read_text() == listed(sql.STATEMENTS)
+    assert PAGE.read_text() == page()
 
 
 @pytest.mark.parametrize("statement", sql.STATEMENTS, ids=lambda one: one.name)
 def test_each_statement_is_recognized_and_has_its_place_in_the_manual(
     statement: Statement,
 ) -> None:
-    text = statement(**SLOTS)
-    assert "{" not in text
-    assert statement.match(text) is not None
+    text = instances()[statement.name] if statement.slots else statement()
+    recognized = sql.recognized(text)
+    assert recognized is not None
+    assert recognized[0] is statement
     assert re.match(r"(Reference|PL/SQL|SQL|Globalization|Utilities), ", statement.manual)
     binds = {name.upper() for name in re.findall(r":([a-z]+)", text)}
     assert binds & set(RESERVED.split()) == set()
+
+
+def test_each_statement_is_sent() -> None:
+    """A statement that nothing names is a right that nobody needs."""
+    module = Path(sql.__file__).read_text()
+    others = Path(sql.__file__).parents[1].rglob("*.py")
+    texts = "\n".join(one.read_text() for one in others if one.name != "statement_page.py")
+    names = re.findall(r"(?m)^([A-Z_]+) = _statement\(", module)
+    assert len(names) == len(sql.STATEMENTS)
+    sent = {
+        name
+        for name in names
+        if f"sql.{name}(" in texts or re.search(rf"(?:= |else |return ){name}\b", module)
+    }
+    assert set(names) - sent - {"BUILD_DICTIONARY"} == set(BUILT_ELSEWHERE)
 
 
 def test_names_of_statements_are_their_own() -> None:
@@ -64,6 +85,40 @@ def test_names_of_statements_are_their_own() -> None:
         "BEGIN SYS.DBMS_LOGMNR.START_LOGMNR(STARTSCN => :first, ENDSCN => :last, OPTIONS => 1); "
         "END;",
         "",
+        # Shapes whose slots are filled by builders.
+        'SELECT PASSWORD FROM "SYS"."USER$"; DROP TABLE "X"',
+        'SELECT PASSWORD FROM "SYS"."USER$" "t"',
+        'SELECT "t"."ID" FROM "S"."T" "t"; DROP TABLE "X"',
+        'SELECT "t"."ID" FROM "S"."T" "t" WHERE DELETE',
+        'SELECT "t"."ID" FROM "S"."T" "t" WHERE ("t"."ID" > 1',
+        'SELECT "t"."ID" FROM "S"."T" "t" WHERE "t"."ID" IS 1',
+        'SELECT "t"."ID" FROM "S"."T" "t" WHERE "t"."ID" IN (SELECT 1 FROM DUAL)',
+        'SELECT "t"."ID" FROM "S"."T" "t" WHERE "t"."ID" > 1 UNION ALL SELECT 1 FROM DUAL',
+        """SELECT SYS_CONTEXT('A', 'B') FROM "S"."T" "t" """.strip(),
+        'SELECT "t"."ID" FROM "S"."T" "t" ORDER BY 1',
+        'SELECT "t"."ID" FROM "S"."T" "t" FOR UPDATE',
+        'SELECT "t"."ID" FROM "S"."T" AS OF SCN :scn "t"',
+        "(SELECT anything at all",
+        '(SELECT 0 FROM "S"."T" "t" FETCH FIRST 1 ROWS ONLY) UNION ALL (DELETE FROM "S"."T")',
+        "SELECT (SELECT DELETE",
+        'SELECT (SELECT count(*) FROM "S"."T" "t") + (SELECT 1 FROM DUAL) FROM DUAL',
+        "SELECT XID, START_SCN FROM DBA_USERS WHERE START_SCN < :scn",
+        'SELECT 1 FROM "S"."T" WHERE 1 = 1',
+        'SELECT 1 FROM "S"."T" WHERE 0 = 1 AND (1 = 1) OR (1 = 1)',
+        'SELECT * FROM (DELETE FROM "T")',
+        "SELECT * FROM (SELECT 1 FROM DUAL) WHERE (1 = 1)",
+        "SELECT * FROM (SELECT 1 FROM DUAL; DROP TABLE T)",
+        'SELECT "t"."ID" FROM (SELECT 1 FROM DUAL -- ) "t"',
+        "SELECT 1 FROM USER$ WHERE 1 = 0",
+        # Conditions of redo.
+        "SELECT SCN FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high AND PASSWORD = 'x'",
+        "SELECT SCN FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high AND 1 = 1 OR",
+        "SELECT SCN FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high",
+        "SELECT SCN, (SELECT 1 FROM DUAL) FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND "
+        "SCN <= :high AND 1 = 1",
+        "SELECT SCN FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high AND "
+        "SEG_OWNER = DBMS_RANDOM.STRING('x', 1)",
+        "SELECT SCN FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high AND INFO = 'x';",
     ],
 )
 def test_other_statements_are_not_recognized(text: str) -> None:
@@ -77,6 +132,30 @@ def test_a_name_cannot_end_its_quotes(name: str) -> None:
     assert statement is not None
     assert statement[0] is sql.LOCK
     assert statement[1]["table"] == sql.quoted("S", name)
+
+
+CONDITIONS = [
+    '"ID" = 1', 'NOT "ID" IS NULL', """"NAME" LIKE 'a%'""", '"ID" BETWEEN 1 AND -2.5',
+    '"ID" IN (1, 2)', """LOWER("NAME") <> 'it''s ('""", 'COALESCE("A", "B") >= "C" * (2 + 1)',
+    'CAST("A" AS NUMBER(9, 2)) < 3', '"AT" < CURRENT_TIMESTAMP', "1 = 0",
+]  # fmt: skip
+
+
+@given(st.recursive(st.sampled_from(CONDITIONS), joined, max_leaves=12))
+def test_conditions_of_any_form_are_recognized(condition: str) -> None:
+    def recognized(condition: str) -> tuple[Statement, dict[str, str]] | None:
+        return sql.recognized(PRESENT.count([("S", "T")], condition))
+
+    statement = recognized(condition)
+    assert statement is not None
+    assert statement[1]["where"] == f" WHERE {condition}"
+    for broken in (
+        f"({condition}",
+        f"{condition} OR",
+        f"{condition}; {condition}",
+        f"{condition})",
+    ):
+        assert recognized(broken) is None
 
 
 @given(st.text())
@@ -103,22 +182,22 @@ def test_options_of_logminer_are_those_of_the_strategy() -> None:
 
 def test_long_lists_of_names_are_cut_as_oracle_takes_them() -> None:
     names = [f"S.T{number}" for number in range(2500)]
-    (included,) = row_filters.table_filter(names, [], regex=False)
+    (included,) = redo_conditions.table_filter(names, [], regex=False)
     assert included.count(" IN (") == 3
     assert included.count(" OR ") == 3
-    (excluded,) = row_filters.table_filter([], names, regex=False)
+    (excluded,) = redo_conditions.table_filter([], names, regex=False)
     assert excluded.count(" NOT IN (") == 3
     assert excluded.count(" AND ") == 2
 
 
 def test_ddl_is_read_whatever_the_filters_say_unless_it_is_filtered_too() -> None:
     filters = ["F"]
-    outside = row_filters.contents_condition("PDB", filters)
+    outside = redo_conditions.contents_condition("PDB", filters)
     assert outside == (
         "SRC_CON_NAME = 'PDB' AND ((OPERATION_CODE IN (1,2,3,6,7,27,34,36,255) AND F) OR "
         "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%'))"
     )
-    inside = row_filters.contents_condition(None, filters, lobs=True, ddl_is_filtered=True)
+    inside = redo_conditions.contents_condition(None, filters, lobs=True, ddl_is_filtered=True)
     assert inside == (
         "(OPERATION_CODE IN (1,2,3,6,7,27,34,36,255,9,10,11,29,68,70,71,91,92,93) OR "
         "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%')) AND F"

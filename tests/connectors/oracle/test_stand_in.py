@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.connectors.oracle import sql
-from headrace.connectors.oracle.streaming import row_filters
+from headrace.connectors.oracle.sql import redo_conditions
 from headrace.testing.oracle import driver
 from headrace.testing.oracle.server import OracleServer
 from tests.servers.oracle import PDB, OracleDatabase
@@ -63,7 +63,7 @@ def mined(connection: driver.OracleConnection, condition: str = "", low: int = 0
     ((high,),) = run(connection, sql.CURRENT_SCN())
     add_logs(connection)
     run(connection, sql.start_logmnr("online_catalog"), first=999_000, last=high)
-    statement = sql.contents(READ, condition or row_filters.contents_condition(PDB, lobs=True))
+    statement = sql.contents(READ, condition or redo_conditions.contents_condition(PDB, lobs=True))
     rows = run(connection, statement, low=low, high=high)
     run(connection, sql.END_LOGMNR())
     return rows
@@ -135,7 +135,7 @@ def test_a_long_statement_is_in_several_rows(
 
 def test_logminer_wants_its_session_in_order(session: driver.OracleConnection) -> None:
     start = sql.start_logmnr("online_catalog")
-    contents = sql.contents(READ, row_filters.contents_condition(None))
+    contents = sql.contents(READ, redo_conditions.contents_condition(None))
     assert refused(session, sql.END_LOGMNR()) == 1307
     assert refused(session, contents, low=0, high=1) == 1306
     assert refused(session, start, first=1, last=2) == 1292
@@ -184,21 +184,22 @@ def test_filters_are_really_applied(
         transaction.insert("OTHER.T", ID=1)
 
     def tables(*filters: list[str]) -> list[str]:
-        condition = row_filters.contents_condition(PDB, [one for part in filters for one in part])
+        every = [one for part in filters for one in part]
+        condition = redo_conditions.contents_condition(PDB, every)
         rows = [row for row in mined(session, condition) if row[0] == "INSERT"]
         return [row[1].split("(")[0].removeprefix("insert into ") for row in rows]
 
     everything = ['"INV"."T"', '"INV"."U"', '"OTHER"."T"']
     assert tables() == everything
-    assert tables(row_filters.schema_filter(["inv"], [], regex=False)) == everything[:2]
-    assert tables(row_filters.schema_filter([], ["INV"], regex=True)) == everything[2:]
-    assert tables(row_filters.table_filter(["INV.T"], [], regex=False)) == everything[:1]
-    assert tables(row_filters.table_filter([], [r"inv\..*"], regex=True)) == everything[2:]
-    assert tables(row_filters.user_filter("USERNAME", ["ANNE"], [])) == everything
-    assert tables(row_filters.user_filter("USERNAME", [], ["anne"])) == []
-    assert tables(row_filters.user_filter("CLIENT_ID", ["two"], [])) == []
-    assert tables(row_filters.default_filter(["OTHER"])) == everything[:2]
-    assert mined(session, row_filters.contents_condition("ELSEWHERE")) == []
+    assert tables(redo_conditions.schema_filter(["inv"], [], regex=False)) == everything[:2]
+    assert tables(redo_conditions.schema_filter([], ["INV"], regex=True)) == everything[2:]
+    assert tables(redo_conditions.table_filter(["INV.T"], [], regex=False)) == everything[:1]
+    assert tables(redo_conditions.table_filter([], [r"inv\..*"], regex=True)) == everything[2:]
+    assert tables(redo_conditions.user_filter("USERNAME", ["ANNE"], [])) == everything
+    assert tables(redo_conditions.user_filter("USERNAME", [], ["anne"])) == []
+    assert tables(redo_conditions.user_filter("CLIENT_ID", ["two"], [])) == []
+    assert tables(redo_conditions.default_filter(["OTHER"])) == everything[:2]
+    assert mined(session, redo_conditions.contents_condition("ELSEWHERE")) == []
 
 
 def test_committed_data_comes_by_the_order_of_commits(
@@ -214,7 +215,8 @@ def test_committed_data_comes_by_the_order_of_commits(
     ((high,),) = run(session, sql.CURRENT_SCN())
     add_logs(session)
     run(session, sql.start_logmnr("online_catalog", committed=True), first=999_000, last=high)
-    rows = run(session, sql.contents(READ, row_filters.contents_condition(PDB)), low=0, high=high)
+    contents = sql.contents(READ, redo_conditions.contents_condition(PDB))
+    rows = run(session, contents, low=0, high=high)
     numbers = [row[4].hex() for row in rows]
     assert numbers == [second.xid] * 3 + [first.xid] * 3
     assert [row[0] for row in rows] == ["START", "INSERT", "COMMIT"] * 2
@@ -249,7 +251,7 @@ def test_numbers_keep_all_digits_where_they_are_asked_for_as_texts(
         transaction.insert("INV.T", ID=1, N=number)
     cursor = session.cursor()
     cursor.outputtypehandler = lambda cursor, column: cursor.var(str)
-    assert cursor.execute('SELECT "N" FROM "INV"."T"').fetchall() == [(number,)]
+    assert cursor.execute('SELECT "t"."N" FROM "INV"."T" "t"').fetchall() == [(number,)]
 
 
 def test_rows_come_in_arrow_batches(
@@ -260,7 +262,7 @@ def test_rows_come_in_arrow_batches(
             transaction.insert("INV.T", ID=key)
     schema = pa.schema([("key", pa.int64()), ("text", pa.string())])
     batches = session.fetch_df_batches(
-        'SELECT "ID", "V" FROM "INV"."T"', size=2, requested_schema=schema
+        'SELECT "t"."ID", "t"."V" FROM "INV"."T" "t"', size=2, requested_schema=schema
     )
     parts = list(batches)
     assert [part.num_rows for part in parts] == [2, 2, 1]
@@ -329,7 +331,7 @@ def test_a_cluster_has_logs_of_several_threads() -> None:
             transaction.insert("INV.T", ID=1)
         connection = connection_to(server)
         run(connection, sql.SESSION_FORMATS())
-        assert run(connection, sql.CURRENT_SEQUENCES()) == [(1, 1), (2, 1)]
+        assert [row[:2] for row in run(connection, sql.THREADS())] == [(1, "OPEN"), (2, "OPEN")]
         assert [row[0] for row in mined(connection)] == ["START", "INSERT", "COMMIT"]
         server.apply([{"close_thread": 2}])
         assert [row[:2] for row in run(connection, sql.THREADS())] == [(1, "OPEN"), (2, "CLOSED")]

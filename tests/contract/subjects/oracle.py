@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from headrace.connectors.connector import OffsetObject
 from headrace.testing.oracle.server import Transaction
-from tests.contract.changes import Change, Delete, Event, Fill, Insert, Move, Update
+from tests.contract.changes import Change, Delete, Fill, Insert, Move, Update
 from tests.contract.subject import Feature, Subject
 from tests.servers.oracle import PDB, SCHEMA, OracleDatabase
 
@@ -88,7 +88,5 @@ class OracleSubject(Subject):
         sequences = [sequence for thread, sequence in server.call("sequences") if thread == 1]
         server.apply([{"delete_logs": sequences[:-1]}])
 
-    def event(self, record: Mapping[str, Any]) -> Event:
-        event = super().event(record)
-        is_row = event.op in ("c", "u", "r")
-        return event._replace(text="") if is_row and event.text is None else event
+    def text(self, value: str | None) -> str | None:
+        return value or ""

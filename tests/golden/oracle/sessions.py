@@ -26,7 +26,7 @@ _CALLS = {
     "add_logfile": re.compile(r"dbms_logmnr\.add_logfile\(.*?LOGFILENAME\s*=>\s*'([^']*)'", re.I),
     "remove_logfile": re.compile(r"dbms_logmnr\.remove_logfile\(.*?'([^']*)'", re.I),
     "start_logmnr": re.compile(
-        r"dbms_logmnr\.start_logmnr\(\s*STARTSCN\s*=>\s*'?(\d+)'?\s*,"
+        r"dbms_logmnr\.start_logmnr\((?:\s*STARTSCN\s*=>\s*'?(\d+)'?\s*,)?"
         r"(?:\s*ENDSCN\s*=>\s*'?(\d+)'?\s*,)?(.*)", re.I | re.S),
     "end_logmnr": re.compile(r"dbms_logmnr\.end_logmnr", re.I),
     "build_dictionary": re.compile(r"dbms_logmnr_d\.build", re.I),
@@ -113,7 +113,8 @@ class JdbcSession(Session):
         if called in ("add_logfile", "remove_logfile"):
             binds["name"] = match[1]
         elif called == "start_logmnr":
-            binds |= {"first": match[1], "last": match[2] or self.database.state.scn}
+            first = match[1] or min(log.first for log in self._files.values())
+            binds |= {"first": first, "last": match[2] or self.database.state.scn}
             slots["options"] = match[3]
         elif called == "set_container":
             slots["container"] = match[1].upper()
@@ -188,7 +189,12 @@ class JdbcSession(Session):
                 heads.append([description[0], kind(column), jdbc_type(column.type)])
         shown = [described.get(head[0]) for head in heads]
         made = [[*map(_value, shown, row)] for row in rows]
-        return {"columns": heads, "rows": made}
+        # An asterisk does not stand for the pseudo-column, which the store keeps as a column.
+        kept = [place for place, head in enumerate(heads) if head[0] != "ROWID" or "ROWID" in sql]
+        return {
+            "columns": [heads[place] for place in kept],
+            "rows": [[row[place] for place in kept] for row in made],
+        }
 
     def _described(self, sql: str) -> Mapping[str, Column]:
         """The columns of the table that a query reads."""

@@ -9,9 +9,14 @@ from enum import StrEnum
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import BOOLEAN, PATH, STATEMENTS, TEXT, choice, integer, milliseconds
-from headrace.config.property import Family, Group, PassThrough, Property, not_needed
+from headrace.config.properties.modes import SnapshotMode
+from headrace.config.properties.snapshots import SnapshotConfig
+from headrace.config.property import SUPPORTED, Family, Group, PassThrough, Property, not_needed
 
 _NO_DDL = not_needed("no statement is parsed: tables are read from the catalogue")
+_IN_HISTORY = not_needed(
+    "the captured tables are always written into the schema history where a stream begins"
+)
 _LIBRDKAFKA = not_needed("Kafka's client waits by itself")
 
 
@@ -33,6 +38,22 @@ _CLASSES = {
 class SchemaHistoryConfig(Configuration):
     """Where the schema history is kept, and whether its changes are records too."""
 
+    snapshot_mode = SnapshotConfig.snapshot_mode.with_refused("custom").with_meaning(
+        "When existing rows are read, and whether streaming follows. `recovery` is `no_data`, and "
+        "makes a lost schema history anew, of the tables as they are: nobody may have altered them "
+        "since the stored position."
+    )
+    snapshot_mode_configuration_based_snapshot_schema = (
+        SnapshotConfig.snapshot_mode_configuration_based_snapshot_schema.with_status(_IN_HISTORY)
+    )
+    snapshot_mode_configuration_based_snapshot_on_schema_error = (
+        SnapshotConfig.snapshot_mode_configuration_based_snapshot_on_schema_error.with_status(
+            SUPPORTED
+        ).with_meaning(
+            "With snapshot.mode=configuration_based: writes a lost schema history anew, of the "
+            "tables as they are."
+        )
+    )
     include_schema_changes = Property(
         "include.schema.changes",
         BOOLEAN,
@@ -155,6 +176,13 @@ class SchemaHistoryConfig(Configuration):
         status=not_needed("they are of stores that are not here"),
         case_matters=False,
     )
+
+    @property
+    def rebuilds_history(self) -> bool:
+        """Whether a schema history that is lost is written anew."""
+        if self.snapshot_mode is SnapshotMode.CONFIGURATION_BASED:
+            return self.snapshot_mode_configuration_based_snapshot_on_schema_error
+        return self.snapshot_mode is SnapshotMode.RECOVERY
 
     def history_kind(self) -> HistoryKind:
         """What the schema history is kept in."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from headrace.config.properties.history import SchemaHistoryConfig
-from headrace.config.properties.modes import SnapshotMode
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.property import not_needed, refused
 from headrace.connectors.db2.properties.change_tables import ChangeTablesConfig
@@ -24,11 +23,6 @@ class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, SchemaHistoryConfig, Rela
         ("commit_lsn", "commit_lsn"),
     )
 
-    snapshot_mode = RelationalConfig.snapshot_mode.with_refused("custom").with_meaning(
-        "When existing rows are read, and whether streaming follows. `recovery` is `no_data`, and "
-        "makes a lost schema history anew, of the tables as they are: nobody may have altered them "
-        "since the stored position."
-    )
     database_port = RelationalConfig.database_port.with_default("50000")
     database_user = RelationalConfig.database_user.with_meaning(
         "A user that may connect, and read the control tables, change tables and source tables; "
@@ -51,13 +45,6 @@ class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, SchemaHistoryConfig, Rela
     heartbeat_action_query = RelationalConfig.heartbeat_action_query.with_status(
         refused("Debezium's Db2 connector has none")
     )
-
-    @property
-    def rebuilds_history(self) -> bool:
-        """Whether a schema history that is lost is written anew."""
-        if self.snapshot_mode is SnapshotMode.CONFIGURATION_BASED:
-            return self.snapshot_mode_configuration_based_snapshot_on_schema_error
-        return self.snapshot_mode is SnapshotMode.RECOVERY
 
     @property
     def heeds_stops(self) -> bool:

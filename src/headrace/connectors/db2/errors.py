@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from headrace.config.secret import names_a_secret
+from headrace.config.secret import without_secrets
 from headrace.connectors.db2.config import Db2Config
 from headrace.errors import HeadraceError
 
@@ -146,7 +146,7 @@ def translate(
     driver's. `doing` says what failed, `limit` is the property that limits statements."""
     if not isinstance(error, DriverError):
         return None
-    text = _hidden(error.text, config)
+    text = without_secrets(error.text, config.database_password, config.driver)
     refusal = _refusal(error)
     if refusal is not None:
         remedy = refusal.remedy.replace("{limit}", limit).replace(
@@ -180,13 +180,3 @@ def _refusal(error: DriverError) -> Refusal | None:
     if error.code == _NOT_LOGGED_IN and _UNSUPPORTED.search(error.text):
         return _LOGIN_KIND
     return _BY_CODE.get(error.code) or _BY_STATE.get(error.state)
-
-
-def _hidden(text: str, config: Db2Config) -> str:
-    """Without the password, and without secrets of driver.*."""
-    password = config.database_password
-    secrets = ["" if password is None else password.reveal()]
-    secrets += [value.strip() for name, value in config.driver.items() if names_a_secret(name)]
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return text

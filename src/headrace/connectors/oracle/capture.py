@@ -32,7 +32,19 @@ class Capture(TableCapture):
     def __init__(self, config: OracleConfig) -> None:
         super().__init__(config, topic_names(config), name_adjustment(config))
         self.database = config.catalog_name
-        self._flush_table = config.log_mining_flush_table_name.upper()
+        self._flush_table = (
+            config.database_user.upper(),
+            config.log_mining_flush_table_name.upper(),
+        )
+        self._mentions = (
+            not config.schema_history_internal_store_only_captured_tables_ddl,
+            not config.schema_history_internal_store_only_captured_databases_ddl,
+        )
+        self.reads_comments = (
+            config.include_schema_comments and config.headrace_compatibility == "none"
+        )
+        """Whether tables have the data dictionary's comments: Debezium has those alone that are
+        made while it reads the redo."""
         self.types = OracleTypeOptions.of(config)
         keys = OracleSettings("", OracleSource(""), types=self.types, converting="skip")
         self.key_rendering = KeyRendering.of(keys, config)
@@ -41,9 +53,15 @@ class Capture(TableCapture):
         """The tables of Oracle itself, and the one that the connector flushes redo with."""
         return (
             schema in SYSTEM_SCHEMAS
-            or table.upper() == self._flush_table
+            or (schema.upper(), table.upper()) == self._flush_table
             or _COMPRESSION.fullmatch(table) is not None
         )
+
+    def mentions(self, schema: str) -> bool:
+        """Whether the schema history has tables of a schema that are not captured, as
+        schema.history.internal.store.only.captured.… says."""
+        others, schemas = self._mentions
+        return others and (schemas or self._schemas.accepts(schema))
 
     def relation(self, table: Table, present: Table | None) -> OracleFacts:
         """See TableCapture: collections are named with their database."""

@@ -9,7 +9,7 @@ from headrace.config.filters import NameFilter
 from headrace.config.finding import PropertyFinding
 from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.config.properties.relational import RelationalConfig
-from headrace.config.property import not_needed, refused
+from headrace.config.property import SUPPORTED, not_needed, refused
 from headrace.connectors.oracle.properties.buffer import BufferConfig
 from headrace.connectors.oracle.properties.connection import OracleConnectionConfig
 from headrace.connectors.oracle.properties.mining import MiningConfig
@@ -48,6 +48,19 @@ class OracleConfig(
     database_dbname = RelationalConfig.database_dbname.with_meaning(
         "The database's service; the container database's where database.pdb.name is set."
     )
+    schema_history_internal_store_only_captured_tables_ddl = (
+        SchemaHistoryConfig.schema_history_internal_store_only_captured_tables_ddl.with_status(
+            SUPPORTED
+        ).with_meaning(
+            "Keeps captured tables only. Others have records and events of their statements, too: "
+            "of those that the snapshot saw, whose structure it reads for that."
+        )
+    )
+    schema_history_internal_store_only_captured_databases_ddl = (
+        SchemaHistoryConfig.schema_history_internal_store_only_captured_databases_ddl.with_status(
+            SUPPORTED
+        ).with_meaning("Keeps tables of captured schemas only (schema.include.list).")
+    )
     heartbeat_action_query = RelationalConfig.heartbeat_action_query.with_status(
         refused("the flush table makes the position move")
     )
@@ -68,8 +81,13 @@ class OracleConfig(
         return None if named is None else ".".join(named.split(".")[-2:])
 
     def snapshot_filter(self) -> NameFilter:
-        """As RelationalConfig.snapshot_filter; names may have the database's before them."""
-        return NameFilter(self.snapshot_include_collection_list, qualifier=f"{self.catalog_name}.")
+        """As RelationalConfig.snapshot_filter; names may have the database's before them, which
+        Debezium requires."""
+        return NameFilter(
+            self.snapshot_include_collection_list,
+            qualifier=f"{self.catalog_name}.",
+            qualifies=self.headrace_compatibility != "none",
+        )
 
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()

@@ -6,6 +6,7 @@ Nothing else speaks to the driver. `driver.module` names another one that has th
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,10 +28,26 @@ DRIVER = "oracledb"
 _LOGIN_SECONDS = 30.0
 _NO_BINDS: Binds = {}
 _METADATA_ROWS = 1000
-_URL = re.compile(r"jdbc:oracle:(?:thin|oci8?):(?:[^@/]*(?:/[^@]*)?)?@(.+)", re.IGNORECASE)
 _SID = re.compile(r"(?://)?(?P<host>\[[^]]+\]|[^:/()]+):(?P<port>\d+):(?P<sid>[\w$#.]+)")
 _NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<service>.+))?")
 _OWN_KEYWORDS = frozenset({"module", "user", "password", "dsn"})
+_JAVAS = {
+    "oracle.net.connect_timeout": "tcp_connect_timeout",
+    "oracle.net.ssl_server_cert_dn": "ssl_server_cert_dn",
+    "oracle.net.ssl_server_dn_match": "ssl_server_dn_match",
+    "oracle.net.tns_admin": "config_dir",
+    "oracle.net.wallet_location": "wallet_location",
+    "oracle.net.wallet_password": "wallet_password",
+    "v$session.machine": "machine",
+    "v$session.osuser": "osuser",
+    "v$session.program": "program",
+    "v$session.terminal": "terminal",
+}
+"""Names of Java's driver, whose times are in milliseconds, and what they are here."""
+_MILLISECONDS = 1000
+_NO_NETWORK = "DPY-6005"
+_WALLET = re.compile(r"(?:DIRECTORY\s*=|^file:)([^)]+)", re.IGNORECASE)
+_TRUTHS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 
 
 class Cursor:
@@ -164,7 +181,8 @@ def connect(
     database.pdb.name is set. `limit` is the property that says how long a statement may take: of
     queries, or of checks, which holds for logging in, too. `node` is one of rac.nodes.
 
-    Raises HeadraceError with a code of `translate`, and `oracle.unknown_driver`.
+    Raises HeadraceError with a code of `translate`, `oracle.unknown_driver` and
+    `oracle.impossible_parameter`.
     """
     limit_ms = config.database_query_timeout_ms
     login_seconds = _LOGIN_SECONDS
@@ -179,7 +197,7 @@ def connect(
         "dsn": data_source(config, node),
         "tcp_connect_timeout": login_seconds,
         "program": "headrace",
-        **_parameters(config),
+        **_parameters(config, driver),
     }
     try:
         native = _native(lambda: driver.connect(**given))
@@ -197,7 +215,7 @@ def data_source(config: OracleConfig, node: str | None = None) -> str:
     service, a SID, a descriptor or an alias, else of host, port and database.dbname. `node`: one of
     rac.nodes, `host[:port][/service]`.
 
-    Raises HeadraceError("oracle.url") for a URL that is none of Oracle's.
+    Raises HeadraceError("oracle.url") for a node that is none.
     """
     if node is not None:
         parts = _NODE.fullmatch(node.strip())
@@ -211,14 +229,7 @@ def data_source(config: OracleConfig, node: str | None = None) -> str:
         return f"{parts['host']}:{port}/{parts['service'] or config.database_dbname}"
     if not config.database_url:
         return f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
-    url = _URL.fullmatch(config.database_url.strip())
-    if url is None:
-        raise HeadraceError(
-            "oracle.url",
-            "database.url is no URL of Oracle's",
-            "Write jdbc:oracle:thin:@//host:port/service, @host:port:sid or @(DESCRIPTION=…).",
-        )
-    address = url[1]
+    address = config.database_url
     if sid := _SID.fullmatch(address):
         return (
             f"(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST={sid['host']})(PORT={sid['port']}))"
@@ -273,14 +284,55 @@ def _driver(config: OracleConfig) -> Any:
     return driver
 
 
-def _parameters(config: OracleConfig) -> dict[str, object]:
-    """Parameters of `driver.*`, numbers and truths as such."""
+def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
+    """Parameters of `driver.*`, also by the names of Java's driver where ours has the like; of the
+    types that the driver's `connect` declares.
+
+    Raises HeadraceError("oracle.impossible_parameter") for a name that it has not, and for a value
+    that is none of its type.
+    """
+    declared = inspect.signature(driver.connect).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in declared.values())
     values: dict[str, object] = {}
     for name, text in config.driver.items():
-        if name not in _OWN_KEYWORDS:
-            truth = {"true": True, "false": False}.get(text.strip().lower())
-            values[name] = int(text) if text.strip().isdigit() else text if truth is None else truth
+        if name in _OWN_KEYWORDS:
+            continue
+        parameter = _JAVAS.get(name.lower(), name)
+        if parameter in declared:
+            values[parameter] = _value(name, parameter, text, str(declared[parameter].annotation))
+        elif takes_any:
+            values[parameter] = text
+        else:
+            whose = " is of Java's driver, and" if "." in name else ":"
+            raise HeadraceError(
+                "oracle.impossible_parameter",
+                f"driver.{name}{whose} python-oracledb has no such parameter",
+                "Leave it out; the parameters are those of python-oracledb's connect, such as "
+                "driver.wallet_location, driver.config_dir, driver.ssl_server_dn_match.",
+            )
     return values
+
+
+def _value(name: str, parameter: str, text: str, annotation: str) -> object:
+    kinds = set(re.findall(r"\w+", annotation))
+    if parameter == "wallet_location" and (folder := _WALLET.search(text)):
+        return folder[1].strip()
+    if "str" in kinds:
+        return text
+    try:
+        if "bool" in kinds:
+            return _TRUTHS[text.strip().lower()]
+        if "int" in kinds:
+            return int(text)
+        if "float" in kinds:
+            return float(text) / (_MILLISECONDS if name != parameter else 1)
+    except (KeyError, ValueError):
+        pass
+    raise HeadraceError(
+        "oracle.impossible_parameter",
+        f"driver.{name} has a value that is none of python-oracledb's ({annotation})",
+        "Correct it, or leave it out.",
+    )
 
 
 def _number_as_text(cursor: Any, column: Any) -> Any:
@@ -294,6 +346,8 @@ def _native(function: Callable[..., T], *arguments: Any) -> T:
     """Calls the driver, whose errors have details."""
     try:
         return function(*arguments)
+    except OSError as error:  # a host that is not found, a network that is not there
+        raise DriverError(str(error), _NO_NETWORK) from None
     except Exception as error:
         if "Error" not in {kind.__name__ for kind in type(error).__mro__}:
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from headrace.connectors.oracle.capture import Capture, settings_of
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.reading.chunk_source import OracleChunkSource
+from headrace.connectors.oracle.reading.row_queries import row_lookup
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshot
 from headrace.connectors.oracle.signal_table import SignalTable
 from headrace.connectors.oracle.starting.readiness import Readiness
@@ -22,7 +24,12 @@ from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.starting.stored_position import StoredPosition
 from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.reader import ReaderOptions, RedoReader
-from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
+from headrace.connectors.oracle.streaming.tables import (
+    Describe,
+    StreamTables,
+    TellingOptions,
+    TextOptions,
+)
 from headrace.connectors.record_options import transaction_counts
 from headrace.connectors.source import Lost, OpenSnapshot, Source, closed_on_failure
 from headrace.connectors.waiting import Waiting
@@ -57,7 +64,7 @@ class OracleDatabase(Source[OraclePosition]):
         """Server, redo, tables, and the stored position."""
         self._readiness.prepare()
         if stored is not None and not stored.is_initial and stored.snapshot is None:
-            self._position.check(stored)
+            self._position.check(stored, self._readiness.incarnation)
 
     def begin(self, epoch: int) -> tuple[OracleOffset, OpenSnapshot[OraclePosition] | None]:
         """The stream begins behind the SCN as of which rows are read. Without rows there is a
@@ -70,9 +77,9 @@ class OracleDatabase(Source[OraclePosition]):
             source.lock()
             state = source.now()
             source.record_tables(state.position)
-            start = run.offset(state.position, epoch)
+            start = replace(run.offset(state.position, epoch), system=self._readiness.incarnation)
             self._position.is_known = True
-            self._told = [table.path for table in source.structures()]
+            self._told = [table.path for table in source.described()]
             if reads_rows or source.is_prefaced:
                 self._greets = not reads_rows
                 return snapshot.begin(start, state), snapshot
@@ -92,7 +99,7 @@ class OracleDatabase(Source[OraclePosition]):
         self._readiness.prepare()
         if stored.snapshot is not None and snapshot is not None:
             snapshot.resumed(stored.snapshot)
-        return self._position.check(stored) if self.streams else None
+        return self._position.check(stored, self._readiness.incarnation) if self.streams else None
 
     def forget_position(self) -> None:
         """See Source."""
@@ -110,8 +117,8 @@ class OracleDatabase(Source[OraclePosition]):
         self._told = None
 
         def open_tables(describe: Describe, texts: TextOptions) -> StreamTables:
-            tells = config.include_schema_changes
-            return StreamTables(run.capture, versions, told, describe, texts, tells=tells)
+            options = TellingOptions(config.include_schema_changes, config.include_schema_comments)
+            return StreamTables(run.capture, versions, told, describe, texts, options)
 
         reader = RedoReader(
             config,
@@ -123,10 +130,12 @@ class OracleDatabase(Source[OraclePosition]):
                 run.row_options,
                 "" if counts is None else run.capture.topics.transactions,
                 run.container,
-                takes_system_users=config.headrace_compatibility != "none",
+                as_released=run.as_released,
+                reads_comments=run.capture.reads_comments,
             ),
             run.translate,
         )
+        reader.places.system = self._readiness.incarnation
         self._progress = reader.progress
         signals = self._signals(reader, greets=greets or self._greets)
         self._greets = False
@@ -138,6 +147,7 @@ class OracleDatabase(Source[OraclePosition]):
             signals=signals,
             counts=counts,
             marks=reader.places,
+            lookup=row_lookup(config) if config.post_processors else None,
         )
 
     def _signals(

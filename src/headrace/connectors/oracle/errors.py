@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from headrace.config.secret import without_secrets
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.errors import HeadraceError
 
@@ -31,6 +32,12 @@ class DriverError(Exception):
         """Whether the connection is not there, or no more."""
         return self.code in _UNREACHABLE or self.full_code in _UNREACHABLE_BY_DRIVER
 
+    @property
+    def is_of_statement(self) -> bool:
+        """Whether the statement is at fault, as it is written or for the rows that it meets: what
+        it names, how it is formed, what it computes. Who runs it, and the server, are not."""
+        return self.code in _OF_STATEMENT or self.full_code in _OF_STATEMENT_BY_DRIVER
+
 
 class Refusal(NamedTuple):
     """What an error means. `remedy` may name `{limit}` and `{user}`."""
@@ -49,6 +56,14 @@ _UNREACHABLE = frozenset(
 _UNREACHABLE_BY_DRIVER = frozenset(
     {"DPY-1001", "DPY-4011", "DPY-6000", "DPY-6003", "DPY-6005", "DPY-6006", "DPY-6009"}
 )
+_OF_STATEMENT = frozenset(
+    {*range(900, 1000), 1008, 1408, 1427, 1476, 1481, 1489, *range(1718, 1723), 1730,
+     *range(1740, 1800), *range(1830, 1900), 2000, 2070, 3001, 4043, 4044, 6502, 6575, 12704, 12801,
+     12899, 22818, 22922, 25154, 30076, 30081, 30089, 30483, 30926, 32034, 38104, 40478, 54014}
+)  # fmt: skip
+"""Names, syntax, types, numbers and times that are none."""
+_OF_STATEMENT_BY_DRIVER = frozenset({"DPY-4008", "DPY-4009", "DPY-4010"})
+"""A statement with placeholders."""
 _LOGIN = Refusal("authentication", "Check database.user and database.password.")
 _ACCOUNT = Refusal(
     "account", "Unlock the user, or change its password: ALTER USER … ACCOUNT UNLOCK;"
@@ -145,6 +160,7 @@ _BY_CODE = {
 }  # fmt: skip
 _BY_DRIVER = {
     "DPY-4024": _TIMEOUT,
+    "DPY-4001": _LOGIN,
     "DPY-4000": _SERVICE,
     "DPY-4026": _SERVICE,
     "DPY-4027": _SERVICE,
@@ -161,8 +177,7 @@ _BY_DRIVER = {
 def place(config: OracleConfig) -> str:
     """The database, for messages: never with a password."""
     if config.database_url:
-        address = config.database_url.rpartition("@")[2].removeprefix("//")
-        return f"{config.database_user}@{address}"
+        return f"{config.database_user}@{config.database_url.removeprefix('//')}"
     where = f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
     pdb = config.database_pdb_name
     return f"{config.database_user}@{where}" + (f" ({pdb})" if pdb else "")
@@ -175,7 +190,7 @@ def translate(
     driver's. `doing` says what failed, `limit` is the property that limits statements."""
     if not isinstance(error, DriverError):
         return None
-    text = _hidden(error.text, config)
+    text = without_secrets(error.text, config.database_password, config.driver)
     refusal = _BY_CODE.get(error.code) or _BY_DRIVER.get(error.full_code)
     if refusal is not None:
         remedy = refusal.remedy.replace("{limit}", limit).replace(
@@ -195,11 +210,3 @@ def translate(
     return HeadraceError(
         "oracle.query_failed", f"{what}: {text}", "Check the server's alert log and trace files."
     )
-
-
-def _hidden(text: str, config: OracleConfig) -> str:
-    """Without the password."""
-    secret = config.database_password
-    if secret is not None and secret.reveal():
-        text = text.replace(secret.reveal(), "***")
-    return text

@@ -37,6 +37,8 @@ TRANSACTION_CELLS = 7
 RS_ID, ROW_ID, REDO_SQL, SSN = range(4)
 """The cells of a row's own image, texts."""
 EXTRA_CELLS = 4
+STATEMENT_CELLS = ("txId", "commit_scn", "rs_id", "ssn", "redo_thread", "user_name", "txSeq")
+"""What the image of a statement that changed tables has for its source block, texts."""
 
 _STRING = Schema(Type.STRING)
 _OPTIONAL_STRING = Schema(Type.STRING, optional=True)
@@ -85,6 +87,10 @@ def _transaction_text(column: int) -> Cell:
     return _text(Image.TRANSACTION, column)
 
 
+def _scn_of_row() -> Node:
+    return Concat(_OPTIONAL_STRING, (Part(RowField(_OPTIONAL_INT64, "place")),))
+
+
 @dataclass(frozen=True)
 class OracleSource:
     """The source block of a database. `shows_ssn`: `ssn` is that of the redo (headrace.source.ssn),
@@ -98,13 +104,29 @@ class OracleSource:
         """Debezium's `txId`; null outside of a transaction."""
         return _transaction_text(TX_ID)
 
+    def statement_block(self, facts: RelationFacts, settings: EventSettings, first: int) -> Struct:
+        """The source block of a statement that changed tables: it shows cells of its own image,
+        from the column `first` on, in the order of STATEMENT_CELLS."""
+        cells = {name: first + place for place, name in enumerate(STATEMENT_CELLS)}
+        own: dict[str, Node] = {
+            name: _text(Image.NEW, cells[name])
+            for name in ("txId", "commit_scn", "rs_id", "user_name")
+        }
+        own |= {
+            "scn": _scn_of_row(),
+            "ssn": _number(Image.NEW, cells["ssn"], _OPTIONAL_INT64, 8, null=0),
+            "redo_thread": _number(Image.NEW, cells["redo_thread"], _OPTIONAL_INT32, 4),
+            "txSeq": _number(Image.NEW, cells["txSeq"], _OPTIONAL_INT64, 8),
+        }
+        return self._filled(facts, settings, own)
+
     def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
         """The source block of a table's events."""
         ssn = _number(Image.EXTRA, SSN, _OPTIONAL_INT64, 8, null=0)
         sequence = RowField(_OPTIONAL_INT64, "ordinal")
         own: dict[str, Node] = {
             "txId": _transaction_text(TX_ID),
-            "scn": Concat(_OPTIONAL_STRING, (Part(RowField(_OPTIONAL_INT64, "place")),)),
+            "scn": _scn_of_row(),
             "commit_scn": _transaction_text(COMMIT_SCN),
             "rs_id": _text(Image.EXTRA, RS_ID),
             "ssn": ssn if self.shows_ssn else Constant(_OPTIONAL_INT64, 0),
@@ -117,6 +139,11 @@ class OracleSource:
             "start_ts_ms": _number(Image.TRANSACTION, START_MS, _OPTIONAL_INT64, 8),
             "txSeq": Guarded(sequence, presence=_transaction_text(TX_ID)),
         }
+        return self._filled(facts, settings, own)
+
+    def _filled(
+        self, facts: RelationFacts, settings: EventSettings, own: dict[str, Node]
+    ) -> Struct:
         return source_block(
             oracle_source(settings.format),
             own,

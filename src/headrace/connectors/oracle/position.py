@@ -49,11 +49,13 @@ class OraclePosition(PlacePosition):
     more than the last one that is delivered, or the place behind an SCN up to which nothing else
     was committed. `mined` is where mining begins again: the first change of each transaction that
     was open at this position has a larger SCN; 0: at the SCN of `committed`. `threads` are the last
-    commits of each redo thread, as far as they are known.
+    commits of each redo thread, as far as they are known. `given_up` are the ids of transactions of
+    which nothing is taken any more.
     """
 
     mined: int = 0
     threads: tuple[ThreadCommit, ...] = ()
+    given_up: tuple[int, ...] = ()
 
     @classmethod
     def behind_scn(cls, scn: int, mined: int | None = None) -> Self:
@@ -77,8 +79,9 @@ class OraclePosition(PlacePosition):
         return self.scn
 
     def behind(self, end: np.void) -> Self:
-        """See Position; `mined` and `threads` are as they were, see streaming.progress."""
-        return replace(super().behind(end), mined=self.mined, threads=self.threads)
+        """See Position; the rest is as it was, see streaming.progress."""
+        position = super().behind(end)
+        return replace(position, mined=self.mined, threads=self.threads, given_up=self.given_up)
 
     def is_at(self, other: Self) -> bool:
         """See Position."""
@@ -103,6 +106,8 @@ class OraclePosition(PlacePosition):
             "commit_scn": ",".join(map(str, self.threads)) or None,
             "committed": last,
         }
+        if self.given_up:
+            members["given_up"] = ",".join(map(format_xid, self.given_up))
         if self.transaction is not None:
             members |= {
                 "txId": format_xid(xid_of(self.transaction)),
@@ -115,7 +120,7 @@ class OraclePosition(PlacePosition):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Takes its members out of an offset, one of Debezium's too. Raises ValueError."""
         mined = parse_scn(_text(data, "scn") or "0")
-        threads, upto = _threads(_text(data, "commit_scn") or "")
+        threads, upto = thread_commits(_text(data, "commit_scn") or "")
         last = _text(data, "committed")
         if last is None:
             bounds = [one.scn for one in threads]
@@ -124,7 +129,9 @@ class OraclePosition(PlacePosition):
             scn, _, xid = last.partition(":")
             at = parse_scn(scn)
             committed = place_of(at, parse_xid(xid)) + 1 if xid else (behind_scn(at) if at else 0)
-        position = cls(committed, mined=mined, threads=threads)
+        left_out = filter(None, (_text(data, "given_up") or "").split(","))
+        given_up = tuple(map(parse_xid, left_out))
+        position = cls(committed, mined=mined, threads=threads, given_up=given_up)
         inside, at_scn = _text(data, "txId"), _text(data, "txScn")
         if inside is None or at_scn is None:
             return position
@@ -150,7 +157,23 @@ def _text(data: Mapping[str, Any], name: str) -> str | None:
     return value
 
 
-def _threads(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
+def record_commits(
+    threads: dict[int, ThreadCommit], ran: np.ndarray, scns: np.ndarray, xids: np.ndarray
+) -> None:
+    """Transactions were committed: `threads` has their redo threads' last commits from here on.
+    `ran` are the threads, `scns` the SCNs of the commits in their order."""
+    for thread in np.unique(ran):
+        own = np.flatnonzero(ran == thread)
+        scn = int(scns[own[-1]])
+        same = tuple(int(xid) for xid in xids[own[scns[own] == scn]])
+        before = threads.get(int(thread))
+        if before is not None and before.scn == scn:
+            same = (*(xid for xid in before.xids if xid not in same), *same)
+        if before is None or before.scn <= scn:
+            threads[int(thread)] = ThreadCommit(int(thread), scn, same)
+
+
+def thread_commits(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
     """What Debezium's `commit_scn` says: commits by thread, and the SCN below which the commits of
     all threads are delivered (None: it says none). It is a list of `scn:thread:txid-txid…`; older
     ones are `scn`, and `scn:rs_id:ssn:thread`."""

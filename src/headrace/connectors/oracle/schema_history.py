@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.scn import format_xid, parse_scn, parse_xid, place_of
+from headrace.connectors.oracle.position import thread_commits
+from headrace.connectors.oracle.scn import parse_scn, parse_xid, place_of
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.history.configured import open_history
 from headrace.relational.history.history import SchemaHistory
+from headrace.relational.history.store import MemoryStore
 from headrace.relational.history.tables import HistoryColumn, HistoryTable
 from headrace.relational.table import Column, Table
 
@@ -44,14 +46,19 @@ _JDBC_TYPES = {
     "BOOLEAN": 252,
 }
 _OTHER = 1111
-_WITH_PRECISION = ("NUMBER", "FLOAT")
+_STATED_JDBC_TYPES = {"RAW": -2, "ROWID": 12}
+"""What Debezium's parser of statements makes of types in another way than the driver."""
 
 
 def history_place(position: Mapping[str, Any]) -> int | None:
-    """The place that a record's position names: that of a statement, or, in Debezium's records, an
-    SCN. None: it has none."""
-    scn, xid = position.get("scn"), position.get("txId")
+    """The place that a record's position names: that of the statement, which is the last of the
+    commits that it has, or of a snapshot, an SCN. None: it has none."""
+    scn, xid, commits = (position.get(name) for name in ("scn", "txId", "commit_scn"))
     try:
+        if isinstance(commits, str):
+            last = max(thread_commits(commits)[0], key=lambda one: one.scn, default=None)
+            if last is not None:
+                return place_of(last.scn, max(last.xids, default=0))
         at = parse_scn(scn) if isinstance(scn, str) else None
         return None if at is None else place_of(at, parse_xid(xid) if isinstance(xid, str) else 0)
     except ValueError:
@@ -61,33 +68,31 @@ def history_place(position: Mapping[str, Any]) -> int | None:
 def snapshot_position(scn: int) -> dict[str, Any]:
     """The position of what a snapshot tells, in Debezium's order."""
     return {
+        "commit_scn": None,
         "snapshot_scn": str(scn),
         "snapshot": "INITIAL",
-        "scn": str(scn),
         "snapshot_completed": False,
+        "scn": str(scn),
     }
 
 
-def stream_position(scn: int, xid: int) -> dict[str, Any]:
-    """The position of a statement in the redo."""
-    return {"scn": str(scn), "txId": format_xid(xid)}
-
-
-def oracle_history(config: OracleConfig) -> SchemaHistory:
-    """The history of a configuration. Raises HeadraceError."""
-    return open_history(config, config.topic_prefix, history_place)
+def oracle_history(config: OracleConfig, memory: MemoryStore | None = None) -> SchemaHistory:
+    """The history of a configuration; see `open_history`. Raises HeadraceError."""
+    return open_history(config, config.topic_prefix, history_place, memory)
 
 
 def history_table(table: Table, database: str) -> HistoryTable:
     """A table as its history describes it."""
     columns = (_column(column, number) for number, column in enumerate(table.columns, 1))
-    return HistoryTable((database, *table.path), tuple(columns), table.key)
+    identity = (database, *table.path)
+    return HistoryTable(identity, tuple(columns), table.key, comment=table.comment)
 
 
 def described_table(told: HistoryTable) -> Table:
     """The reverse of `history_table`."""
     schema, name = told.id[-2:]
-    return Table(schema, name, tuple(map(_described, told.columns)), told.key)
+    columns = tuple(map(_described, told.columns))
+    return Table(schema, name, columns, told.key, comment=told.comment)
 
 
 def _column(column: Column, position: int) -> HistoryColumn:
@@ -96,31 +101,60 @@ def _column(column: Column, position: int) -> HistoryColumn:
     length, scale = declared.length_and_scale()
     return HistoryColumn(
         column.name,
-        _JDBC_TYPES.get(declared.kind, _OTHER),
+        _jdbc_type(declared),
         declared.name,
         position,
         optional=not column.not_null,
         length=length,
         scale=scale,
-        has_default=column.default is not None or not column.not_null,
+        has_default=column.default is not None or not column.not_null or column.defaults_to_null,
         default=column.default,
         comment=column.comment,
         generated=column.generated,
     )
 
 
+def _jdbc_type(declared: OracleType) -> int:
+    number = _JDBC_TYPES.get(declared.kind, _OTHER)
+    return _STATED_JDBC_TYPES.get(declared.kind, number) if declared.is_stated else number
+
+
 def _described(column: HistoryColumn) -> Column:
-    named = OracleType.of(column.type_name)
-    length = column.length or None
-    has_precision = named.kind in _WITH_PRECISION
-    declared = OracleType.of(
-        column.type_name, length, length if has_precision else None, column.scale
-    )
     return Column(
         column.name,
-        declared,
+        _declared(column),
         not column.optional,
         column.default,
         column.comment,
         column.generated,
+        defaults_to_null=column.has_default and column.default is None and not column.optional,
     )
+
+
+def _declared(column: HistoryColumn) -> OracleType:
+    """The type that `_column` describes; what a statement named has no digits in its name."""
+    name, length, scale = column.type_name, column.length, column.scale
+    kind = OracleType.of(name).kind
+    match kind:
+        case "NUMBER" | "FLOAT":
+            is_plain = kind == "NUMBER" and scale is None
+            precision = None if is_plain else length
+            return OracleType(name, 0, precision, scale, is_stated=is_plain and bool(length))
+        case "INTERVAL YEAR TO MONTH" | "INTERVAL DAY TO SECOND":
+            digits = {"YEAR": length, "DAY": length, "SECOND": scale}
+            return OracleType(_with_digits(name, digits), 0, length, scale, kind == name)
+        case "TIMESTAMP" | "TIMESTAMP WITH TIME ZONE" | "TIMESTAMP WITH LOCAL TIME ZONE":
+            digits = {"TIMESTAMP": length}
+            return OracleType(_with_digits(name, digits), length or 0, None, scale, kind == name)
+    is_stated = column.jdbc_type == _STATED_JDBC_TYPES.get(kind) or length is None
+    return OracleType(name, length or 0, None, scale, is_stated)
+
+
+def _with_digits(name: str, digits: Mapping[str, int | None]) -> str:
+    """The name of a type with the digits behind its words, where it has none yet."""
+    if "(" in name:
+        return name
+    parts = (
+        word if digits.get(word) is None else f"{word}({digits[word]})" for word in name.split()
+    )
+    return " ".join(parts)

@@ -52,6 +52,13 @@ class SchemaHistory:
                     _apply(tables, change)
         return tables
 
+    def newest_position(self) -> Mapping[str, Any] | None:
+        """The position of the last record; None: there is none."""
+        newest = None
+        for record in self._records():
+            newest = record.position
+        return newest
+
     def records_at(self, position: Mapping[str, Any]) -> list[HistoryRecord]:
         """The records of exactly this position, in their order."""
         return [record for record in self._records() if record.position == position]

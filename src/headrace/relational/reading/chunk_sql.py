@@ -71,6 +71,10 @@ class ChunkSql:
     counted: ClassVar[str] = "count(*)"
     """How many rows there are."""
 
+    def source(self, table: Path) -> str:
+        """A table alone, by whose name `columns` are qualified."""
+        return f"{self.dialect.source(table, alone=True)} {self.dialect.quoted(_ALIAS)}"
+
     def columns(self, names: Iterable[str]) -> list[str]:
         """Columns of the table. They are qualified, because ORDER BY "id" would mean what the
         select list calls so."""

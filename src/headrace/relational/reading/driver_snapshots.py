@@ -32,6 +32,9 @@ TAKING, ASKING = "Taking the snapshot", "Reading the tables of the snapshot"
 class DriverCursor(Protocol):
     """Rows of a query that runs."""
 
+    columns: tuple[str, ...]
+    """Their names."""
+
     def fetch(self, rows: int, /) -> Sequence[tuple[Any, ...]]:
         """The next rows; none at the end."""
         ...
@@ -76,8 +79,9 @@ class DriverSnapshots(
         """Keys that the driver gave, as texts."""
 
     @abstractmethod
-    def _has_rows(self, statement: str, /) -> bool:
-        """Whether a query of the user's gives any. Raises QueryRefusedError."""
+    def _fault(self, error: Exception, /) -> str | None:
+        """What the server says of a query of the user's that is at fault itself; None: something
+        else is."""
 
     @abstractmethod
     def _told_at(self, position: P, /) -> dict[str, Any]:
@@ -109,12 +113,12 @@ class DriverSnapshots(
         return self._is_prefaced
 
     def preface(self, position: P) -> Sequence[PrefaceRecord]:
-        """See SnapshotSource: the captured tables, as schema changes. They are what the schema
-        history has of them, as long as it is there: tables may be altered, or new, before the range
-        is read again."""
+        """See SnapshotSource: tables, as schema changes. They are what the schema history has of
+        them, as long as it is there: tables may be altered, or new, before the range is read
+        again."""
         topic = self._captured.topics.schema_changes
         records = self._recorded(position) or self._records(position)
-        return [
+        told = [
             PrefaceRecord(
                 SchemaChangeFacts(topic, *change.table.id[-2:]),
                 OPERATION,
@@ -123,9 +127,12 @@ class DriverSnapshots(
             for record in records
             for change in record.changes or ()
         ]
+        if told and not self._reads_rows:
+            told[-1] = told[-1]._replace(marker="last")
+        return told
 
     def record_tables(self, position: P) -> None:
-        """Write the captured tables into the schema history. Raises HeadraceError."""
+        """Write the tables into the schema history. Raises HeadraceError."""
         history = self._opened_history()
         try:
             history.write(self._records(position))
@@ -143,18 +150,26 @@ class DriverSnapshots(
 
     def _records(self, position: P) -> list[HistoryRecord]:
         at_ms = time.time_ns() // 1_000_000
-        return [self._record(table, position, at_ms) for table in self.structures()]
+        return [self._record(table, position, at_ms) for table in self.described()]
 
     def structures(self) -> list[StoredTable]:
         """The captured tables, by name."""
+        return [table for table in self.described() if self._captured.takes(table.name)]
+
+    def described(self) -> list[StoredTable]:
+        """The tables of which the schema history tells, by name."""
         if self._structures is None:
             with self._asking(ASKING):
-                present = self._tables.tables()
-                ids = [table.id for table in present if self._captured.takes(table.name)]
+                ids = [table.id for table in self._tables.tables() if self._tells(table)]
                 reading = self._tables.read(ids)
             described = (reading.describe(identity) for identity in ids)
-            self._structures = [table for table in described if table is not None]
+            tables = (table for table in described if table is not None)
+            self._structures = sorted(tables, key=lambda table: table.name)
         return self._structures
+
+    def _tells(self, table: StoredTable) -> bool:
+        """Whether the schema history tells of a table."""
+        return self._captured.takes(table.name)
 
     # -- tables ---------------------------------------------------------------------------------
 
@@ -191,16 +206,31 @@ class DriverSnapshots(
         """The catalogue counts what has no statistics."""
         return leaf.rows
 
+    def _probed(self, statement: str) -> tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]:
+        """The columns of a query of the user's, and its first row, if it has any. Raises
+        QueryRefusedError, and HeadraceError where something else is at fault."""
+        try:
+            with self._kept.translated(ASKING, lambda error: self._fault(error) is None):
+                cursor = self._cursor(statement)
+                rows = cursor.fetch(1)
+                cursor.close()
+        except Exception as error:
+            fault = self._fault(error)
+            if fault is None:
+                raise
+            raise QueryRefusedError(fault) from None
+        return cursor.columns, rows
+
     def _check_filter(self, table: StoredTable, condition: str) -> None:
         source = self.sql.dialect.source(table.path, alone=True)
         try:
-            self._has_rows(f"SELECT 1 FROM {source} WHERE 0 = 1 AND ({condition})")
+            self._probed(f"SELECT 1 FROM {source} WHERE 0 = 1 AND ({condition})")
         except QueryRefusedError as refused:
             raise ValueError(f"its filter fails: {refused}") from None
 
     def _is_empty(self, name: str, statement: str) -> bool:
         try:
-            return not self._has_rows(statement)
+            return not self._probed(statement)[1]
         except QueryRefusedError as refused:
             raise HeadraceError(
                 f"{self._connector}.override",

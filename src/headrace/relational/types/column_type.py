@@ -139,8 +139,8 @@ class DeclaredType(Protocol):
         """Characters of what the type's schema lists, such as the labels of an enum."""
         ...
 
-    def length_and_scale(self) -> tuple[int, int | None]:
-        """The length and scale that Debezium tells of such a column; None: no scale."""
+    def length_and_scale(self) -> tuple[int | None, int | None]:
+        """The length and scale that Debezium tells of such a column; None: no such one."""
         ...
 
     def resolve(

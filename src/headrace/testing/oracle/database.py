@@ -21,7 +21,13 @@ from headrace.testing.oracle.store import Store, name
 from headrace.testing.oracle.texts import stored
 
 DESTINATION = "LOG_ARCHIVE_DEST_1"
-_RESETLOGS = (1, "2024-01-01 00:00:00")
+SESSION_MEMORY = {
+    "session uga memory": 2_000_000, "session uga memory max": 3_000_000,
+    "session pga memory": 4_000_000, "session pga memory max": 5_000_000,
+}  # fmt: skip
+"""Statistics of every session, by V$STATNAME."""
+_FIRST_LIFE = (1, "2024-01-01 00:00:00")
+"""RESETLOGS_CHANGE# and RESETLOGS_TIME of a database that was never restored."""
 _NO_END = 18446744073709551615
 """NEXT_CHANGE# of a log that is written."""
 _GROUPS = 3
@@ -30,6 +36,7 @@ PRIVILEGES = (
     "SELECT ANY TRANSACTION", "LOGMINING", "CREATE TABLE", "LOCK ANY TABLE", "CREATE SEQUENCE",
 )  # fmt: skip
 ROLES = ("SELECT_CATALOG_ROLE", "EXECUTE_CATALOG_ROLE")
+PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
 
 
 class OracleError(Exception):
@@ -68,6 +75,7 @@ class Database:
         }
         self.store = Store(Path(self._folder.name) / "oracle.db", functions)
         self.privileges, self.roles = list(PRIVILEGES), list(ROLES)
+        self.packages = list(PACKAGES)
         self.hidden_views: set[str] = set()
         """Views that may not be read."""
         self.oldest_scn = 0
@@ -78,6 +86,8 @@ class Database:
         """What a thread's row of V$THREAD has otherwise."""
         self.statements: Counter[str] = Counter()
         """How often statements ran, by their names."""
+        self.resetlogs: Sequence[Any] = _FIRST_LIFE
+        """Where and when it was opened with RESETLOGS; the logs before are of another life."""
         self._rows = 0
         self.load(script or {})
 
@@ -175,10 +185,10 @@ class Database:
             "NLS_DATABASE_PARAMETERS",
             [("NLS_CHARACTERSET", state.charset), ("NLS_NCHAR_CHARACTERSET", state.ncharset)],
         )
-        fill("V$STATNAME", [(1, "session pga memory"), (2, "session pga memory max")])
-        fill("V$MYSTAT", [(1, 4_000_000), (2, 5_000_000)])
+        fill("V$STATNAME", enumerate(SESSION_MEMORY))
+        fill("V$MYSTAT", enumerate(SESSION_MEMORY.values()))
         fill("V$ARCHIVE_DEST_STATUS", [(1, DESTINATION, "VALID", "LOCAL")])
-        fill("ALL_PROCEDURES", [("SYS", "DBMS_LOGMNR"), ("SYS", "DBMS_LOGMNR_D")])
+        fill("ALL_PROCEDURES", [("SYS", one) for one in self.packages])
         fill("SESSION_PRIVS", [(one,) for one in self.privileges])
         fill("SESSION_ROLES", [(one,) for one in self.roles])
         self._show_logs()
@@ -188,7 +198,14 @@ class Database:
     def show_scn(self) -> None:
         """V$DATABASE and V$THREAD know the SCN of now."""
         state = self.state
-        database = (state.name, state.log_mode, state.supplemental, "NO", state.scn, *_RESETLOGS)
+        database = (
+            state.name,
+            state.log_mode,
+            state.supplemental,
+            "NO",
+            state.scn,
+            *self.resetlogs,
+        )
         self.store.fill("V$DATABASE", [database])
         self.store.fill("V$THREAD", [self._thread(log) for log in state.logs if log.is_current])
 
@@ -225,9 +242,10 @@ class Database:
                 members.append((log.group, log.online_name))
             if not log.is_current and self.archives:
                 deleted = log.is_deleted
+                life = self.resetlogs if log.first >= self.resetlogs[0] else _FIRST_LIFE
                 archived.append(
                     (None if deleted else log.archived_name, 1, log.thread, log.sequence,
-                     *_RESETLOGS, log.first, str(time_of(log.first)), log.next,
+                     *life, log.first, str(time_of(log.first)), log.next,
                      self.state.log_bytes // 512, 512, "YES", "D" if deleted else "A", "NO", "NO")
                 )  # fmt: skip
         self.store.fill("V$LOG", online)
@@ -307,8 +325,8 @@ def redo_values(row: RedoRow) -> tuple[Any, ...]:
         row.scn, row.sql, row.code, str(row.time), bytes.fromhex(row.xid), row.csf, row.table,
         row.schema, row.operation, row.row_id, row.rollback, row.status, row.info, row.ssn,
         row.thread, row.object, row.version, row.object, row.start_scn, row.commit_scn,
-        row.sequence, _text_of(row.start_time), _text_of(row.commit_time), row.rs_id, row.user,
-        row.client, row.container,
+        1, _text_of(row.start_time), _text_of(row.commit_time), row.rs_id, row.user,
+        row.client, row.container, row.sequence,
     )  # fmt: skip
 
 

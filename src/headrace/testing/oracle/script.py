@@ -224,7 +224,8 @@ class State:
         given.setdefault("rs_id", f" 0x000001.{scn:08x}.0010 ")
         given.setdefault("container", self.pdb)
         if "sequence" not in given:
-            given["sequence"] = self._log_at(given.get("thread", 1), scn).sequence
+            thread = given.get("thread", 1) or 1  # what is of no thread is in the first one's logs
+            given["sequence"] = self._log_at(thread, scn).sequence
         for name in ("time", "start_time", "commit_time"):
             if isinstance(given.get(name), str):
                 given[name] = dt.datetime.fromisoformat(given[name])

@@ -124,6 +124,10 @@ class Service:
         """The number of a table."""
         return self._database.table(full_name).object_id
 
+    def columns_of(self, full_name: str) -> list[str]:
+        """The names of a table's columns."""
+        return [column.name for column in self._database.table(full_name).columns]
+
     def committed(self) -> list[tuple[int, str, int, str]]:
         """Every change that was committed: the SCN of the commit, the table, SCN and operation, in
         the order of the redo. Transactions that were rolled back in part are not understood."""

@@ -245,7 +245,7 @@ class Session:
         columns = ", ".join(map(name, CONTENTS))
         rows = (
             f"SELECT {columns} FROM REDO WHERE SCN >= {first} AND SCN <= {last} "
-            f"AND ({name('THREAD#')}, {name('SEQUENCE#')}) IN (VALUES {logs})"
+            f"AND (MAX({name('THREAD#')}, 1), RBASQN) IN (VALUES {logs})"
         )
         if not self._commits:
             return f"{rows} ORDER BY SCN, _rowid_"
@@ -320,17 +320,28 @@ class Session:
         return self._xid
 
 
+_OF_COMMITTED = {
+    "START_SCN": "B.SCN",
+    "START_TIMESTAMP": "B.TIMESTAMP",
+    "COMMIT_SCN": "C.SCN",
+    "COMMIT_TIMESTAMP": "C.TIMESTAMP",
+    "SEQUENCE#": "ROW_NUMBER() OVER (PARTITION BY R.XID ORDER BY R.SCN, R.SSN)",
+}
+"""What V$LOGMNR_CONTENTS tells only of committed transactions: where they begin and end, and the
+number of a statement in its transaction."""
+
+
 def _committed(rows: str) -> str:
     """Rows of transactions that were committed, in the order of the commits, with START and COMMIT
     around them; what was rolled back to savepoints is among them, as in other sessions."""
     columns = ", ".join(
-        f"C.AT AS {name(column)}" if column == "COMMIT_SCN" else f"R.{name(column)}"
-        for column in CONTENTS
+        f"{_OF_COMMITTED.get(column, f'R.{name(column)}')} AS {name(column)}" for column in CONTENTS
     )
     return (
-        f"WITH R AS ({rows}), C AS (SELECT XID AS COMMITTED, SCN AS AT FROM R "
-        "WHERE OPERATION_CODE = 7) "
-        f"SELECT {columns} FROM R LEFT JOIN C ON C.COMMITTED = R.XID "
-        "WHERE C.AT IS NOT NULL OR R.OPERATION_CODE = 5 "
-        "ORDER BY COALESCE(C.AT, R.SCN), R.SCN, R.SSN"
+        f"WITH R AS ({rows}), C AS (SELECT XID, SCN, TIMESTAMP FROM R WHERE OPERATION_CODE = 7), "
+        "B AS (SELECT XID, MIN(SCN) AS SCN, MIN(TIMESTAMP) AS TIMESTAMP FROM R "
+        "WHERE OPERATION_CODE = 6 GROUP BY XID) "
+        f"SELECT {columns} FROM R LEFT JOIN C ON C.XID = R.XID LEFT JOIN B ON B.XID = R.XID "
+        "WHERE C.SCN IS NOT NULL OR R.OPERATION_CODE = 5 "
+        "ORDER BY COALESCE(C.SCN, R.SCN), R.XID, R.SCN, R.SSN"
     )

@@ -22,13 +22,15 @@ _BLANK = "AAAAAAAAAAAAAAAAAA"
 @dataclass(frozen=True)
 class _Change:
     """What a rollback takes back: the versions of a row that it ended and made (numbers of the
-    store, None: none), and the statement that undoes it."""
+    store, None: none), the statement that undoes it (None: only large objects were written), and
+    how many large objects were written, each of which is taken back by an update of its row."""
 
     table: Table
     row_id: str
     ended: int | None
     made: int | None
-    undo: tuple[str, str]
+    undo: tuple[str, str] | None
+    lobs: int = 0
 
 
 @dataclass
@@ -73,8 +75,8 @@ class Transactions:
             made = self._make(table, xid, row_id, row)
             undo = ("DELETE", f"delete from {_path(table)} where ROWID = '{row_id}';")
             self._write(xid, "INSERT", _insert(table, row), table, row_id)
-            self._remember(xid, _Change(table, row_id, None, made, undo))
-            self._write_lobs(xid, table, row_id, row, {})
+            lobs = self._write_lobs(xid, table, row_id, row, {})
+            self._remember(xid, _Change(table, row_id, None, made, undo, lobs))
             return row_id
 
     def insert_all(self, xid: str, full_name: str, rows: Iterable[Values]) -> None:
@@ -97,10 +99,12 @@ class Transactions:
                 made = self._make(table, xid, row_id, new)
                 undo = ("UPDATE", _update(table, new, old, f"ROWID = '{row_id}'"))
                 plain = [one for one in table.columns if one.name in values and not is_lob(one)]
-                if plain or not any(one.name in values for one in table.columns):
+                is_plain = plain or not any(one.name in values for one in table.columns)
+                if is_plain:
                     self._write(xid, "UPDATE", _update(table, old, new), table, row_id)
-                self._remember(xid, _Change(table, row_id, number, made, undo))
-                self._write_lobs(xid, table, row_id, new, old)
+                lobs = self._write_lobs(xid, table, row_id, new, old)
+                written = undo if is_plain else None
+                self._remember(xid, _Change(table, row_id, number, made, written, lobs))
             return len(matching)
 
     def delete(self, xid: str, full_name: str, where: Values) -> int:
@@ -197,11 +201,14 @@ class Transactions:
         self._database.state.apply(lines)
         return scn
 
-    def _write_lobs(self, xid: str, table: Table, row_id: str, new: Values, old: Values) -> None:
+    def _write_lobs(self, xid: str, table: Table, row_id: str, new: Values, old: Values) -> int:
+        """Writes the large objects that changed; how many."""
+        count = 0
         for column in table.columns:
             text = new[column.name]
             if not is_lob(column) or text is None or old.get(column.name) == text:
                 continue
+            count += 1
             is_binary = column.type == "BLOB"
             place, buffer = ("loc_b", "buf_b") if is_binary else ("loc_c", "buf_c")
             self._write(
@@ -223,6 +230,7 @@ class Transactions:
                     f"{buffer});\n",
                     table, row_id,
                 )  # fmt: skip
+        return count
 
     def _undo(self, transaction: _Transaction, until: int) -> None:
         connection = self._database.store.connection
@@ -235,8 +243,14 @@ class Transactions:
                 connection.execute(
                     f'UPDATE {quoted} SET "$ended" = NULL WHERE _rowid_ = ?', (change.ended,)
                 )
-            operation, text = change.undo
-            self._write_of(transaction, operation, text, change.table, change.row_id, rollback=1)
+            of_lob = (
+                f"update {_path(change.table)} set ROWID = ROWID where ROWID = '{change.row_id}';"
+            )
+            rows = [("UPDATE", of_lob)] * change.lobs
+            for operation, text in [*rows, *([change.undo] if change.undo else [])]:
+                self._write_of(
+                    transaction, operation, text, change.table, change.row_id, rollback=1
+                )
 
     # -- rows -----------------------------------------------------------------------------------
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.oracle.ddl.changes import DdlKind
 from headrace.connectors.oracle.ddl.statements import parse_ddl
+from headrace.connectors.oracle.ddl.tokens import stated
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.errors import HeadraceError
 from headrace.relational.table import Column, Table
@@ -55,7 +58,7 @@ def test_a_column_is_as_the_data_dictionary_tells_of_it(written: str) -> None:
     made = after(f"ALTER TABLE T ADD C {written}")
     assert made is not None
     dictionary = OracleType.of(told.type, told.length, told.precision, told.scale)
-    assert made.by_name["C"].type == dictionary
+    assert made.by_name["C"].type == replace(dictionary, is_stated=True)
 
 
 def test_several_clauses_are_one_change() -> None:
@@ -63,8 +66,42 @@ def test_several_clauses_are_one_change() -> None:
     assert made is not None
     assert [column.name for column in made.columns] == ["ID", "B"]
     assert made.by_name["ID"].default == "5"
-    assert made.by_name["ID"].type == OracleType.of("NUMBER", 22, 10, 0)
+    assert made.by_name["ID"].type == OracleType("NUMBER", 22, 10, 0, is_stated=True)
     assert made.key == ("ID",)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "DROP TABLE S.T",
+        " /* told */ DROP TABLE S.T ;\n",
+        "-- told\nDROP TABLE S.T;\0",
+        "DROP TABLE S.T /* behind */ ; /",
+    ],
+)
+def test_a_statement_is_told_without_what_stands_around_it(written: str) -> None:
+    assert stated(written) == "DROP TABLE S.T"
+
+
+def test_a_column_that_accepted_nulls_once_defaults_to_null() -> None:
+    made = after("ALTER TABLE T MODIFY (A NOT NULL)")
+    assert made is not None
+    assert [one.defaults_to_null for one in made.columns] == [False, True]
+    made = after("CREATE TABLE S.N (A NUMBER PRIMARY KEY, B NUMBER NOT NULL)", None)
+    assert made is not None
+    assert [(one.not_null, one.defaults_to_null) for one in made.columns] == [
+        (True, True),
+        (True, False),
+    ]
+
+
+def test_a_comment_is_its_tables_or_its_columns() -> None:
+    made = after("COMMENT ON TABLE S.T IS 'it''s a table'")
+    assert made is not None
+    assert made.comment == "it's a table"
+    made = after("COMMENT ON COLUMN S.T.A IS 'a text'")
+    assert made is not None
+    assert made.by_name["A"].comment == "a text"
 
 
 def test_a_key_column_that_is_renamed_stays_in_the_key() -> None:

@@ -58,6 +58,8 @@ def test_a_statement_is_read(
         ("NAME", "'a'", b"a"),
         ("NAME", "''", b""),
         ("NAME", "'a''b'||'c' ||  'd'", b"a'bcd"),
+        ("NAME", r"UNISTR('\D83D') || UNISTR('\DE00x')", "😀x".encode()),
+        ("NAME", r"UNISTR('\D83D') || 'x'", "\ufffdx".encode()),
         ("NAME", r"UNISTR('\0412\00E4') || UNISTR('\D83D\DE00x\\')", "Вä😀x\\".encode()),
         ("NAME", "HEXTORAW('c3a4')", "ä".encode()),
         ("NATIONAL", "HEXTORAW('00e4')", "ä".encode()),

@@ -185,6 +185,101 @@ def test_a_position_of_another_database_is_refused(reading: OracleReader) -> Non
     assert failure(reading).code == "oracle.position_ahead"
 
 
+def test_a_database_that_was_restored_is_refused_though_it_is_past_the_position(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    add(oracle_database, 1)
+    reading.await_changes(1)
+    reading.stop()
+    scn = int(reading.offsets[-1]["scn"])
+    oracle_database.change(resetlogs=[scn - 1, "2024-02-01 00:00:00"])
+    add(oracle_database, 2)
+    error = failure(reading)
+    assert error.code == "oracle.position_ahead"
+    assert "RESETLOGS" in error.message
+
+
+def test_a_position_from_before_a_restoration_goes_on(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    add(oracle_database, 1)
+    reading.await_changes(1)
+    reading.stop()
+    resetlogs = [oracle_database.server.call("scn") + 1, "2024-02-01 00:00:00"]
+    oracle_database.change(resetlogs=resetlogs)
+    add(oracle_database, 2)
+    for number in (3, 4):
+        reading.await_changes(number - 1)
+        reading.restart()
+        add(oracle_database, number)
+    reading.await_changes(4)
+    assert reading.offsets[-1]["system"] == str(resetlogs[0])
+
+
+@pytest.mark.parametrize("code", [4030, 4036, 27102])
+def test_a_mining_session_without_memory_is_told_and_begun_anew(
+    reading: OracleReader, oracle_database: OracleDatabase, code: int
+) -> None:
+    oracle_database.server.apply([{"error": code, "when": "FETCH_REDO", "times": 1}])
+    add(oracle_database, 1)
+    error = failure(reading)
+    assert (error.code, error.retriable) == ("oracle.memory", True)
+    assert "log.mining.restart.connection" in error.remedy
+    reading.restart()
+    add(oracle_database, 2)
+    reading.await_changes(2)
+    assert reading.ids() == [1, 2]
+
+
+def test_a_commit_of_no_thread_is_of_no_account_unless_it_has_changes(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    server = oracle_database.server
+    empty, full = "0c00110022330000", "0c00120022330000"
+    statement = 'insert into "INV"."T"("ID","NAME") values (\'7\',\'x\');'
+    server.apply(
+        [
+            {"redo": "START", "xid": empty},
+            {"redo": "START", "xid": full},
+            {"redo": "INSERT", "xid": full, "table": TABLE, "sql": statement},
+            {"redo": "COMMIT", "xid": empty, "thread": 0},
+            {"redo": "COMMIT", "xid": full, "thread": 0},
+        ]
+    )
+    add(oracle_database, 1)
+    (first, _) = reading.await_changes(2)
+    assert reading.ids() == [7, 1]
+    assert first["source"]["redo_thread"] == 0
+    threads = {one.split(":")[1] for one in reading.offsets[-1]["commit_scn"].split(",")}
+    assert threads <= {"0", "1"}
+    assert empty not in reading.offsets[-1]["commit_scn"]
+
+
+def test_waiting_for_logs_and_log_switches_are_counted_apart(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(oracle_database, internal_log_mining_log_query_max_retries="3")
+    server = oracle_database.server
+
+    def counted(name: str) -> int:
+        return int(server.call("counted").get(name, 0))
+
+    begun = counted("start_logmnr")
+    server.apply([{"error": 1291, "when": "START_LOGMNR", "times": 3}])
+    add(oracle_database, 1)
+    reader.step_until(lambda: counted("start_logmnr") >= begun + 3)
+    oracle_database.change(archives=False)
+    server.apply([{"switch": 1}])
+    looked = counted("archived_logs")
+    add(oracle_database, 2)
+    reader.step_until(lambda: counted("archived_logs") > looked)
+    oracle_database.change(archives=True)
+    reader.await_changes(2)
+    reader.stop()
+    assert reader.ids() == [1, 2]
+
+
 def test_a_database_that_does_not_archive_its_redo_is_refused(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
@@ -193,3 +288,28 @@ def test_a_database_that_does_not_archive_its_redo_is_refused(
     assert failure(reading).code == "oracle.no_archive_log_mode"
     oracle_database.change(log_mode="ARCHIVELOG", supplemental="NO")
     assert failure(reading).code == "oracle.no_supplemental_logging"
+
+
+def test_archived_logs_alone_are_read_as_far_as_those_of_every_thread_reach(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    server = oracle_database.server
+    server.apply([{"open_thread": 2}])
+    reader = OracleReader.of(
+        oracle_database,
+        log_mining_archive_log_only_mode="true",
+        log_mining_archive_log_only_scn_poll_interval_ms="10",
+        internal_log_mining_log_query_max_retries="0",
+    )
+    add(oracle_database, 1)
+    add(oracle_database, 2, thread=2)
+    add(oracle_database, 3)
+    server.apply([{"switch": 1}])
+    for _ in range(5):
+        reader.step()
+    assert reader.ids() == []
+    server.apply([{"switch": 2}])
+    reader.await_changes(3)
+    reader.stop()
+    assert reader.ids() == [1, 2, 3]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.errors import HeadraceError
 from tests.connectors.oracle.reading import OracleReader
 from tests.servers.oracle import OracleDatabase
 
@@ -68,6 +69,84 @@ def test_what_is_undone_to_a_savepoint_is_in_no_large_value(
     reading.await_changes(2)
     assert [op for op, _, _ in reading.told()] == ["c", "d"]
     after = reading.told()[0][2]
+    assert after is not None
+    assert after["C"] == "first"
+
+
+def test_a_large_value_behind_a_rollback_to_a_savepoint_is_not_lost(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    with oracle_database.transaction() as transaction:
+        transaction.insert(TABLE, ID=1, NAME="one", C="first", B="00")
+        transaction.savepoint("here")
+        transaction.update(TABLE, {"ID": 1}, C="undone")
+        transaction.update(TABLE, {"ID": 1}, NAME="undone", C="undone, too", B="01")
+        transaction.rollback_to("here")
+        transaction.update(TABLE, {"ID": 1}, C="behind it")
+        transaction.savepoint("there")
+        transaction.delete(TABLE, ID=1)
+        transaction.rollback_to("there")
+    reading.await_changes(1)
+    assert reading.told() == [
+        (
+            "c",
+            None,
+            {"ID": 1, "NAME": "one", "C": "behind it", "B": base64.b64encode(b"\0").decode()},
+        )
+    ]
+
+
+def test_large_values_of_a_row_whose_key_changes_are_read_again(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    with oracle_database.transaction() as transaction:
+        transaction.insert(TABLE, ID=1, NAME="one", C="first" * 500, B="0aff")
+    with oracle_database.transaction() as transaction:
+        transaction.update(TABLE, {"ID": 1}, ID=2, B="0bff")
+    reading.await_changes(3)
+    _, (gone, *_), (made, _, after) = reading.told()
+    assert (gone, made) == ("d", "c")
+    assert after == {
+        "ID": 2,
+        "NAME": "one",
+        "C": "first" * 500,
+        "B": base64.b64encode(bytes.fromhex("0bff")).decode(),
+    }
+
+
+def test_large_values_of_a_row_that_is_gone_are_unavailable(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    with oracle_database.transaction() as transaction:
+        transaction.insert(TABLE, ID=1, NAME="one", C="first")
+    reading.await_changes(1)
+    oracle_database.server.apply([{"switch": 1}])
+    with oracle_database.transaction() as transaction:
+        transaction.update(TABLE, {"ID": 1}, ID=2)
+        transaction.delete(TABLE, ID=2)
+    reading.await_changes(4)
+    _, _, (op, _, after), _ = reading.told()
+    assert op == "c"
+    assert after is not None
+    assert after["C"] == UNAVAILABLE
+
+
+def test_large_values_that_undo_has_no_more_are_an_error_that_is_tried_again(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    with oracle_database.transaction() as transaction:
+        transaction.insert(TABLE, ID=1, NAME="one", C="first")
+    reading.await_changes(1)
+    oracle_database.server.apply([{"error": 1555, "when": 'FROM "INV"."L"', "times": 1}])
+    with oracle_database.transaction() as transaction:
+        transaction.update(TABLE, {"ID": 1}, ID=2)
+    with pytest.raises(HeadraceError) as caught:
+        reading.step_until(lambda: False)
+    assert (caught.value.code, caught.value.retriable) == ("oracle.large_value_too_old", True)
+    assert "MODIFY LOB" in caught.value.remedy
+    reading.restart()
+    reading.await_changes(3)
+    after = reading.told()[2][2]
     assert after is not None
     assert after["C"] == "first"
 

@@ -53,8 +53,8 @@ def test_a_table_has_its_new_columns_from_the_statement_on(
     ]
     told = changes(reading)
     assert [change["ddl"] for change in told] == [
-        "ALTER TABLE INV.T ADD (MORE NUMBER(5));",
-        "ALTER TABLE INV.T DROP COLUMN NAME;",
+        "ALTER TABLE INV.T ADD (MORE NUMBER(5))",
+        "ALTER TABLE INV.T DROP COLUMN NAME",
     ]
     (table,) = (change["table"] for change in told[0]["tableChanges"])
     assert [column["name"] for column in table["columns"]] == ["ID", "NAME", "MORE"]
@@ -117,8 +117,56 @@ def test_statements_of_excluded_users_are_passed_over(
     add(oracle_database, ID=1, NAME="one", MORE=1, LAST=2)
     reading.await_changes(1)
     assert [change["ddl"] for change in changes(reading)] == [
-        "ALTER TABLE INV.T ADD (LAST NUMBER(5));"
+        "ALTER TABLE INV.T ADD (LAST NUMBER(5))"
     ]
+
+
+def test_a_statement_shows_its_own_transaction_and_user(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    add(oracle_database, ID=1, NAME="one")
+    oracle_database.server.ddl("ALTER TABLE INV.T ADD (MORE NUMBER(5))", user="DBA")
+    add(oracle_database, ID=2, NAME="two", MORE=1)
+    reading.await_changes(2)
+    (change,) = changes(reading)
+    source = change["source"]
+    transactions = {value["source"]["txId"] for value in reading.events() if "op" in value}
+    assert source["txId"] is not None
+    assert source["txId"] not in transactions
+    assert (source["user_name"], source["redo_thread"]) == ("DBA", 1)
+    assert source["rs_id"]
+    assert source["commit_scn"] is None
+
+
+def test_comments_are_told_where_they_are_asked_for(oracle_database: OracleDatabase) -> None:
+    oracle_database.create_table("T", "ID NUMBER(9,0) NOT NULL COMMENT 'the key'", key=["ID"])
+    reader = OracleReader.of(oracle_database, include_schema_comments="true")
+    add(oracle_database, ID=1)
+    reader.await_changes(1)
+    reader.stop()
+    (first,) = [value for value in reader.events() if "tableChanges" in value]
+    (column,) = first["tableChanges"][0]["table"]["columns"]
+    assert column["comment"] == "the key"
+
+
+def test_statements_of_tables_that_are_not_captured_are_told_unless_the_history_has_none(
+    oracle_database: OracleDatabase,
+) -> None:
+    for only_captured in ("false", "true"):
+        oracle_database.server.load({})
+        oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+        oracle_database.create_table("X.T", *ID_AND_NAME, key=["ID"])
+        reader = OracleReader.of(
+            oracle_database,
+            schema_history_internal_store_only_captured_tables_ddl=only_captured,
+        )
+        reader.step()
+        oracle_database.server.ddl("ALTER TABLE X.T ADD (MORE NUMBER(5))")
+        add(oracle_database, ID=1, NAME="one")
+        reader.await_changes(1)
+        reader.stop()
+        told = [value["schemaName"] for value in reader.events() if "tableChanges" in value]
+        assert told == (["INV"] if only_captured == "true" else ["INV", "X", "X"])
 
 
 def test_a_history_that_outlives_its_process_knows_the_columns_of_older_redo(

@@ -103,7 +103,8 @@ def test_an_interval_of_days_keeps_its_parts(days: int, micros: int) -> None:
 
 def test_unistr_joins_the_halves_of_pairs() -> None:
     assert literals.unistr(r"a\00E4\\\D83D\DE00") == "aä\\😀"
-    assert literals.unistr(r"\D83D") is None
+    assert literals.joined([literals.unistr(r"a\D83D"), literals.unistr(r"\DE00b")]) == "a😀b"
+    assert literals.joined([literals.unistr(r"\D83D"), "x"]) == "\ufffdx"
 
 
 @pytest.mark.parametrize(

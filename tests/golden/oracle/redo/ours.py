@@ -25,6 +25,7 @@ from headrace.connectors.oracle.redo.lob_statements import (
 )
 from headrace.connectors.oracle.redo.statements import RedoStatements
 from headrace.connectors.oracle.redo.tables import RedoTable
+from headrace.connectors.oracle.types.charsets import codec_of
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.converters.configured import slice_converter
 from headrace.errors import HeadraceError
@@ -33,7 +34,6 @@ from headrace.testing.oracle.definitions import Table as Definition
 from tests.golden.oracle.redo.cases import CONNECTION, Case
 from tests.golden.workload import PLAIN
 
-CODECS = {"AL32UTF8": "utf-8", "WE8ISO8859P1": "iso8859-1", "WE8MSWIN1252": "cp1252"}
 OPERATIONS = {"c": "INSERT", "u": "UPDATE", "d": "DELETE"}
 _OF_STREAMS = ("lob.enabled", "log.mining.strategy")
 """Properties that ours asks when it reads the redo, not when it parses a statement."""
@@ -86,7 +86,7 @@ class OurReading:
 
     @cached_property
     def redo_table(self) -> RedoTable:
-        charset = CODECS[self.case.database.get("charset", "AL32UTF8")]
+        charset = codec_of(self.case.database.get("charset", "AL32UTF8"))
         relaxed = self.config.internal_log_mining_sql_relaxed_quote_detection
         return RedoTable.of(self.table, charset=charset, relaxed=relaxed)
 

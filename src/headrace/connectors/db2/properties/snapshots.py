@@ -5,11 +5,8 @@ from __future__ import annotations
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import integer, one_of
 from headrace.config.properties.relational import RelationalConfig
-from headrace.config.property import SUPPORTED, Group, Property, not_needed
+from headrace.config.property import Group, Property, not_needed
 
-_IN_HISTORY = not_needed(
-    "the captured tables are always written into the schema history where a stream begins"
-)
 _NO_LOCKS = not_needed("a snapshot holds no locks; LOCKTIMEOUT of the server holds for reading")
 
 
@@ -32,17 +29,6 @@ class Db2SnapshotConfig(Configuration):
         "Debezium's lock statement before a snapshot, in the isolation modes exclusive and "
         "repeatable_read. Db2 lets its locks go at once.",
         refused_values=("custom",),
-    )
-    snapshot_mode_configuration_based_snapshot_schema = (
-        RelationalConfig.snapshot_mode_configuration_based_snapshot_schema.with_status(_IN_HISTORY)
-    )
-    snapshot_mode_configuration_based_snapshot_on_schema_error = (
-        RelationalConfig.snapshot_mode_configuration_based_snapshot_on_schema_error.with_status(
-            SUPPORTED
-        ).with_meaning(
-            "With snapshot.mode=configuration_based: writes a lost schema history anew, of the "
-            "tables as they are."
-        )
     )
     snapshot_lock_timeout_ms = RelationalConfig.snapshot_lock_timeout_ms.with_status(_NO_LOCKS)
     snapshot_fetch_size = Property(

@@ -29,12 +29,7 @@ from headrace.relational.events import RelationFacts
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
 from headrace.relational.history.store import MemoryStore
-from headrace.relational.reading.driver_snapshots import (
-    ASKING,
-    TAKING,
-    DriverSnapshots,
-    QueryRefusedError,
-)
+from headrace.relational.reading.driver_snapshots import TAKING, DriverSnapshots
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.snapshot import Snapshot
@@ -153,15 +148,8 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
     ) -> list[tuple[str | None, ...]]:
         return key_texts(rows, key)
 
-    def _has_rows(self, statement: str) -> bool:
-        try:
-            with self._kept.translated(ASKING, _is_not_of_statement):
-                cursor = self._cursor(statement)
-                has_rows = bool(cursor.fetch(1))
-                cursor.close()
-        except DriverError as error:
-            raise QueryRefusedError(error.text) from None
-        return has_rows
+    def _fault(self, error: Exception) -> str | None:
+        return error.text if isinstance(error, DriverError) and error.is_of_statement else None
 
     def _statement(
         self,
@@ -177,10 +165,6 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         needed = {*needed_columns(facts), *table.key}
         shown = [sql.readable(table.by_name[name]) for name in facts.cell_names if name in needed]
         return SQL.chunk(leaf.path, (), table.key_columns, chunk, condition, shown)
-
-
-def _is_not_of_statement(error: Exception) -> bool:
-    return not (isinstance(error, DriverError) and error.is_of_statement)
 
 
 Db2Snapshot = Snapshot[Db2Position, Db2State]

@@ -22,6 +22,6 @@ def snapshot_catalog(connection: Callable[[], Connection]) -> CountedCatalog:
         return int(rows)
 
     def width(column: Column) -> int:
-        return int(column.type.length_and_scale()[0])
+        return int(column.type.length_and_scale()[0] or 0)
 
     return CountedCatalog(lambda: StoredTables(connection()), count, width, PAGE_BYTES)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import closing
 
 from headrace.connectors.db2.catalog.registrations import registrations
+from headrace.connectors.db2.events import CONNECTOR
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.starting.run import Db2Run
 from headrace.connectors.db2.streaming.beginnings import PRUNED, Beginnings
@@ -18,9 +18,8 @@ from headrace.connectors.db2.streaming.windows import (
 )
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
+from headrace.relational.history.loss import mend_history
 from headrace.snapshots.modes import SnapshotRule
-
-log = logging.getLogger(__name__)
 
 _NO_HISTORY = "db2.history_lost"
 
@@ -66,20 +65,9 @@ class StoredPosition(LostLog[Db2Position]):
     def _check_history(self, position: Db2Position) -> None:
         with closing(self._run.told_tables(position)) as told:
             is_lost = position.committed > 0 and told.history.is_empty
-        if is_lost and self._run.config.rebuilds_history:
-            log.warning("The schema history is lost: it is written anew, of the tables as they are")
-            with closing(self._run.snapshot_source(reads_rows=False)) as source:
-                source.record_tables(position)
-        elif is_lost:
-            raise HeadraceError(
-                _NO_HISTORY,
-                f"The checkpoint's position is {position}, and the schema history knows no table "
-                "that was told of up to there: it is lost, or another one",
-                "Restore the history that schema.history.internal.* names; or start with "
-                "snapshot.mode=recovery, which writes it anew if nobody altered the tables since "
-                "then, with snapshot.mode=when_needed, which reads the tables anew, or with a new "
-                "checkpoint.",
-            )
+        if is_lost:
+            recorder = closing(self._run.snapshot_source(reads_rows=False))
+            mend_history(CONNECTOR, self._run.config, position, recorder)
 
     # -- what is done when the log is gone ------------------------------------------------------
 

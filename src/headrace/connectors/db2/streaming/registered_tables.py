@@ -110,7 +110,7 @@ class Described:
     @property
     def widest_row(self) -> int:
         """Bytes that a row of these columns can have, as they are declared."""
-        return 1 + sum(column.type.length_and_scale()[0] for column in self.columns)
+        return 1 + sum(column.type.length_and_scale()[0] or 0 for column in self.columns)
 
 
 class RegisteredTables:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import groupby
 
 from headrace.connectors.oracle import sql
@@ -18,8 +19,9 @@ class Catalog:
     """Asks the database anew each time, in the container of the connection. Methods raise
     DriverError."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, *, comments: bool = True) -> None:
+        """`comments`: columns have theirs."""
+        self._connection, self._comments = connection, comments
 
     def tables(self) -> list[tuple[str, str, int]]:
         """Owner, name and OBJECT_ID of every table, in order; nested tables, overflow segments,
@@ -40,7 +42,8 @@ class Catalog:
     def columns(self, schema: str, name: str) -> tuple[Column, ...]:
         """The columns of a table in its order, without hidden ones; none when there is no such
         table."""
-        return tuple(map(_column, self._rows(sql.COLUMNS(), schema, name)))
+        columns = map(_column, self._rows(sql.COLUMNS(), schema, name))
+        return tuple(one if self._comments else replace(one, comment=None) for one in columns)
 
     def key(self, schema: str, name: str) -> tuple[str, ...]:
         """The primary key in key order, else the columns of the first unique index that has no

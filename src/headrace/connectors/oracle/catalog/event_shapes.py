@@ -18,4 +18,5 @@ def event_shapes(config: OracleConfig) -> Sequence[Shape]:
     capture = Capture(config)
     settings = settings_of(config, capture)
     with opened(config, "Reading the tables' columns", limit=QUERY_LIMIT) as connection:
-        return shapes_of(capture, settings, StoredTables(connection))
+        catalog = StoredTables(connection, comments=capture.reads_comments)
+        return shapes_of(capture, settings, catalog)

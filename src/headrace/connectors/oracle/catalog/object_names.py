@@ -21,7 +21,7 @@ class ObjectNames:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._paths: dict[int, Path] = {}
+        self._paths: dict[int, Path | None] = {}
         self._recycled: dict[str, Path | None] = {}
         self._read()
 
@@ -39,7 +39,8 @@ class ObjectNames:
         number = int(numbered[1])
         if number not in self._paths:
             self._read()
-        return self._paths.get(number)
+            self._paths.setdefault(number, None)  # it never comes: numbers are not used again
+        return self._paths[number]
 
     def _read(self) -> None:
         for schema, name, number in Catalog(self._connection).tables():

@@ -13,8 +13,9 @@ from headrace.snapshots.tables import Leaf
 class StoredTables:
     """See headrace.relational.catalog.TableCatalog. Methods raise DriverError."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._catalog = Catalog(connection)
+    def __init__(self, connection: Connection, *, comments: bool = True) -> None:
+        """`comments`: columns have theirs."""
+        self._catalog = Catalog(connection, comments=comments)
 
     def tables(self) -> Sequence[StoredTable]:
         """Every table of the database, without columns and leaves."""

@@ -21,11 +21,15 @@ from headrace.connectors.oracle.connection import (
     translated_error,
 )
 from headrace.connectors.oracle.errors import DriverError, place
+from headrace.connectors.oracle.types import charsets
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
 from headrace.signals.checks import check_channels
 
-_NATIONAL = ("AL16UTF16", "UTF8")
+_CHARACTER_SETS = {
+    "NLS_CHARACTERSET": "character set",
+    "NLS_NCHAR_CHARACTERSET": "national character set",
+}
 
 
 def check(config: OracleConfig) -> Findings:
@@ -95,13 +99,14 @@ def _enter_database(checked: Checked) -> None:
 
 
 def _check_character_sets(checked: Checked) -> None:
-    """Texts of national types are read in Unicode."""
+    """Whether texts that the redo has as bytes can be read."""
     sets: dict[str, str] = dict(checked.in_database().rows(sql.CHARACTER_SETS()))
-    national = sets.get("NLS_NCHAR_CHARACTERSET")
-    if national not in _NATIONAL:
-        checked.warn(
-            "character_set",
-            f"The national character set is {national}; texts of NCHAR and NVARCHAR2 are read as "
-            f"{' or '.join(_NATIONAL)} only",
-            "Leave such columns out (column.exclude.list).",
-        )
+    for parameter, what in _CHARACTER_SETS.items():
+        character_set = sets[parameter]
+        if not charsets.is_known(character_set):
+            checked.warn(
+                "character_set",
+                f"The {what} is {character_set}, which is not known here: texts that the redo has "
+                "as bytes cannot be read",
+                "Leave such columns out (column.exclude.list), or report the character set.",
+            )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+
 from headrace.connectors.oracle.checks.state import Checked
 from headrace.connectors.oracle.sql import quoted
 from headrace.relational.table import Table
@@ -16,6 +19,26 @@ def long_names(table: Table) -> list[str]:
     return [name for name in names if len(name.encode()) > LONGEST_NAME]
 
 
+def _renamed(table: Table, names: Sequence[str]) -> Iterator[str]:
+    """Statements that cut names, of which the table's is the last one."""
+    path, taken = quoted(*table.path), {column.name for column in table.columns}
+    for name in names:
+        if name != table.table:
+            taken.add(short := _cut(name, taken))
+            yield f"ALTER TABLE {path} RENAME COLUMN {quoted(name)} TO {quoted(short)};"
+    if table.table in names:
+        yield f"ALTER TABLE {path} RENAME TO {quoted(_cut(table.table, set()))};"
+
+
+def _cut(name: str, taken: Collection[str]) -> str:
+    for number in itertools.count():
+        mark = f"_{number}" if number else ""
+        short = name.encode()[: LONGEST_NAME - len(mark)].decode(errors="ignore") + mark
+        if short not in taken:
+            break
+    return short
+
+
 def check_long_names(checked: Checked) -> None:
     """Whether every captured table can be mined."""
     before = len(checked.findings)
@@ -23,15 +46,11 @@ def check_long_names(checked: Checked) -> None:
         names = long_names(table)
         if not names:
             continue
-        path = quoted(*table.path)
-        remedy = f"ALTER TABLE {path} RENAME COLUMN {quoted(names[0])} TO …;"
-        if names[0] == table.table:
-            remedy = f"ALTER TABLE {path} RENAME TO …;"
         checked.warn(
             "long_name",
             f"{', '.join(names)} of {table.name} has more than {LONGEST_NAME} characters: LogMiner "
             "mines no change of the table",
-            f"Give it a shorter name ({remedy.rstrip(';')}), or leave the table out.",
+            f"Give shorter names, or leave the table out. {' '.join(_renamed(table, names))}",
         )
     if checked.tables and len(checked.findings) == before:
         checked.ok("names", "LogMiner knows the names of every captured table")

@@ -6,14 +6,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.checks.state import Checked
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.errors import DriverError
 from headrace.errors import HeadraceError
 from headrace.relational.checks import named_tables
 from headrace.relational.table import Table
 
 ALL_COLUMNS = "ALL COLUMN LOGGING"
+_UNKNOWN_TABLE = 942
+_KEEP = (
+    "Keep archived logs longer than the connector may be away, and longer than the longest "
+    "transaction (RMAN: CONFIGURE ARCHIVELOG DELETION POLICY, and a larger "
+    "DB_RECOVERY_FILE_DEST_SIZE)."
+)
 _LOGGED = ("YES", "IMPLICIT")
 
 
@@ -101,7 +109,8 @@ def destinations(connection: Connection, config: OracleConfig) -> list[str]:
         f"{what} is valid and local (V$ARCHIVE_DEST_STATUS): archived logs cannot be read",
         f"Set archive.destination.name to one of {', '.join(usable)}."
         if usable
-        else "Set LOG_ARCHIVE_DEST_1 to a local destination.",
+        else "Archive to the recovery area, for example: ALTER SYSTEM SET LOG_ARCHIVE_DEST_1 = "
+        "'LOCATION=USE_DB_RECOVERY_FILE_DEST';",
     )
 
 
@@ -139,19 +148,52 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
     binds = {"destination": destination, "hours": checked.config.archive_log_hours}
     ((oldest,),) = connection.rows(sql.OLDEST_SCN(), binds)
     ((since, now),) = connection.rows(sql.OLDEST_LOG_TIME(), {"destination": destination})
-    open_before = connection.rows(sql.PENDING(view="V$TRANSACTION"), {"scn": oldest or 0})
-    if open_before:
-        names = _transactions(xid for xid, _ in open_before)
+    older = _older(connection, oldest or 0)
+    if older:
+        names = _transactions(xid for xid, _ in older)
         checked.refuse(
             "log_retention",
             f"The transactions {names} are older than the oldest redo log, which begins at the SCN "
             f"{oldest}: a query that starts again while they are open cannot go on",
-            "Keep archived logs longer than the longest transaction (RMAN: CONFIGURE ARCHIVELOG "
-            "DELETION POLICY, and a larger DB_RECOVERY_FILE_DEST_SIZE).",
+            _KEEP,
+        )
+        return
+    last = _last_flushed(checked)
+    if last is not None and oldest is not None and last < oldest:
+        checked.warn(
+            "log_retention",
+            f"The connector wrote {checked.config.log_mining_flush_table_name} last at the SCN "
+            f"{last}, and the oldest redo log begins at the SCN {oldest}: a query that goes on "
+            "from a checkpoint of then cannot",
+            f"{_KEEP} Start anew with snapshot.mode=when_needed, or with a new checkpoint.",
         )
         return
     kept = f"since {since} (it is {now})" if since else "of the online logs only"
     checked.ok("log_retention", f"Redo {kept} can be read, from the SCN {oldest} on")
+
+
+def _older(connection: Connection, scn: int) -> Sequence[tuple[bytes, int]]:
+    """The transactions that are open since before an SCN; none where the user may not see them,
+    which is told otherwise."""
+    try:
+        return open_before(connection, scn)
+    except DriverError as error:
+        if error.code != _UNKNOWN_TABLE:
+            raise
+        return ()
+
+
+def _last_flushed(checked: Checked) -> int | None:
+    """The SCN at which the connector made the database write its redo last; None: there is no such
+    table, or nothing in it."""
+    try:
+        flush_table = sql.quoted(checked.config.log_mining_flush_table_name.upper())
+        rows = checked.in_database().rows(sql.FLUSH_TABLE_SCN(flush_table=flush_table))
+    except DriverError as error:
+        if error.code != _UNKNOWN_TABLE:
+            raise
+        return None
+    return int(rows[0][0]) or None if rows else None
 
 
 def _transactions(numbers: Iterable[bytes]) -> str:

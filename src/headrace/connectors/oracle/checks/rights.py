@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.catalog.open_transactions import CLUSTER, transactions_view
 from headrace.connectors.oracle.checks.state import Checked, granted
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.errors import HeadraceError
 
-_UNKNOWN, _REFUSED = 942, 1031
-"""ORA codes of what may not be seen, and of what may not be done."""
+_UNKNOWN, _REFUSED, _NO_SESSION = 942, 1031, 1306
+"""ORA codes of what may not be seen, of what may not be done, and of a view that needs a session of
+LogMiner."""
 VIEWS = (
     "V$DATABASE", "V$LOG", "V$LOGFILE", "V$ARCHIVED_LOG", "V$ARCHIVE_DEST_STATUS", "V$THREAD",
-    "V$LOGMNR_LOGS", "V$PARAMETER", "V$TRANSACTION", "V$STATNAME", "V$MYSTAT",
+    "V$LOGMNR_LOGS", "V$LOGMNR_CONTENTS", "V$TRANSACTION",
 )  # fmt: skip
-"""Views that streaming reads; V$LOGMNR_CONTENTS cannot be read without a session."""
+"""Views that streaming reads."""
+MEASURED = ("V$STATNAME", "V$MYSTAT")
+"""Views that metrics are from."""
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
 
 
 def refused_views(connection: Connection) -> list[str]:
     """The views that the user may not read. Raises DriverError."""
-    refused = []
-    for view in VIEWS:
-        try:
-            connection.rows(sql.PROBE(view=view))
-        except DriverError as error:
-            if error.code not in (_UNKNOWN, _REFUSED):
-                raise
-            refused.append(view)
+    refused = [view for view in VIEWS if not _may_read(connection, view)]
+    if "V$THREAD" not in refused and transactions_view(connection) == CLUSTER:
+        refused += [] if _may_read(connection, CLUSTER) else [CLUSTER]
     return refused
+
+
+def _grant(view: str) -> str:
+    return f"SELECT ON {view.replace('V$', 'V_$')}"
+
+
+def _may_read(connection: Connection, view: str) -> bool:
+    try:
+        connection.rows(sql.PROBE(view=view))
+    except DriverError as error:
+        if error.code not in (_UNKNOWN, _REFUSED, _NO_SESSION):
+            raise
+        return error.code == _NO_SESSION
+    return True
 
 
 def check_mining_rights(checked: Checked) -> None:
     """Whether the user may mine the redo. Raises DriverError."""
     connection = checked.in_root()
     config = checked.config
-    views = [f"SELECT ON V_{view[1:]}" for view in refused_views(connection)]
+    refused = refused_views(connection)
+    views = list(map(_grant, refused))
     listed = {name for (name,) in connection.rows(sql.PACKAGES())}
     packages = [f"EXECUTE ON {name}" for name in PACKAGES if name not in listed]
     privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}
@@ -55,6 +69,14 @@ def check_mining_rights(checked: Checked) -> None:
         )
     else:
         checked.ok("mining_rights", "The user may mine the redo")
+    unmeasured = [_grant(view) for view in MEASURED if not _may_read(connection, view)]
+    if unmeasured:
+        checked.warn(
+            "no_memory_metrics",
+            f"The user {config.database_user} may not see what memory LogMiner's session takes, so "
+            "that headrace.metrics does not tell it",
+            granted(config, *unmeasured),
+        )
 
 
 def check_table_rights(checked: Checked) -> None:
@@ -112,7 +134,7 @@ def check_flush_table(checked: Checked) -> None:
 
 def _reads(connection: Connection, schema: str, table: str) -> bool:
     try:
-        connection.rows(sql.ROWS(columns="1", table=sql.quoted(schema, table), rest=" WHERE 1 = 0"))
+        connection.rows(sql.READABLE(table=sql.quoted(schema, table)))
     except DriverError as error:
         if error.code not in (_UNKNOWN, _REFUSED):
             raise

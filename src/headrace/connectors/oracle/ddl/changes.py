@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NoReturn
 
-from headrace.connectors.oracle.ddl.columns import ColumnDefinition
+from headrace.connectors.oracle.ddl.columns import ColumnDefinition, accepting
 from headrace.connectors.oracle.ddl.tokens import NotUnderstood
 from headrace.errors import HeadraceError
 from headrace.relational.table import Column, Table
@@ -135,7 +135,7 @@ class SetKey:
 
     def __call__(self, table: Table) -> Table:
         for name in self.names:
-            table = _with_column(table, name, replace(_column(table, name), not_null=True))
+            table = _with_column(table, name, accepting(_column(table, name), nulls=False))
         return replace(table, key=self.names)
 
 
@@ -149,6 +149,16 @@ class CommentColumn:
     def __call__(self, table: Table) -> Table:
         described = replace(_column(table, self.name), comment=self.comment)
         return _with_column(table, self.name, described)
+
+
+@dataclass(frozen=True)
+class CommentTable:
+    """The comment of the table."""
+
+    comment: str
+
+    def __call__(self, table: Table) -> Table:
+        return replace(table, comment=self.comment)
 
 
 @dataclass(frozen=True)

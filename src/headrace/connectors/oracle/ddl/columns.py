@@ -35,7 +35,14 @@ class ColumnDefinition:
             raise NotUnderstood(f"the type of column {self.name} is not stated")
         default = None if self.generated else self.default
         not_null = bool(self.not_null) or self.is_key
-        return Column(self.name, self.type, not_null, default, generated=self.generated)
+        return Column(
+            self.name,
+            self.type,
+            not_null,
+            default,
+            generated=self.generated,
+            defaults_to_null=not_null and not self.not_null,
+        )
 
     def applied(self, column: Column) -> Column:
         """A column that is modified."""
@@ -44,8 +51,14 @@ class ColumnDefinition:
         if self.default is not None:
             column = replace(column, default=self.default)
         if self.not_null is not None or self.is_key:
-            column = replace(column, not_null=bool(self.not_null) or self.is_key)
+            column = accepting(column, nulls=not (self.not_null or self.is_key))
         return column
+
+
+def accepting(column: Column, *, nulls: bool) -> Column:
+    """A column that accepts nulls from here on, or none."""
+    once = column.defaults_to_null or not column.not_null
+    return replace(column, not_null=not nulls, defaults_to_null=once and not nulls)
 
 
 IN_LIST = frozenset({",", ")"})

@@ -6,6 +6,8 @@ SQL/DS.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.connectors.oracle.ddl.tokens import Cursor, TokenKind
 from headrace.connectors.oracle.types.source_type import OracleType
 
@@ -28,6 +30,10 @@ _DEFAULT_FRACTION, _DEFAULT_DIGITS = 6, 2
 
 def read_type(cursor: Cursor) -> OracleType:
     """The type that stands next. Raises NotUnderstood."""
+    return replace(_read(cursor), is_stated=True)
+
+
+def _read(cursor: Cursor) -> OracleType:
     if cursor.take("REF"):
         cursor.path("")
         return OracleType.of("REF", 50)

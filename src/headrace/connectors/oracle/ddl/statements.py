@@ -12,6 +12,7 @@ from collections.abc import Callable
 from headrace.connectors.oracle.ddl.changes import (
     AddColumns,
     CommentColumn,
+    CommentTable,
     DdlKind,
     DropColumns,
     ModifyColumns,
@@ -235,5 +236,5 @@ def _comment(cursor: Cursor, schema: str) -> tuple[TableDdl, ...]:
         refuse((schema, "?"), "it is no comment of a table")
     path = (names[0], names[1]) if len(names) > 1 else (schema, names[0])
     text = comment.text[comment.text.index("'") + 1 : -1].replace("''", "'")
-    steps = () if column is None else (CommentColumn(column, text),)
-    return (TableDdl(DdlKind.COMMENT, path, steps=steps),)
+    step: Step = CommentTable(text) if column is None else CommentColumn(column, text)
+    return (TableDdl(DdlKind.COMMENT, path, steps=(step,)),)

@@ -16,8 +16,8 @@ _TOKEN = re.compile(
     | (?P<sign>\|\||[^\s])""",
     re.VERBOSE | re.DOTALL,
 )
-_ENDS = " \t\r\n;/\0"
-"""What may stand behind a statement; LogMiner writes a byte 0."""
+_ENDS = " \t\r\n;\0"
+"""What may stand behind a statement, before and behind a slash; LogMiner writes a byte 0."""
 
 
 class NotUnderstood(ValueError):
@@ -48,6 +48,8 @@ class Token:
 def tokens_of(sql: str) -> tuple[Token, ...]:
     """The tokens of a statement without comments."""
     sql = sql.rstrip(_ENDS)
+    if sql.endswith("/") and not sql.endswith("*/"):
+        sql = sql[:-1].rstrip(_ENDS)
     made = []
     for match in _TOKEN.finditer(sql):
         if match.lastgroup is None:
@@ -59,6 +61,12 @@ def tokens_of(sql: str) -> tuple[Token, ...]:
             text = text[1:-1]
         made.append(Token(kind, text, *match.span()))
     return tuple(made)
+
+
+def stated(sql: str) -> str:
+    """A statement without what stands before and behind it: comments, spaces, and what ends it."""
+    tokens = tokens_of(sql)
+    return sql[tokens[0].start : tokens[-1].end] if tokens else ""
 
 
 class Cursor:

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding
-from headrace.config.kinds import COMMA_LIST, TEXT, choice, integer
+from headrace.config.kinds import COMMA_LIST, TEXT, Kind, choice, integer
 from headrace.config.property import Group, Property, not_needed, refused
 from headrace.connectors.oracle.properties.modes import CaptureMode, ConnectionAdapter
 
+_URL = re.compile(r"jdbc:oracle:(?:thin|oci8?):@(?P<address>[^@]+)", re.IGNORECASE)
 _PRIMARY = not_needed("the redo of the primary database is read")
+
+
+def _address(url: str) -> str:
+    """What stands behind the `@` of a URL as Java's driver has it. Raises ValueError for one that
+    is none, and for one with a password."""
+    match = _URL.fullmatch(url)
+    if match is None or re.search(r"passw(?:or)?d", match["address"], re.IGNORECASE):
+        raise ValueError
+    return match["address"]
+
+
+_JDBC_URL: Kind[str] = Kind(
+    "a URL jdbc:oracle:thin:@//host:port/service, @host:port:sid or @(DESCRIPTION=…), in which are "
+    "no passwords (database.user, database.password and driver.wallet_password have them)",
+    _address,
+    is_secret=True,
+)
 
 
 class OracleConnectionConfig(Configuration):
@@ -34,7 +53,7 @@ class OracleConnectionConfig(Configuration):
     )
     database_url = Property(
         "database.url",
-        TEXT,
+        _JDBC_URL,
         None,
         Group.CONNECTION,
         "A JDBC URL (`jdbc:oracle:thin:@//host:port/service`, `@host:port:sid`, `@(DESCRIPTION=…)`)"

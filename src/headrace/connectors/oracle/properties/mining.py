@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from headrace.config.configuration import Configuration
+from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import (
     BOOLEAN,
     COMMA_LIST,
@@ -15,6 +19,28 @@ from headrace.config.kinds import (
 )
 from headrace.config.property import Group, Property, not_needed
 from headrace.connectors.oracle.properties.modes import MiningStrategy, QueryFilterMode
+
+_NAME = re.compile(r"(?:[\w$#. ]|\\[.$#])+")
+_BEYOND_ORACLE = re.compile(r"\(\?|\\[bBAZzGQEpP]|[*+?}]\+")
+"""What Java's expressions have and Oracle's have not."""
+_LONGEST_EXPRESSION = 512 - len("^()$")
+"""Bytes that REGEXP_LIKE takes."""
+_LISTS = ("table.include.list", "table.exclude.list", "schema.include.list", "schema.exclude.list")
+
+
+def plain_name(expression: str) -> str | None:
+    """The only name that an entry of a list stands for (a dot, escaped or not, is one); None: it is
+    an expression."""
+    is_plain = _NAME.fullmatch(expression) is not None
+    return re.sub(r"\\(.)", r"\1", expression) if is_plain else None
+
+
+def _fits(mode: QueryFilterMode, entry: str) -> bool:
+    if mode is QueryFilterMode.IN:
+        return plain_name(entry) is not None
+    is_short = len(entry.encode()) <= _LONGEST_EXPRESSION
+    return is_short and _BEYOND_ORACLE.search(entry) is None
+
 
 _BY_LOGS = not_needed("a window reaches as far as log.mining.log.count.min logs do")
 _ONE_PAUSE = not_needed("poll.interval.ms is the pause where the redo has nothing new")
@@ -217,6 +243,28 @@ class MiningConfig(Configuration):
         "SCNs by which windows grow.",
         status=_BY_LOGS,
     )
+
+    def check(self) -> Iterator[PropertyFinding]:
+        yield from super().check()
+        mode = self.log_mining_query_filter_mode
+        if mode is QueryFilterMode.NONE:
+            return
+        for name in _LISTS:
+            entries = self.value_of(name.replace(".", "_"))
+            wrong = next((one for one in entries if not _fits(mode, str(one))), None)
+            if wrong is not None:
+                takes = (
+                    "names alone" if mode is QueryFilterMode.IN else "what REGEXP_LIKE understands"
+                )
+                yield PropertyFinding(
+                    "config.impossible_value",
+                    "log.mining.query.filter.mode",
+                    f"log.mining.query.filter.mode = {mode} takes {takes}, and {name} has "
+                    f"{wrong!r}",
+                    "Write names, or leave log.mining.query.filter.mode out: filters run here "
+                    "then.",
+                )
+
     log_mining_sleep_time_default_ms = Property(
         "log.mining.sleep.time.default.ms",
         milliseconds(),

@@ -111,7 +111,8 @@ class OracleChunkSource(DriverChunks[int]):
 
     def __init__(self, config: OracleConfig, capture: Capture) -> None:
         kept = kept_connection(config)
-        targets = ChunkTargets(snapshot_catalog(kept.get), capture, SQLGLOT)
+        catalog = snapshot_catalog(kept.get, comments=capture.reads_comments)
+        targets = ChunkTargets(catalog, capture, SQLGLOT)
         super().__init__(config, kept, targets, capture.key_rendering, lambda: _Lane(config))
         self._config, self.qualifier = config, f"{capture.database}."
 

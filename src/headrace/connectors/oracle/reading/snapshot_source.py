@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headrace.config.properties.history import HistoryKind
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.catalog import Catalog
+from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.clock import time_of_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, Cursor, translated_error
@@ -38,12 +40,9 @@ from headrace.relational.catalog import StoredTable
 from headrace.relational.events import RelationFacts
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
+from headrace.relational.history.store import MemoryStore
 from headrace.relational.reading.chunk_sql import ChunkSql
-from headrace.relational.reading.driver_snapshots import (
-    TAKING,
-    DriverSnapshots,
-    QueryRefusedError,
-)
+from headrace.relational.reading.driver_snapshots import TAKING, DriverSnapshots
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.modes import SnapshotRule
@@ -89,17 +88,24 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     keyless = Cut.WHOLE
     _connector = CONNECTOR
 
-    def __init__(self, config: OracleConfig, capture: Capture, *, reads_rows: bool = True) -> None:
+    def __init__(
+        self,
+        config: OracleConfig,
+        capture: Capture,
+        *,
+        reads_rows: bool = True,
+        memory: MemoryStore | None = None,
+    ) -> None:
         kept = kept_connection(config)
         super().__init__(
             config,
             capture,
-            snapshot_catalog(kept.get),
+            snapshot_catalog(kept.get, comments=capture.reads_comments),
             kept,
             reads_rows=reads_rows,
             is_prefaced=config.include_schema_changes,
         )
-        self._config = config
+        self._config, self._capture, self._memory = config, capture, memory
         self._streams = SnapshotRule.of(config).streams
         self._locks: Connection | None = None
         self._lost: int | None = None
@@ -178,15 +184,13 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     def _pending(self, connection: Connection, scn: int) -> list[int]:
         """SCNs of the first changes of transactions that are open. Raises DriverError, but where
         nobody has asked for them."""
-        view = "GV$TRANSACTION" if self._config.rac_nodes else "V$TRANSACTION"
         try:
-            rows = connection.rows(sql.PENDING(view=view), {"scn": scn})
+            return [start for _, start in open_before(connection, scn)]
         except DriverError:
             mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode
             if mode is not BoundaryMode.SKIP:
                 raise
             return []
-        return [int(start) for _, start in rows]
 
     @staticmethod
     def _refused_at(connection: Connection, scn: int, names: Sequence[str]) -> DriverError | None:
@@ -239,18 +243,27 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         self._unlock()
         return tables
 
-    def structures(self) -> list[StoredTable]:
+    def described(self) -> list[StoredTable]:
         """See DriverSnapshots; with the statement that would make each table."""
-        known = self._structures is not None
-        tables = super().structures()
-        if not known:
+        if self._structures is None:
+            tables = super().described()
             with self._asking("Reading how tables are made") as connection:
                 catalog = Catalog(connection)
                 for table in tables:
                     ids = catalog.object_ids(*table.path) or (0, 0)
                     attributes = zip(("OBJECT_ID", "DATA_OBJECT_ID"), map(str, ids), strict=True)
                     self._ddl[table.path] = catalog.ddl(*table.path), tuple(attributes)
-        return tables
+        return super().described()
+
+    def _tells(self, table: StoredTable) -> bool:
+        """Of tables that are not captured, too, where that is seen."""
+        is_seen = self._config.include_schema_changes or (
+            self._config.history_kind() is not HistoryKind.MEMORY
+        )
+        is_mentioned = self._capture.mentions(table.schema) and not self._capture.is_system(
+            table.schema, table.table
+        )
+        return super()._tells(table) or (is_seen and is_mentioned)
 
     def _told_at(self, position: OraclePosition) -> dict[str, Any]:
         return snapshot_position(position.scn)
@@ -270,7 +283,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         )
 
     def _opened_history(self) -> SchemaHistory:
-        return oracle_history(self._config)
+        return oracle_history(self._config, self._memory)
 
     def _cursor(self, statement: str) -> Cursor:
         connection: Connection = self._kept.get()
@@ -281,18 +294,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     ) -> list[tuple[str | None, ...]]:
         return key_texts(rows, key)
 
-    def _has_rows(self, statement: str) -> bool:
-        return bool(self._probed(statement)[1])
-
-    def _probed(self, statement: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-        """The columns of a user's query, and its first row. Raises QueryRefusedError."""
-        try:
-            cursor = self._cursor(statement)
-            rows = cursor.fetch(1)
-            cursor.close()
-        except DriverError as error:
-            raise QueryRefusedError(error.text) from None
-        return cursor.columns, rows
+    def _fault(self, error: Exception) -> str | None:
+        return error.text if isinstance(error, DriverError) and error.is_of_statement else None
 
     @contextmanager
     def _asking(self, doing: str) -> Iterator[Connection]:

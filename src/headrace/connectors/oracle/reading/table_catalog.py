@@ -7,6 +7,7 @@ from collections.abc import Callable
 from headrace.connectors.oracle.catalog.stored_tables import StoredTables
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.reading.dialect import PRESENT
+from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.reading.chunk_sql import Path
 from headrace.relational.reading.counted_catalog import CountedCatalog
 from headrace.relational.table import Column
@@ -16,14 +17,20 @@ PAGE_BYTES = 8192
 _LOB_BYTES = 4000
 
 
-def snapshot_catalog(connection: Callable[[], Connection]) -> CountedCatalog:
-    """See CountedCatalog. `connection` gives an open connection, in whose transaction it asks."""
+def snapshot_catalog(
+    connection: Callable[[], Connection], *, comments: bool = True
+) -> CountedCatalog:
+    """See CountedCatalog. `connection` gives an open connection, in whose transaction it asks.
+    `comments`: columns have theirs."""
 
     def count(table: Path) -> int:
         ((rows,),) = connection().rows(PRESENT.count([table], None))
         return int(rows)
 
     def width(column: Column) -> int:
-        return int(column.type.length_and_scale()[0]) or _LOB_BYTES
+        assert isinstance(column.type, OracleType)
+        return column.type.length or _LOB_BYTES
 
-    return CountedCatalog(lambda: StoredTables(connection()), count, width, PAGE_BYTES)
+    return CountedCatalog(
+        lambda: StoredTables(connection(), comments=comments), count, width, PAGE_BYTES
+    )

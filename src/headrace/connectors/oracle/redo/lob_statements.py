@@ -23,8 +23,8 @@ from typing import NoReturn
 from headrace.connect.images import image_of
 from headrace.connectors.oracle.redo.reference import Cell, parse_conditions
 from headrace.connectors.oracle.redo.tables import RedoTable
-from headrace.connectors.oracle.redo.values import decoded
 from headrace.connectors.oracle.types import literals
+from headrace.connectors.oracle.types.charsets import decoded
 from headrace.errors import HeadraceError
 
 _ALIAS = r"(?: +[A-Za-z0-9]+)?"
@@ -50,6 +50,7 @@ _XML_HEX = re.compile(r"XML_REDO := HEXTORAW\('(?P<hex>[0-9A-Fa-f]*)'?\) *: *(?P
 _XML_QUOTED = re.compile(r"XML_REDO := '(?P<text>.*)'[^']*:\s*(?P<length>\d+)\s*", re.DOTALL)
 _XML_NULL = "XML_REDO := NULL"
 _BINARY_LOCATORS = ("loc_b", "buf_b")
+_MOST_CHARACTERS = 2**31 - 1
 _NOT_EXECUTABLE = "not re-executable"
 _ENDS = ("", ";", "for update", "for update;")
 
@@ -115,7 +116,7 @@ def is_binary_xml(info: str | None) -> bool:
 def parse_lob_write(sql: str, table: RedoTable) -> LobWrite:
     """LOB_WRITE: no more than the length that it states."""
     match = _LOB_WRITE.fullmatch(sql.strip())
-    if match is None or int(match["offset"]) < 1:
+    if match is None or not 1 <= int(match["offset"]) <= _MOST_CHARACTERS:
         _refuse(table, "LOB_WRITE")
     length, offset = int(match["length"]), int(match["offset"]) - 1
     if match["hex"] is not None:

@@ -8,6 +8,7 @@ from headrace.connectors.oracle.redo.lob_statements import LobWrite
 
 _UNIT = 2
 """Bytes of a UTF-16 unit: Oracle counts the characters of a CLOB in them."""
+_MOST_BYTES = 1 << 30
 _SPACE = " ".encode("utf-16-le")
 
 
@@ -27,13 +28,16 @@ class LobValue:
         return made
 
     def write(self, part: LobWrite) -> None:
-        """Put a part where it belongs. Raises ValueError for bytes in a text and texts in bytes."""
+        """Put a part where it belongs. Raises ValueError for bytes in a text, texts in bytes, and
+        where the value would be larger than 1 GiB."""
         if isinstance(part.part, bytes) != self.is_binary:
             raise ValueError("texts and bytes are written to one LOB")
         if isinstance(part.part, bytes):
             raw, start, gap = part.part, part.offset, b"\0"
         else:
             raw, start, gap = _units(part.part), _UNIT * part.offset, _SPACE
+        if start + len(raw) > _MOST_BYTES:
+            raise ValueError(f"it begins at {part.offset}, and a value has 1 GiB at most")
         missing = start - len(self.written)
         if missing > 0:
             self.written += gap * (missing // len(gap))

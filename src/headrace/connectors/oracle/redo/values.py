@@ -11,6 +11,7 @@ from headrace.connectors.oracle.redo import internal_values
 from headrace.connectors.oracle.redo.forms import Form
 from headrace.connectors.oracle.redo.tables import RedoColumn
 from headrace.connectors.oracle.types import literals
+from headrace.connectors.oracle.types.charsets import decoded
 
 _CALL = re.compile(r"([A-Za-z_]+) *\( *(?:N?'((?:[^']|'')*)' *(?:,.*)?)?\)", re.DOTALL)
 _EMPTY = ("EMPTY_CLOB", "EMPTY_BLOB")
@@ -48,7 +49,7 @@ def text_of(literal: Literal, column: RedoColumn) -> str | None:
         # Oracle's empty LOBs; where null is accepted, they are as good as null.
         return ("\\x" if column.form is Form.BYTES else "") if column.not_null else None
     if column.form is Form.TEXT:
-        return "".join(_text(piece, column.charset) for piece in literal)
+        return literals.joined(_text(piece, column.charset) for piece in literal)
     if column.form is Form.BYTES:
         return "\\x" + "".join(_bytes(piece).hex() for piece in literal)
     if len(literal) != 1:
@@ -86,23 +87,14 @@ def _text(piece: Piece, charset: str) -> str:
         return piece.text
     name, argument = _called(piece)
     if name == "UNISTR":
-        text = literals.unistr(argument)
-    elif name == "HEXTORAW":
+        return literals.unistr(argument)
+    if name == "HEXTORAW":
         raw = literals.hexadecimal(argument)
         text = None if raw is None else decoded(raw, charset)
-    else:
-        return piece.text
-    if text is None:
-        raise NotUnderstood
-    return text
-
-
-def decoded(raw: bytes, charset: str) -> str | None:
-    """The text of bytes in a character set; None where they are none."""
-    try:
-        return raw.decode(charset)
-    except (UnicodeDecodeError, LookupError):
-        return None
+        if text is None:
+            raise NotUnderstood
+        return text
+    return piece.text
 
 
 def _bytes(piece: Piece) -> bytes:

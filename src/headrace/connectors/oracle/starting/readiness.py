@@ -40,6 +40,9 @@ class Readiness:
         self._tables = TableReadiness(CONNECTOR, config.catalog_name, config, capture)
         self.captured: tuple[str, ...] = ()
         """Names of the captured tables, since `prepare`."""
+        self.incarnation = ""
+        """Since `prepare`, which of the database's lives its redo is of: it begins another one when
+        it is restored and opened with RESETLOGS. Empty where changes are not read."""
 
     def prepare(self) -> list[StoredTable]:
         """The captured tables, in the order of snapshots; where changes are read, their redo has
@@ -69,6 +72,7 @@ class Readiness:
         if self._config.database_pdb_name:
             connection.switch_to(ROOT)
         state = DatabaseState.read(connection)
+        self.incarnation = str(state.resetlogs_scn)
         for error in (log_mode_error(state), supplemental_error(state)):
             if error is not None:
                 raise error

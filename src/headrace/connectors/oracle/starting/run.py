@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
@@ -18,6 +18,7 @@ from headrace.connectors.oracle.streaming.mining import Redo
 from headrace.connectors.oracle.streaming.tables import ToldTables
 from headrace.connectors.run import Run
 from headrace.errors import HeadraceError
+from headrace.relational.history.store import MemoryStore
 from headrace.streaming.changes.key_columns import KeyRendering
 
 
@@ -26,11 +27,19 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
     """One run of the connector; see Run."""
 
     capture: Capture
+    memory: MemoryStore = field(default_factory=MemoryStore)
+    """The schema history, where none is kept."""
 
     @property
     def key_rendering(self) -> KeyRendering:
         """How keys are rendered: a value that cannot be is told with its record."""
         return self.capture.key_rendering
+
+    @property
+    def as_released(self) -> bool:
+        """Whether it does as Debezium 3.6 does where ours does otherwise
+        (headrace.compatibility)."""
+        return self.config.headrace_compatibility != "none"
 
     @property
     def container(self) -> str | None:
@@ -39,7 +48,9 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
 
     def snapshot_source(self, *, reads_rows: bool = True) -> OracleSnapshotSource:
         """The database under a snapshot; see OracleSnapshotSource."""
-        return OracleSnapshotSource(self.config, self.capture, reads_rows=reads_rows)
+        return OracleSnapshotSource(
+            self.config, self.capture, reads_rows=reads_rows, memory=self.memory
+        )
 
     def connect(self) -> Connection:
         """A connection of its own, in the root, which the caller closes."""
@@ -67,9 +78,16 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         self, position: OraclePosition, told: Collection[tuple[str, str]] | None = None
     ) -> ToldTables:
         """What was told of tables up to a position; see ToldTables. The caller closes it."""
-        history = oracle_history(self.config)
+        history = oracle_history(self.config, self.memory)
         mined, delivered = position.mined_from, position.committed
-        return ToldTables(history, self.capture.database, mined, delivered, told)
+        return ToldTables(
+            history,
+            self.capture.database,
+            mined,
+            delivered,
+            told,
+            as_released=self.as_released,
+        )
 
     def offset(self, position: OraclePosition, epoch: int) -> OracleOffset:
         """The first offset of an epoch."""

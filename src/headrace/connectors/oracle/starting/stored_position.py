@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.streaming.mining import LOG_GONE, Redo
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
+from headrace.relational.history.loss import mend_history
 from headrace.snapshots.modes import SnapshotRule
 
 _AHEAD = "oracle.position_ahead"
+_NO_HISTORY = "oracle.history_lost"
 
 
 class StoredPosition(LostLog[OraclePosition]):
@@ -20,12 +25,13 @@ class StoredPosition(LostLog[OraclePosition]):
         self._run, self._rule = run, rule
         self.is_known = False
 
-    def check(self, stored: OracleOffset) -> Lost | None:
-        """Whether the logs still hold what follows a stored offset. Raises HeadraceError where they
-        do not, and snapshot.mode has no answer to that."""
-        if self.is_known:
+    def check(self, stored: OracleOffset, incarnation: str) -> Lost | None:
+        """Whether the logs still hold what follows a stored offset; `incarnation`: see Readiness.
+        Raises HeadraceError where they do not, and snapshot.mode has no answer to that."""
+        if self.is_known and stored.system in ("", incarnation):
             return None
         try:
+            self._check_incarnation(stored, incarnation)
             self._check(stored.position)
         except HeadraceError as error:
             if not self.tells(error) or not self._rule.repairs:
@@ -33,6 +39,19 @@ class StoredPosition(LostLog[OraclePosition]):
             return Lost(error, is_followed=False)
         self.is_known = True
         return None
+
+    @staticmethod
+    def _check_incarnation(stored: OracleOffset, incarnation: str) -> None:
+        if stored.system in ("", incarnation) or stored.position.scn < int(incarnation):
+            return
+        raise HeadraceError(
+            _AHEAD,
+            f"The database was restored and opened with RESETLOGS at SCN {incarnation}, and the "
+            f"checkpoint's position, {stored.position}, is behind that in what it was before: what "
+            "was delivered from there on never happened",
+            "Start with snapshot.mode=when_needed, which reads the tables anew, or with a new "
+            "checkpoint.",
+        )
 
     def _check(self, position: OraclePosition) -> None:
         run = self._run
@@ -48,12 +67,21 @@ class StoredPosition(LostLog[OraclePosition]):
                     "checkpoint.",
                 )
             Redo(run.config).check(connection, position.mined_from)
+        self._check_history(position)
+
+    def _check_history(self, position: OraclePosition) -> None:
+        run = self._run
+        with closing(run.told_tables(position)) as told:
+            is_lost = position.committed > 0 and told.is_empty
+        if is_lost:
+            recorder = closing(run.snapshot_source(reads_rows=False))
+            mend_history(CONNECTOR, run.config, position, recorder)
 
     # -- what is done when the log is gone ------------------------------------------------------
 
     def tells(self, error: HeadraceError) -> bool:
         """See LostLog."""
-        return error.code in (LOG_GONE, _AHEAD)
+        return error.code in (LOG_GONE, _AHEAD, _NO_HISTORY)
 
     def follow(self, after: OracleOffset) -> OracleOffset:
         """See LostLog: no strategy follows the database."""

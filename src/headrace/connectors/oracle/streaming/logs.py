@@ -98,6 +98,20 @@ def of_threads(logs: Iterable[RedoLog], threads: Iterable[RedoThread]) -> list[R
     return [log for log in logs if log.thread not in private]
 
 
+def archived_until(ends: Mapping[int, int], threads: Iterable[RedoThread]) -> int:
+    """The SCN below which the redo of all threads is archived; 0: nothing is. `ends` are, by
+    thread, the SCNs at which its archived logs end. An open thread holds the others until it
+    switches its log; a closed one only until the log with its checkpoint is archived."""
+    behind = []
+    for thread in threads:
+        if thread.is_private or (thread.is_disabled and not thread.is_open):
+            continue
+        end = ends.get(thread.number, thread.enabled_at)
+        if thread.is_open or end < thread.checkpoint:
+            behind.append(end)
+    return min(behind) if behind else max(ends.values(), default=0)
+
+
 def inconsistency(
     logs: Sequence[RedoLog], threads: Iterable[RedoThread], scn: int, *, only_archived: bool = False
 ) -> str | None:
@@ -175,24 +189,13 @@ def selection(logs: Sequence[RedoLog], largest: int, count: int) -> Selection:
     return Selection(tuple(chosen), last)
 
 
-class LogCount:
-    """How many logs a session has: as many as are set, and one more each time that they are the
-    same as before, because a long transaction holds its start (log.mining.log.count.min)."""
-
-    def __init__(self, least: int) -> None:
-        self._least = self.count = least
-        self._before: frozenset[str] = frozenset()
-
-    def chosen(self, logs: Sequence[RedoLog], largest: int) -> Selection:
-        """The logs of the next session."""
-        chosen = selection(logs, largest, self.count)
-        if chosen.last is None:
-            self.count = self._least
-        elif chosen.names == self._before:
-            self.count += 1
-            chosen = selection(logs, largest, self.count)
-        elif self._before and self.count != self._least:
-            self.count = self._least
-            chosen = selection(logs, largest, self.count)
-        self._before = chosen.names
-        return chosen
+def selection_beyond(logs: Sequence[RedoLog], largest: int, least: int, beyond: int) -> Selection:
+    """The first logs of each thread, at least as many as have `least` times the bytes of the
+    `largest` online log (0: all), and so many that they reach beyond an SCN: a long transaction may
+    hold the beginning of sessions."""
+    chosen = selection(logs, largest, least)
+    count = least
+    while chosen.last is not None and chosen.last <= beyond:
+        count += 1
+        chosen = selection(logs, largest, count)
+    return chosen

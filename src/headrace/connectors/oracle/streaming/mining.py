@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -12,21 +13,24 @@ import pyarrow as pa
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
+from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.checks.redo_logs import destinations
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import QueryFilterMode
-from headrace.connectors.oracle.streaming import row_filters
+from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.logs import (
-    LogCount,
     RedoLog,
     RedoThread,
     Selection,
+    archived_until,
     inconsistency,
     of_threads,
     one_of_each,
+    selection_beyond,
 )
+from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.errors import HeadraceError
 
@@ -38,6 +42,8 @@ _CLOSED = 1307
 _FETCH_ROWS = 10_000
 _UNKNOWN_SCN = 8181
 """ORA-08181: no time is known of the SCN."""
+_UNSEEN = (942, 1031)
+"""ORA codes of views that the user may not see."""
 _TIME = "%Y-%m-%d %H:%M:%S.%f"
 
 
@@ -67,16 +73,17 @@ class Redo:
 
     def __init__(self, config: OracleConfig) -> None:
         self._config = config
-        self._count = LogCount(config.log_mining_log_count_min)
         self._destination: str | None = None
+        self._sequences: dict[int, int] = {}
+        self.switches = 0
+        """Log switches since the first window, of every thread."""
 
     def newest(self, connection: Connection) -> int:
         """The SCN up to which the redo of all threads can be read."""
         if self._config.log_mining_archive_log_only_mode:
-            ((until,),) = connection.rows(
-                sql.ARCHIVED_UNTIL(), {"destination": self._archive(connection)}
-            )
-            return 0 if until is None else int(until) - 1
+            binds = {"destination": self._archive(connection)}
+            ends = {int(one): int(end) for one, end in connection.rows(sql.ARCHIVED_UNTIL(), binds)}
+            return max(archived_until(ends, self.threads(connection)) - 1, 0)
         ((current,),) = connection.rows(sql.CURRENT_SCN())
         adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
         written = [
@@ -129,10 +136,8 @@ class Redo:
     def open_transactions(connection: Connection) -> OpenTransactions:
         """The transactions that are open now."""
         ((current,),) = connection.rows(sql.CURRENT_SCN())
-        threads = len(connection.rows(sql.THREADS()))
-        view = "V$TRANSACTION" if threads == 1 else "GV$TRANSACTION"
-        pending = connection.rows(sql.PENDING(view=view), {"scn": int(current)})
-        return OpenTransactions(int(current), min([int(current), *(int(n) for _, n in pending)]))
+        firsts = (first for _, first in open_before(connection, int(current)))
+        return OpenTransactions(int(current), min([int(current), *firsts]))
 
     def logs(self, connection: Connection, scn: int) -> list[RedoLog]:
         """The logs with the redo behind an SCN, each once. Raises InconsistentLogsError, and
@@ -159,16 +164,28 @@ class Redo:
             raise self._gone(connection, scn, oldest)
         raise InconsistentLogsError(why)
 
-    def window(self, connection: Connection, start: int, first: int, newest: int) -> Window | None:
-        """The next window, of a session that begins at `start`; None: there is nothing yet. As
-        `logs`."""
-        if newest <= first:
+    def window(
+        self, connection: Connection, start: int, first: int, beyond: int, newest: int
+    ) -> Window | None:
+        """The next window, of a session that begins at `start`, with what is behind the SCNs
+        `first` and `beyond`; None: there is nothing yet. As `logs`."""
+        if newest <= beyond:
             return None
         logs = self.logs(connection, start)
+        self._count_switches(logs)
         ((largest,),) = connection.rows(sql.LARGEST_LOG())
-        chosen = self._count.chosen(logs, int(largest or 0))
+        least = self._config.log_mining_log_count_min
+        chosen = selection_beyond(logs, int(largest or 0), least, beyond)
         last = newest if chosen.last is None else min(newest, chosen.last)
-        return Window(start, first, last, chosen) if last > first else None
+        return Window(start, first, last, chosen)
+
+    def _count_switches(self, logs: Sequence[RedoLog]) -> None:
+        latest: dict[int, int] = {}
+        for one in logs:
+            latest[one.thread] = max(one.sequence, latest.get(one.thread, 0))
+        for thread, sequence in latest.items():
+            self.switches += max(sequence - self._sequences.get(thread, sequence), 0)
+        self._sequences |= latest
 
     def check(self, connection: Connection, scn: int) -> None:
         """Raises HeadraceError(LOG_GONE) where redo behind an SCN is gone."""
@@ -202,9 +219,15 @@ class Redo:
 class MiningSession:
     """One session of LogMiner on a connection in the root. Methods raise DriverError."""
 
-    def __init__(self, connection: Connection, config: OracleConfig, container: str | None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        config: OracleConfig,
+        container: str | None,
+        progress: MiningProgress,
+    ) -> None:
         """`container`: the pluggable database whose rows are read; None: there is none."""
-        self._connection, self._config = connection, config
+        self._connection, self._config, self._progress = connection, config, progress
         self._selection: Selection | None = None
         self._age = Deadline(config.log_mining_session_max_ms / 1000)
         self._columns = contents_schema(config)
@@ -237,14 +260,34 @@ class MiningSession:
             for one in window.logs.logs:
                 self._connection.execute(sql.ADD_LOGFILE(), {"name": one.name})
             self._age.restart()
+        began = time.monotonic()
         self._connection.execute(self._start, {"first": window.start, "last": window.last})
+        self._progress.starting.add(time.monotonic() - began)
 
     def rows(self, window: Window) -> Iterator[pa.RecordBatch]:
         """The rows of a window, as the driver fetches them; columns as in `REDO`."""
         binds = {"low": window.first, "high": window.last}
         size = self._config.query_fetch_size or _FETCH_ROWS
-        for batch in self._connection.batches(self._statement, self._columns, binds, rows=size):
+        batches = self._connection.batches(self._statement, self._columns, binds, rows=size)
+        durations = self._progress.querying
+        while True:
+            began = time.monotonic()
+            batch = next(batches, None)
+            durations.add(time.monotonic() - began)
+            if batch is None:
+                return
+            durations = self._progress.fetching
             yield completed(batch)
+
+    def memory(self) -> dict[str, int]:
+        """What the session takes of the server's memory (bytes, by the names of V$STATNAME); empty
+        where the user may not see that."""
+        try:
+            return {str(name): int(value) for name, value in self._connection.rows(sql.MEMORY())}
+        except DriverError as error:
+            if error.code not in _UNSEEN:
+                raise
+            return {}
 
     def end(self) -> None:
         """End the session and let its logs go."""
@@ -260,10 +303,10 @@ class MiningSession:
 
 def contents_schema(config: OracleConfig) -> pa.Schema:
     """The columns that are asked of V$LOGMNR_CONTENTS, and their types."""
+    has_clients = config.log_mining_clientid_include_list or config.log_mining_clientid_exclude_list
     is_tracked = {
         "RS_ID": config.log_mining_buffer_track_rs_id,
-        "USERNAME": config.log_mining_buffer_track_username,
-        "CLIENT_ID": config.log_mining_buffer_track_client_id,
+        "CLIENT_ID": config.log_mining_buffer_track_client_id or bool(has_clients),
     }
     return pa.schema([field for field in REDO if is_tracked.get(field.name, True)])
 
@@ -288,37 +331,33 @@ def _condition(config: OracleConfig, container: str | None) -> str:
     """What the database leaves out (log.mining.query.filter.mode)."""
     mode = config.log_mining_query_filter_mode
     if mode is QueryFilterMode.NONE:
-        filters = row_filters.default_filter(SYSTEM_SCHEMAS)
+        filters = redo_conditions.default_filter(SYSTEM_SCHEMAS)
     else:
         regex = mode is QueryFilterMode.REGEX
-        tables = list(config.table_include_list)
         signals = config.signal_table()
-        if tables and signals is not None:
-            tables.append(signals)
         filters = [
-            *row_filters.schema_filter(
-                config.schema_include_list, config.schema_exclude_list, regex=regex
+            *redo_conditions.schema_filter(
+                config.schema_include_list, config.schema_exclude_list, signals, regex=regex
             ),
-            *row_filters.table_filter(
-                tables,
+            *redo_conditions.table_filter(
+                config.table_include_list,
                 config.table_exclude_list,
+                signals,
                 regex=regex,
                 hybrid=config.log_mining_strategy == "hybrid",
             ),
         ]
-    if config.log_mining_buffer_track_username:
-        filters += row_filters.user_filter(
-            "USERNAME",
-            config.log_mining_username_include_list,
-            config.log_mining_username_exclude_list,
-        )
-    if config.log_mining_buffer_track_client_id:
-        filters += row_filters.user_filter(
-            "CLIENT_ID",
-            config.log_mining_clientid_include_list,
-            config.log_mining_clientid_exclude_list,
-        )
-    return row_filters.contents_condition(
+    filters += redo_conditions.user_filter(
+        "USERNAME",
+        config.log_mining_username_include_list,
+        config.log_mining_username_exclude_list,
+    )
+    filters += redo_conditions.user_filter(
+        "CLIENT_ID",
+        config.log_mining_clientid_include_list,
+        config.log_mining_clientid_exclude_list,
+    )
+    return redo_conditions.contents_condition(
         container,
         filters,
         lobs=config.lob_enabled,

@@ -27,6 +27,7 @@ from headrace.connectors.oracle.scn import behind_scn, format_xid, parse_xid, sc
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.flushing import LogFlush
 from headrace.connectors.oracle.streaming.frames import index_frames
+from headrace.connectors.oracle.streaming.lobs.reselection import LobReselection
 from headrace.connectors.oracle.streaming.mining import (
     InconsistentLogsError,
     MiningSession,
@@ -42,7 +43,9 @@ from headrace.connectors.oracle.streaming.rare_frames import (
 )
 from headrace.connectors.oracle.streaming.redo_holder import RedoHolder
 from headrace.connectors.oracle.streaming.redo_rows import StatementParts
+from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
+from headrace.connectors.oracle.types.charsets import codec_of
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.relations import RelationVersions
@@ -54,19 +57,22 @@ _SWITCHED = ("oracle.log_switched", "oracle.missing_log")
 """Errors that a log switch makes while logs are collected and mined."""
 _ATTEMPTS = 5
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-_CHARSETS = {"AL32UTF8": "utf-8", "UTF8": "cesu-8", "AL16UTF16": "utf-16-be"}
+_MEASURED, _MEMORY_ASKED = 1.0, 10.0
+"""Seconds between figures of the buffer in a window, and between those of the server."""
 
 
 @dataclass(frozen=True)
 class ReaderOptions:
     """What a reader is told beside the redo: the options word of `row_kernel`, the topic of
     transactions (empty: their borders make no records), the pluggable database (None: there is
-    none), and whether users SYS and SYSTEM are captured like others."""
+    none), whether it does as Debezium 3.6 does where the two differ (see RedoHolder), and whether
+    the data dictionary's comments are read."""
 
     row_options: int
     border_topic: str
     container: str | None
-    takes_system_users: bool = False
+    as_released: bool = False
+    reads_comments: bool = True
 
 
 OpenTables = Callable[[Describe, TextOptions], StreamTables]
@@ -93,9 +99,11 @@ class RedoReader(SegmentReader):
         self._start, self._options, self._translate = start, options, translate
         if options.border_topic:
             self.has_borders(*versions.borders(options.border_topic))
-        self.places = MinedPlaces(start)
+        self._given_up, self._abandoned = GivenUp(start.given_up), 0
+        self._remined: Remined | None = None
+        self.places = MinedPlaces(start, self._given_up)
         self.progress = MiningProgress(offset_scn=start.mined_from)
-        self._holder = RedoHolder(config, start, takes_system_users=options.takes_system_users)
+        self._holder = RedoHolder(config, start, as_released=options.as_released)
         self._buffer = self._holder.buffer
         self._redo, self._flush = Redo(config), LogFlush(config)
         self._parts = StatementParts()
@@ -105,7 +113,7 @@ class RedoReader(SegmentReader):
         self._window: Window | None = None
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._carried: list[pa.RecordBatch] = []
-        self._carried_scn = 0
+        self._carried_scn: int | None = None
         self._next = self._mined = start.mined_from
         if config.is_unbuffered:
             # Rows come by the SCN of their commit.
@@ -116,8 +124,10 @@ class RedoReader(SegmentReader):
         self._outgoing: deque[np.ndarray | bytes | int] = deque()
         self._written_apart: Iterator[bytes] | None = None
         self._bytes = b""
-        self._pause, self._attempts, self._began = Deadline(0), 0, 0.0
-        self._window_rows = 0
+        self._pause, self._began = Deadline(0), 0.0
+        self._switches, self._waits = 0, 0
+        """How often in turn mining failed, and logs were waited for."""
+        self._measured, self._asked_memory = Deadline(_MEASURED), Deadline(0)
         self._asked = threading.Event()
         self._dropped: deque[int] = deque()
 
@@ -133,14 +143,15 @@ class RedoReader(SegmentReader):
         self._flush.prepare(self._database)
         sets: dict[str, str] = dict(self._database.rows(sql.CHARACTER_SETS()))
         texts = TextOptions(
-            _CHARSETS.get(sets.get("NLS_CHARACTERSET", ""), "utf-8"),
-            _CHARSETS.get(sets.get("NLS_NCHAR_CHARACTERSET", ""), "utf-16-be"),
+            codec_of(sets["NLS_CHARACTERSET"]),
+            codec_of(sets["NLS_NCHAR_CHARACTERSET"]),
             config.internal_log_mining_sql_relaxed_quote_detection,
         )
-        tables = self._open_tables(Catalog(self._database).table, texts)
+        catalog = Catalog(self._database, comments=self._options.reads_comments)
+        tables = self._open_tables(catalog.table, texts)
         if config.log_mining_strategy == MiningStrategy.HYBRID:
             tables.real_name = ObjectNames(self._database).find
-        self._holder.open(tables)
+        self._holder.open(tables, LobReselection(self._database))
 
     def _open_root(self) -> MiningSession:
         if self._root is not None:
@@ -148,7 +159,9 @@ class RedoReader(SegmentReader):
         self._root = self._connect()
         if self._options.container is not None:
             self._root.switch_to(sql.ROOT)
-        self._session = MiningSession(self._root, self._config, self._options.container)
+        self._session = MiningSession(
+            self._root, self._config, self._options.container, self.progress
+        )
         return self._session
 
     def ask_position(self) -> None:
@@ -246,6 +259,8 @@ class RedoReader(SegmentReader):
             )
         count = int(np.searchsorted(commits.scns, scn))
         taken = self._buffer.take(commits, count)
+        if count:
+            self._holder.taken(int(taken.numbers[-1]))
         first = 0
         for change, us in changes:
             at, xid = scn_of(change.place), np.uint64(xid_of(change.place))
@@ -260,6 +275,8 @@ class RedoReader(SegmentReader):
         self._reached = scn
         self.places.released(scn << 64, mined, taken, self._mined)
         self.progress.committed += count
+        if count:
+            self.progress.committed_scn = int(commits.scns[count - 1])
 
     def _oldest_mined(self, scn: int) -> int:
         """Redo of a larger SCN has all of what is held, and what is at an SCN or behind it."""
@@ -279,7 +296,9 @@ class RedoReader(SegmentReader):
         if self._batches is not None:
             self._read_batch()
             return True
-        if not self._pause.is_over and not (self._asked.is_set() and not self._attempts):
+        if not self._pause.is_over and not (
+            self._asked.is_set() and not (self._switches or self._waits)
+        ):
             self._asked.wait(min(seconds, self._pause.remaining()))
             return False
         self._asked.clear()
@@ -298,6 +317,8 @@ class RedoReader(SegmentReader):
         except InconsistentLogsError as error:
             self._wait_for_logs(error)
             return False
+        self.progress.goes_on()
+        self.progress.log_switches = self._redo.switches
         if window is None:
             wait = config.poll_interval_ms
             if config.log_mining_archive_log_only_mode:
@@ -315,27 +336,28 @@ class RedoReader(SegmentReader):
             oldest = self._buffer.oldest(since_us=since)
             start = first if oldest is None else min(oldest - 1, first)
         start = min(start, first)
-        if newest > first and self._buffer.has_marked:
-            # As Debezium does, the whole of a transaction with large objects is mined at once.
-            self._buffer.drop_open()
-            self._holder.begins_again_below = self._reached
-            first = start
-        return self._redo.window(self._root, start, first, newest)
+        if newest > first and self._remined is None and not config.is_unbuffered:
+            self._remined = self._holder.begin_again(first)
+        if self._remined is not None:
+            first = self._remined.start
+            start = min(start, first)
+        return self._redo.window(self._root, start, first, self._next, newest)
 
     def _begin(self, window: Window) -> None:
         """Has a window mined; where a log was switched meanwhile, it is tried again later."""
         session = self._session
         assert session is not None
         try:
-            if session.needs_new(window):
-                self.progress.log_switches += 1
-                if self._config.log_mining_restart_connection:
-                    session = self._open_root()
+            if session.needs_new(window) and self._config.log_mining_restart_connection:
+                session = self._open_root()
             session.begin(window)
+            if self._asked_memory.is_over:
+                self.progress.memory = session.memory()
+                self._asked_memory.restart(_MEMORY_ASKED)
         except DriverError as error:
             self._switched(error)
             return
-        self._window, self._window_rows, self._began = window, 0, time.monotonic()
+        self._window, self._began = window, time.monotonic()
         self._batches = session.rows(window)
 
     def _read_batch(self) -> None:
@@ -347,18 +369,24 @@ class RedoReader(SegmentReader):
             self._switched(error)
             return
         if batch is not None:
-            self._window_rows += len(batch)
+            self.progress.rows += len(batch)
             self._take(self._parts.whole(batch))
+            if self._measured.is_over:
+                self._measure()
             return
         window, self._batches = self._window, None
         rest = self._parts.rest()
         if rest is not None:
             self._take(rest)
-        for carried in self._taken_along():
-            self._holder.hold(carried)
-        self._next, self._attempts = window.last, 0
+        self._hold_carried()
+        self._next, self._remined, self._switches, self._waits = window.last, None, 0, 0
         self._release(window.last + 1)
-        self.progress.queried(time.monotonic() - self._began, self._window_rows)
+        self.progress.processing.add(time.monotonic() - self._began)
+        self._measure()
+
+    def _measure(self) -> None:
+        self.progress.measure(self._buffer, self._mined)
+        self._measured.restart()
 
     def _take(self, batch: pa.RecordBatch) -> None:
         """Holds the rows up to those of the last SCN, which may go on, and releases what was
@@ -366,30 +394,36 @@ class RedoReader(SegmentReader):
         if len(batch) == 0:
             return
         if self._config.is_unbuffered:
-            self._holder.hold(batch)
+            self._hold(batch)
             self._release(int(self._order(batch)[-1]))
             return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
-        others = np.flatnonzero(scns != scns[-1])
-        first = int(others[-1]) + 1 if len(others) else 0
-        if first == 0 and (not self._carried or self._carried_scn == scns[-1]):
-            self._carry(batch)
-            return
-        for carried in self._taken_along():
-            self._holder.hold(carried)
-        if first:
-            self._holder.hold(batch.slice(0, first))
-        self._carry(batch.slice(first))
-        self._release(int(scns[-1]))
+        first = int(np.flatnonzero(np.append(True, scns != scns[-1]))[-1])
+        goes_on = first == 0 and self._carried_scn in (None, scns[-1])
+        if not goes_on:
+            self._hold_carried()
+            self._hold(batch.slice(0, first))
+        self._carried.append(batch.slice(first))
+        self._carried_scn = int(scns[-1])
+        if not goes_on:
+            self._release(self._carried_scn)
 
-    def _carry(self, batch: pa.RecordBatch) -> None:
-        self._carried.append(batch)
-        self._carried_scn = int(redo_rows.numbers(batch.slice(0, 1), redo_rows.SCN)[0])
+    def _hold_carried(self) -> None:
+        """Holds the rows of the last SCN that was read."""
+        carried, self._carried, self._carried_scn = self._carried, [], None
+        for batch in carried:
+            self._hold(batch)
 
-    def _taken_along(self) -> list[pa.RecordBatch]:
-        """The rows of the last SCN that was read, which are carried no more."""
-        carried, self._carried = self._carried, []
-        return carried
+    def _hold(self, batch: pa.RecordBatch) -> None:
+        """Holds rows, but for those that are held already, or whose transactions are given up."""
+        rest = batch if self._remined is None else self._remined.rest(batch)
+        self._holder.hold(self._given_up.rest(rest))
+        self._know_given_up()
+
+    def _know_given_up(self) -> None:
+        if self._buffer.abandoned != self._abandoned:
+            self._abandoned = self._buffer.abandoned
+            self._given_up.add(self._buffer.given_up())
 
     @staticmethod
     def _order(batch: pa.RecordBatch) -> np.ndarray:
@@ -402,24 +436,29 @@ class RedoReader(SegmentReader):
         """What a log switch makes is tried again, from what was read on; other errors are raised,
         and so is one that does not end."""
         known = self.translate(error)
-        self._attempts += 1
-        if known is None or known.code not in _SWITCHED or self._attempts > _ATTEMPTS:
+        self._switches += 1
+        if known is None or known.code not in _SWITCHED or self._switches > _ATTEMPTS:
             raise error
         log.info("%s; it is tried again", known.message)
-        self._batches, self._carried, self._parts = None, [], StatementParts()
+        self._batches, self._parts = None, StatementParts()
+        self._carried, self._carried_scn = [], None
         self._next = max(self._next, self._reached - 1)
+        if self._remined is not None and self._next <= self._remined.upto:
+            self._buffer.drop_these(self._remined.xids)
+        else:
+            self._remined = None
         if self._config.is_unbuffered:
             self._buffer.drop_open()
             self._buffer.drop_committed()
         self._pause = Deadline(_SHORTEST_PAUSE)
-        self.progress.waited_ms += int(_SHORTEST_PAUSE * 1000)
+        self.progress.waits_for_logs()
         if self._session is not None:
             self._session.end()
 
     def _wait_for_logs(self, error: InconsistentLogsError) -> None:
-        self.progress.inconsistent_logs += 1
-        self._attempts += 1
-        if self._attempts > self._config.internal_log_mining_log_query_max_retries:
+        self.progress.waits_for_logs()
+        self._waits += 1
+        if self._waits > self._config.internal_log_mining_log_query_max_retries:
             raise HeadraceError(
                 "oracle.logs_inconsistent",
                 f"The redo logs behind SCN {self._mined} do not fit together: {error}",
@@ -427,8 +466,7 @@ class RedoReader(SegmentReader):
                 "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
                 retriable=True,
             )
-        wait = min(_SHORTEST_PAUSE * 2 ** (self._attempts - 1), _LONGEST_PAUSE)
-        self.progress.waited_ms += int(wait * 1000)
+        wait = min(_SHORTEST_PAUSE * 2 ** (self._waits - 1), _LONGEST_PAUSE)
         log.info("Waiting %d s for redo logs: %s", wait, error)
         self._pause = Deadline(wait)
 
@@ -437,9 +475,13 @@ class RedoReader(SegmentReader):
         assert self._database is not None
         ((clock,),) = self._database.rows(sql.CLOCK())
         self._holder.clock_is_ahead(offset_us(str(clock)))
+        given_up_before = self._buffer.abandoned
         while self._dropped:
             xid = self._dropped.popleft()
             was_open = self._buffer.give_up(xid)
+            if self._remined is not None and xid in self._remined:
+                was_open = True
+                self._given_up.add([xid])
             told = "is left out" if was_open else "is not open: nothing is left out"
             log.warning("drop-transaction: the transaction %s %s", format_xid(xid), told)
         retention = self._config.log_mining_transaction_retention_ms
@@ -453,10 +495,6 @@ class RedoReader(SegmentReader):
                     "allows and is given up: its changes are lost",
                     format_xid(xid),
                 )
-        progress, buffer = self.progress, self._buffer
-        progress.offset_scn = self._mined
-        progress.oldest_scn, progress.oldest_us = buffer.oldest() or 0, buffer.oldest_us()
-        progress.active_transactions = buffer.open_count
-        progress.rolled_back, progress.abandoned = buffer.rolled_back, buffer.abandoned
-        progress.held_bytes, progress.disk_bytes = buffer.held_bytes, buffer.disk_bytes
-        progress.unmatched = buffer.unmatched
+        self._know_given_up()
+        self.progress.abandoned += self._buffer.abandoned - given_up_before
+        self._measure()

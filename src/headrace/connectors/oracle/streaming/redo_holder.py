@@ -11,15 +11,22 @@ import pyarrow as pa
 
 from headrace.connectors.oracle.capture import SYSTEM_USERS
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.position import OraclePosition
+from headrace.connectors.oracle.position import OraclePosition, record_commits
 from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.scn import format_xid, scn_of
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.lobs.frames import held_row
-from headrace.connectors.oracle.streaming.lobs.merging import Merging
+from headrace.connectors.oracle.streaming.lobs.merging import Merging, Reselect
+from headrace.connectors.oracle.streaming.lobs.survey import surveyed
 from headrace.connectors.oracle.streaming.lobs.writing import written
+from headrace.connectors.oracle.streaming.remining import Remined
 from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
-from headrace.connectors.oracle.streaming.tables import At, CapturedTable, StreamTables
+from headrace.connectors.oracle.streaming.table_statements import (
+    At,
+    DeliveredTransaction,
+    TableStatement,
+)
+from headrace.connectors.oracle.streaming.tables import CapturedTable, StreamTables
 from headrace.connectors.oracle.streaming.transactions import write_kernel
 from headrace.connectors.oracle.streaming.transactions.buffer import (
     BufferOptions,
@@ -39,12 +46,13 @@ class RedoHolder:
     raise DriverError and HeadraceError."""
 
     def __init__(
-        self, config: OracleConfig, start: OraclePosition, *, takes_system_users: bool = False
+        self, config: OracleConfig, start: OraclePosition, *, as_released: bool = False
     ) -> None:
-        """`takes_system_users`: changes of SYS and SYSTEM are captured like those of others."""
-        self._start = start
+        """`as_released`, as Debezium 3.6 does: changes of SYS and SYSTEM are captured like those of
+        others, and statements that change tables show the database's local time."""
+        self._start, self._as_released = start, as_released
         excluded = list(config.log_mining_username_exclude_list)
-        if not takes_system_users:
+        if not as_released:
             excluded += SYSTEM_USERS
         included = list(config.log_mining_username_include_list)
         self._users = Names([*included, "UNKNOWN"] if included else (), excluded)
@@ -67,13 +75,20 @@ class RedoHolder:
         """What was committed, and the statements that changed tables, below this SCN were read
         before."""
         self._last_statement: At | None = None
+        self._threads = {one.thread: one for one in start.threads}
+        newest = max(start.threads, key=lambda one: one.scn, default=None)
+        self.delivered: DeliveredTransaction | None = None
+        """The last transaction with changes that was taken from the buffer."""
+        if newest is not None and newest.xids:
+            self.delivered = DeliveredTransaction(newest.xids[-1])
         self._at: pa.RecordBatch | None = None
         self.tables: StreamTables | None = None
         self._words: RowWords | None = None
+        self._reselect: Reselect | None = None
 
-    def open(self, tables: StreamTables) -> None:
-        """What comes is of these tables."""
-        self.tables = tables
+    def open(self, tables: StreamTables, reselect: Reselect) -> None:
+        """What comes is of these tables; `reselect` reads large values again."""
+        self.tables, self._reselect = tables, reselect
         self._words = RowWords(
             self._find,
             tables.statements,
@@ -94,8 +109,26 @@ class RedoHolder:
         """The bytes of a marked transaction that was taken from the buffer, whose large values are
         put into its changes."""
         assert self.tables is not None
-        merged = Merging(self.tables.lobs).merged(self.buffer.held_frames(number))
-        return written(self.buffer.committed(number), merged, self.buffer.shown)
+        assert self._reselect is not None
+        tables, buffer = self.tables.lobs, self.buffer
+
+        def held() -> Iterator[tuple[bytes, bool]]:
+            return buffer.held_frames(number)
+
+        merging = Merging(tables, self._reselect, self._row_options.failed)
+        merged = merging.merged(held, surveyed(held, tables))
+        yield from written(buffer.committed(number), merged, buffer.shown)
+        buffer.let_go(number)
+
+    def begin_again(self, upto: int) -> Remined | None:
+        """Drops the open transactions with large values: they are mined again, where redo was read
+        up to an SCN. None: there are none."""
+        dropped = self.buffer.drop_marked()
+        if dropped is None:
+            return None
+        self.begins_again_below, self._last_statement = upto + 1, None
+        xids, oldest = dropped
+        return Remined(min(oldest - 1, upto), upto, xids)
 
     def clock_is_ahead(self, microseconds: int) -> None:
         """How far the database's local time is ahead of UTC."""
@@ -108,9 +141,21 @@ class RedoHolder:
         breaks = np.flatnonzero(codes == redo_rows.DDL)
         for number, (first, last) in enumerate(redo_rows.runs(breaks, len(batch))):
             if last > first:
-                self._hold_rows(batch.slice(first, last - first))
+                rows = batch.slice(first, last - first)
+                self._hold_rows(rows)
+                self._record_commits(rows, codes[first:last] == redo_rows.COMMIT)
             if number < len(breaks):
                 self._change_table(batch.slice(last, 1))
+
+    def _record_commits(self, rows: pa.RecordBatch, chosen: np.ndarray) -> None:
+        """The rows that are `chosen` are commits, or statements, which commit by themselves."""
+        places = np.flatnonzero(chosen)
+        if len(places):
+            threads = redo_rows.numbers(rows, redo_rows.THREAD)[places]
+            scns = redo_rows.numbers(rows, redo_rows.SCN)[places]
+            xids = redo_rows.transaction_ids(rows).view(np.uint64)[places]
+            real = threads > 0
+            record_commits(self._threads, threads[real], scns[real], xids[real])
 
     def _hold_rows(self, batch: pa.RecordBatch) -> None:
         assert self._words is not None
@@ -145,7 +190,8 @@ class RedoHolder:
     def _find(self, schema: str, name: str) -> CapturedTable | None:
         assert self.tables is not None
         assert self._at is not None
-        return self.tables.find(schema, name, _at(self._at), self._us(self._at))
+        statement = self._statement(self._at.slice(0, 1), None)
+        return self.tables.find(schema, name, statement)
 
     def _us(self, batch: pa.RecordBatch) -> int:
         """The time of a batch's first row."""
@@ -167,14 +213,55 @@ class RedoHolder:
             )
         )
         at = _at(row)
-        if at == self._last_statement or not name or at.scn < self.begins_again_below:
+        if at == self._last_statement or not name:
             return
         self._last_statement = at
         if _TRUNCATE.match(statement):
             if not self._skips_truncates:
                 self._truncate(row, schema, name)
+        elif at.scn < self.begins_again_below:
+            return
         elif user.upper() not in self._unheard:
-            self.tables.changed(schema, name, at, self._us(row), statement)
+            self._record_commits(row, np.ones(1, bool))
+            self.tables.changed(schema, name, self._statement(row, statement))
+
+    def _statement(self, row: pa.RecordBatch, text: str | None) -> TableStatement:
+        """What is told of a row, the only one of its batch."""
+        us = self._us(row)
+        if text is not None and self._as_released:
+            assert self._words is not None
+            us += self._words.offset_us
+        rs_id, user = (
+            row.column(name)[0].as_py() for name in (redo_rows.RS_ID, redo_rows.USERNAME)
+        )
+        # Its own transaction is open.
+        oldest = self.buffer.oldest() if self.buffer.open_count > 1 else None
+        ssn = int(redo_rows.numbers(row, redo_rows.SSN)[0])
+        return TableStatement(
+            _at(row),
+            us,
+            text,
+            thread=int(redo_rows.numbers(row, redo_rows.THREAD)[0]),
+            sequence=int(redo_rows.numbers(row, redo_rows.SEQUENCE)[0]),
+            rs_id=(rs_id or "").strip() or None,
+            ssn=ssn if self._row_options.shows_ssn else None,
+            user=user,
+            last=self._last_delivered(),
+            threads=tuple(self._threads[thread] for thread in sorted(self._threads)),
+            mined=None if oldest is None else oldest - 1,
+        )
+
+    def _last_delivered(self) -> DeliveredTransaction | None:
+        commits = self.buffer.commits()
+        if len(commits):
+            self.taken(int(commits.numbers[-1]))
+        return self.delivered
+
+    def taken(self, number: int) -> None:
+        """A transaction was taken from the buffer, behind all others."""
+        last = self.buffer.committed(number)
+        user = last.user if self.buffer.shown & write_kernel.SHOWS_USER else None
+        self.delivered = DeliveredTransaction(last.xid, last.scn, user)
 
     def _truncate(self, row: pa.RecordBatch, schema: str, name: str) -> None:
         """A truncation is a change of its transaction."""

@@ -82,8 +82,10 @@ _TEXT_SIZE = 8 * TEXT_WORDS
     TOLD,
     SHOWS_REDO,
     NEEDS_CARE,  # 1: a row is LACKING_STATEMENT or APART
+    UNDOES,  # kind of what is held of a change of a marked table that is undone; 0: nothing is
+    CODE_BYTES,  # address of a byte per operation code: the code
     TEXTS,
-) = range(17)
+) = range(19)
 OWNERS, NAMES, ROW_IDS, RS_IDS, STATEMENTS, USERNAMES, CLIENT_IDS, XIDS = range(8)
 TEXT_COLUMNS = 8
 COLUMN_WORDS = TEXTS + TEXT_COLUMNS * TEXT_WORDS
@@ -103,6 +105,7 @@ NEW = -2
 
 _SPACE = 32
 _XID_BYTES = 8
+_UNKNOWN_SEQUENCE = 0xFFFFFFFF  # the last half of an id whose sequence LogMiner does not know
 
 # Of a table: the relation version of its changes (-1: it is not captured), the address by which
 # statements are read, and the MARK of its rows.
@@ -283,12 +286,12 @@ def put_words(columns, first, count, words):
         if load8(load64(columns + 8 * DELIVERED) + row):
             does = np.int64(ENDS)
         table = np.int64(-1)
-        if does in (CHANGES, APART):
+        if does in (CHANGES, APART) or (does == CANCELS and load64(columns + 8 * UNDOES)):
             table = _table(columns, row)
             if table == NEW:
                 return np.int64(row)
             if table < 0:
-                does = np.int64(NOTHING)
+                does = np.int64(does if does == CANCELS else NOTHING)
             else:
                 told = load64(columns + 8 * TOLD) + 8 * table
                 if load64(told) == 0:
@@ -324,15 +327,28 @@ def put_words(columns, first, count, words):
     return np.int64(count)
 
 
+@inlined_kernel
+def _hold_undone(columns, words, code, table):
+    """A change that is undone, of a table whose values the redo may hold apart, is held, too, so
+    that what it takes back is found when the transaction is whole."""
+    store64(words + 8 * ACTION, CHANGES)
+    store64(words + 8 * KIND, load64(columns + 8 * UNDOES))
+    store64(words + 8 * ROW_HASH, 0)
+    store64(words + 8 * IMAGES, load64(columns + 8 * CODE_BYTES) + code)
+    store64(words + 8 * IMAGES_BYTES, 1)
+    store64(words + 8 * RELATION, load64(table + 8 * RELATION_OF))
+    store64(words + 8 * MARK, 1)
+
+
 @kernel
-def put_tables(words, count, found):
+def put_tables(columns, words, count, found):
     """The tables of the rows whose words `put_words` made: FOUND_WORDS each at `found`, by number;
     rows of those that are not captured do nothing."""
     for row in range(count):
         at = words + ROW_SIZE * row
-        does = load64(at + 8 * ACTION)
+        does, number = load64(at + 8 * ACTION), load64(at + 8 * RELATION)
+        table = found + 8 * FOUND_WORDS * number
         if does in (CHANGES, LACKING_STATEMENT, APART):
-            table = found + 8 * FOUND_WORDS * load64(at + 8 * RELATION)
             relation = load64(table + 8 * RELATION_OF)
             if relation < 0:
                 store64(at + 8 * ACTION, NOTHING)
@@ -340,3 +356,7 @@ def put_tables(words, count, found):
                 store64(at + 8 * RELATION, relation)
                 store64(at + 8 * TABLE, load64(table + 8 * ADDRESS_OF))
                 store64(at + 8 * MARK, load64(table + 8 * MARK_OF))
+        elif does == CANCELS and number >= 0 and load64(columns + 8 * UNDOES):
+            is_known = (load64(at + 8 * XID) & _UNKNOWN_SEQUENCE) != _UNKNOWN_SEQUENCE
+            if is_known and load64(table + 8 * RELATION_OF) >= 0 and load64(table + 8 * MARK_OF):
+                _hold_undone(columns, at, load64(load64(columns + 8 * CODES) + 8 * row), table)

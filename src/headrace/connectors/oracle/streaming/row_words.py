@@ -97,6 +97,13 @@ class RowOptions:
     failure: str = "fail"
     numbers_columns: bool = False
 
+    def failed(self, error: HeadraceError) -> None:
+        """As event.processing.failure.handling.mode says."""
+        if self.failure == "fail":
+            raise error
+        if self.failure == "warn":
+            log.warning("%s: the change is left out", error.message)
+
 
 class RowWords:
     """Makes words of rows; `find` gives the captured table of a schema and a name, if it is one."""
@@ -124,12 +131,15 @@ class RowWords:
             self._does[code] = does
         if held_row is not None:
             self._does[list(lob_frames.CODES)] = hold_kernel.APART
+        self._code_bytes = np.arange(row_kernel.MOST_CODES + PADDING).astype(np.uint8)
         self._columns = columns = np.zeros(row_kernel.COLUMN_WORDS, np.int64)
         self._at = address_of(columns)
         for word, numbers in zip(_LOOKED_UP, self._numbers, strict=True):
             columns[word] = address_of(numbers.words)
         columns[row_kernel.DOES] = address_of(self._does)
         columns[row_kernel.SHOWS_REDO] = options.shows_redo
+        columns[row_kernel.UNDOES] = 0 if held_row is None else lob_frames.UNDOES
+        columns[row_kernel.CODE_BYTES] = address_of(self._code_bytes)
         self._words = np.zeros((0, hold_kernel.ROW_WORDS), np.int64)
         self._scratch, self._longest, self._of_columns = np.zeros(0, np.uint8), -1, 0
         self._kept: list[object] = []
@@ -222,7 +232,7 @@ class RowWords:
                 address = self._statements.address_of_table(table.model)
                 mark = table.has_apart and self._held_row is not None
                 found[number] = table.relation, address, mark
-        put_tables(address_of(words), count, address_of(found))
+        put_tables(self._at, address_of(words), count, address_of(found))
 
     def _add_names(self, row: pa.RecordBatch) -> None:
         """Names of a row that have no number yet."""
@@ -252,7 +262,7 @@ class RowWords:
         try:
             parsed = self._statements.read_odd(text, number)
         except HeadraceError as error:
-            self._failed(error)
+            self._options.failed(error)
             row[hold_kernel.ACTION] = hold_kernel.NOTHING
             return
         row[hold_kernel.KIND] = parsed.operation
@@ -276,7 +286,7 @@ class RowWords:
             try:
                 kind, raw = self._held_row(int(codes[row]), statement, info, model)
             except HeadraceError as error:
-                self._failed(error)
+                self._options.failed(error)
                 words[row, hold_kernel.ACTION] = hold_kernel.NOTHING
                 continue
             words[row, hold_kernel.ACTION] = hold_kernel.CHANGES
@@ -295,7 +305,7 @@ class RowWords:
                 continue
             actions[row] = hold_kernel.NOTHING
             table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"
-            self._failed(
+            self._options.failed(
                 HeadraceError(
                     "oracle.redo_not_reconstructed",
                     f"LogMiner gives no statement for a change of {table} at SCN "
@@ -305,13 +315,6 @@ class RowWords:
                     "event.processing.failure.handling.mode=warn, which leaves such changes out.",
                 )
             )
-
-    def _failed(self, error: HeadraceError) -> None:
-        """As event.processing.failure.handling.mode says."""
-        if self._options.failure == "fail":
-            raise error
-        if self._options.failure == "warn":
-            log.warning("%s: the change is left out", error.message)
 
 
 def _warn_of_gaps(codes: np.ndarray, scns: np.ndarray) -> None:

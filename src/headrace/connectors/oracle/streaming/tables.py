@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from headrace.connectors.oracle.capture import Capture
@@ -15,15 +15,20 @@ from headrace.connectors.oracle.redo.tables import RedoTable
 from headrace.connectors.oracle.schema_history import (
     described_table,
     history_table,
-    stream_position,
 )
-from headrace.connectors.oracle.scn import behind_scn, place_of
-from headrace.connectors.oracle.streaming.lobs.merging import LobTable
+from headrace.connectors.oracle.scn import behind_scn
+from headrace.connectors.oracle.streaming.lobs.changes import LobTable
+from headrace.connectors.oracle.streaming.table_statements import (
+    At,
+    Path,
+    StatementFacts,
+    TableStatement,
+)
 from headrace.errors import HeadraceError
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, TableChange
 from headrace.relational.history.tables import HistoryTable, TableId
-from headrace.relational.schema_changes import SchemaChangeFacts, schema_change_image
+from headrace.relational.schema_changes import schema_change_image
 from headrace.relational.table import Table
 from headrace.streaming.relations import RelationVersions
 
@@ -41,18 +46,6 @@ class SchemaChange(NamedTuple):
     place: int
 
 
-class At(NamedTuple):
-    """A row of redo: its SCN and its transaction's id."""
-
-    scn: int
-    xid: int
-
-    @property
-    def place(self) -> int:
-        """Its place among commits."""
-        return place_of(self.scn, self.xid)
-
-
 class ToldTables:
     """The schema history of a stream that is mined from the SCN `mined` on, and has delivered
     everything below the place `delivered`: what is told again there is told to nobody."""
@@ -63,12 +56,16 @@ class ToldTables:
         database: str,
         mined: int,
         delivered: int,
-        told: Collection[tuple[str, str]] | None = None,
+        told: Collection[Path] | None = None,
+        *,
+        as_released: bool = False,
     ) -> None:
-        """`told` are the tables (schema, name) that this process told of, where it began anew;
-        None: another one may have told of any. Raises HeadraceError."""
+        """`told` are the tables that this process told of, where it began anew; None: another one
+        may have told of any. `as_released`: see TableStatement.cells. Raises HeadraceError."""
         self._history, self._database = history, database
-        self._delivered = delivered
+        self._delivered, self._as_released = delivered, as_released
+        newest = history.newest_position()
+        self._snapshot_scn = None if newest is None else newest.get("snapshot_scn")
         # A snapshot tells of tables where it is delivered, with redo before it to be mined.
         self._known = history.tables_before(behind_scn(mined)) or history.tables_before(delivered)
         # What was told before this process is not known: then tables are as they are now.
@@ -94,38 +91,63 @@ class ToldTables:
         self,
         kind: ChangeType,
         table: Table,
-        at: At,
-        us: int,
-        ddl: str | None,
-        previous: tuple[str, str] | None = None,
+        statement: TableStatement,
+        schema: str,
+        previous: Path | None = None,
     ) -> bytes | None:
         """Write down what became of a table, unless that was done before; the image of its schema
-        change. None: it is not told again. `previous`: the name that it had. Raises
-        HeadraceError."""
+        change. None: it is not told again. `schema` is the statement's, `previous` the name that
+        the table had. Raises HeadraceError."""
         identity = self._id(*table.path)
-        if at.place < self._delivered:
-            self._again(identity, at)
+        if statement.at.place < self._delivered:
+            self._again(identity, statement.at)
             return None
         described = (
             HistoryTable(identity)
             if kind is ChangeType.DROP
             else history_table(table, self._database)
         )
-        record = self._history.record(
-            {**stream_position(*at), "ts_us": us},
-            [TableChange(kind, described, None if previous is None else self._id(*previous))],
-            database=self._database,
-            schema=table.schema,
-            ddl=ddl,
-        )
-        if previous is not None:
-            self._known.pop(self._id(*previous), None)
+        before = None if previous is None else self._id(*previous)
+        image = self._record(statement, schema, [TableChange(kind, described, before)])
+        if before is not None:
+            self._known.pop(before, None)
         if kind is ChangeType.DROP:
             self._known.pop(identity, None)
             self._told.discard(identity)
         else:
             self._known[identity] = described
-        return schema_change_image(record)
+        return image
+
+    def mention(self, change: TableDdl, statement: TableStatement, schema: str) -> bytes | None:
+        """Write down a statement of a table that is not captured, of which the history tells
+        without tables; the image of its schema change. None: it is not told (again). Raises
+        HeadraceError."""
+        before, identity = self._id(*(change.previous or change.path)), self._id(*change.path)
+        is_drop = change.kind is DdlKind.DROP
+        is_known = self._is_told or before in self._known or before in self._told
+        if not is_drop and not is_known:
+            return None
+        moved = self._known.pop(before, None)
+        self._told.discard(before)
+        if moved is not None and not is_drop:
+            self._known[identity] = replace(moved, id=identity)
+        elif not is_drop:
+            self._told.add(identity)
+        if statement.at.place < self._delivered:
+            return None
+        return self._record(statement, schema, [])
+
+    def _record(
+        self, statement: TableStatement, schema: str, changes: Sequence[TableChange]
+    ) -> bytes:
+        record = self._history.record(
+            statement.position(self._snapshot_scn),
+            changes,
+            database=self._database,
+            schema=schema,
+            ddl=statement.statement,
+        )
+        return schema_change_image(record, statement.cells(as_released=self._as_released))
 
     def _again(self, identity: TableId, at: At) -> None:
         """The table is as it was told of up to here."""
@@ -166,6 +188,15 @@ class TextOptions:
     relaxed: bool = False
 
 
+@dataclass(frozen=True)
+class TellingOptions:
+    """`tells`: schema changes make records (include.schema.changes). `has_comments`: so do comments
+    of tables (include.schema.comments)."""
+
+    tells: bool
+    has_comments: bool
+
+
 class StreamTables:
     """The captured tables by name. One thread uses it. Methods raise DriverError and
     HeadraceError."""
@@ -177,34 +208,32 @@ class StreamTables:
         told: ToldTables,
         describe: Describe,
         texts: TextOptions,
-        *,
-        tells: bool,
+        options: TellingOptions,
     ) -> None:
-        """`tells`: schema changes make records (include.schema.changes)."""
         self._capture, self._versions, self._told = capture, versions, told
-        self._describe, self._texts, self._tells = describe, texts, tells
-        self._tables: dict[tuple[str, str], CapturedTable | None] = {}
+        self._describe, self._texts, self._options = describe, texts, options
+        self._tables: dict[Path, CapturedTable | None] = {}
         self.statements = RedoStatements()
         self.lobs: dict[int, LobTable] = {}
         """By relation version, the captured tables that were found."""
         self.charset = texts.charset
-        self.real_name: Callable[[str], tuple[str, str] | None] | None = None
+        self.real_name: Callable[[str], Path | None] | None = None
         """Finds the table behind a name that LogMiner made up (log.mining.strategy=hybrid)."""
         self.changes: list[tuple[SchemaChange, int]] = []
         """What became of tables since it was taken away, in the order of the redo, and when, in
         microseconds since 1970."""
 
-    def find(self, schema: str, name: str, at: At, us: int) -> CapturedTable | None:
+    def find(self, schema: str, name: str, at: TableStatement) -> CapturedTable | None:
         """The captured table of a row of redo; None: it is not captured, or gone. A table that was
         not told of yet is told of at this row."""
         path = (schema, name)
         if self.real_name is not None:
             path = self.real_name(name) or path
         if path not in self._tables:
-            self._tables[path] = self._made(*path, at, us)
+            self._tables[path] = self._made(*path, at)
         return self._tables[path]
 
-    def _made(self, schema: str, name: str, at: At, us: int) -> CapturedTable | None:
+    def _made(self, schema: str, name: str, at: TableStatement) -> CapturedTable | None:
         if not self._capture.takes(f"{schema}.{name}"):
             return None
         told = self._told.table(schema, name)
@@ -215,7 +244,7 @@ class StreamTables:
             log.warning("The table %s.%s is gone: its changes are left out", schema, name)
             return None
         if not self._told.knows(schema, name):
-            self._tell(ChangeType.CREATE, table, at, us, None)
+            self._tell(ChangeType.CREATE, table, at, table.path)
         return self._captured(table)
 
     def _captured(self, table: Table) -> CapturedTable:
@@ -227,50 +256,64 @@ class StreamTables:
             )
         )
         redo = self.statements.tables[model]
-        apart = tuple(place for place, column in enumerate(redo.columns) if column.is_apart)
-        plain = (place for place in range(len(redo.columns)) if place not in apart)
-        key = tuple(redo.places[name] for name in table.key)
         version = self._versions.version_of(facts)
-        self.lobs[version] = LobTable(key or tuple(plain), apart)
+        self.lobs[version] = LobTable.of(table, redo, facts.key)
         truncates = self._versions.version_of(facts.as_truncates())
-        return CapturedTable(table, version, truncates, model, bool(apart))
+        has_apart = bool(self.lobs[version].apart)
+        return CapturedTable(table, version, truncates, model, has_apart)
 
-    def changed(self, schema: str, name: str, at: At, us: int, ddl: str) -> None:
+    def changed(self, schema: str, name: str, statement: TableStatement) -> None:
         """A statement changed tables; `schema` and `name` are what LogMiner says of it. From here
         on rows have the columns that the statement leaves, or, where it does not say, those of the
         data dictionary."""
         try:
-            statements = parse_ddl(ddl, schema)
+            changes = parse_ddl(statement.text or "", schema)
         except HeadraceError as error:
             log.warning("%s: the data dictionary is asked", error.message)
-            statements = (TableDdl(DdlKind.ALTER, (schema, name), steps=(Unstated("?"),)),)
-        for one in statements:
-            if one.kind is not DdlKind.TRUNCATE:
-                self._change(one, at, us, ddl)
+            changes = (TableDdl(DdlKind.ALTER, (schema, name), steps=(Unstated("?"),)),)
+        for one in changes:
+            is_silent = one.kind is DdlKind.COMMENT and not self._options.has_comments
+            if one.kind is not DdlKind.TRUNCATE and not is_silent:
+                self._change(one, (schema, name), statement)
 
-    def _change(self, statement: TableDdl, at: At, us: int, ddl: str) -> None:
-        path, previous = statement.path, statement.previous
+    def _change(self, change: TableDdl, named: Path, statement: TableStatement) -> None:
+        path, previous = change.path, change.previous
         is_captured = self._capture.takes(".".join(path))
-        was_captured = previous is not None and self._told.knows(*previous)
+        was_captured = (
+            previous is not None
+            and self._capture.takes(".".join(previous))
+            and self._told.knows(*previous)
+        )
         if not is_captured and not was_captured:
+            self._mention(change, named, statement)
             return
-        before = self._before(previous or path)
+        before = self._before(previous or path) if was_captured or previous is None else None
         for one in filter(None, (path, previous)):
             self._tables.pop(one, None)
         if previous is not None and not is_captured:
-            self._tell(ChangeType.DROP, Table(*previous), at, us, ddl)
+            self._tell(ChangeType.DROP, Table(*previous), statement, named)
             return
-        after = self._after(statement, before)
+        after = self._after(change, before)
         if after is not None:
-            is_known = self._told.knows(*(previous or path))
-            is_made = statement.kind is DdlKind.CREATE or not is_known
+            is_known = self._told.knows(*(previous or path)) and (was_captured or not previous)
+            is_made = change.kind in (DdlKind.CREATE, DdlKind.COMMENT) or not is_known
             kind = ChangeType.CREATE if is_made else ChangeType.ALTER
-            self._tell(kind, after, at, us, ddl, previous if was_captured else None)
+            self._tell(kind, after, statement, named, None if is_made else previous or path)
             self._tables[path] = self._captured(after)
-        elif self._told.knows(*path):
-            self._tell(ChangeType.DROP, Table(*path), at, us, ddl)
+        elif self._told.knows(*path) and change.kind is not DdlKind.COMMENT:
+            self._tell(ChangeType.DROP, Table(*path), statement, named)
 
-    def _before(self, path: tuple[str, str]) -> Table | None:
+    def _mention(self, change: TableDdl, named: Path, statement: TableStatement) -> None:
+        """A statement of a table that is not captured: of those that the schema history keeps,
+        Debezium knows of tables that a snapshot saw."""
+        if not self._capture.mentions(named[0]):
+            return
+        if change.kind in (DdlKind.ALTER, DdlKind.RENAME, DdlKind.DROP):
+            image = self._told.mention(change, statement, named[0])
+            is_drop = change.kind is DdlKind.DROP
+            self._show(image, statement, named, *(() if is_drop else (change.path,)))
+
+    def _before(self, path: Path) -> Table | None:
         """A table as it is known so far."""
         if not self._told.knows(*path):
             return None
@@ -290,17 +333,21 @@ class StreamTables:
         self,
         kind: ChangeType,
         table: Table,
-        at: At,
-        us: int,
-        ddl: str | None,
-        previous: tuple[str, str] | None = None,
+        statement: TableStatement,
+        named: Path,
+        previous: Path | None = None,
     ) -> None:
-        image = self._told.change(kind, table, at, us, ddl, previous)
-        if image is None or not self._tells:
+        """`named` is the table that the row of redo names."""
+        image = self._told.change(kind, table, statement, named[0], previous)
+        self._show(image, statement, named, *(() if previous is None else (table.path,)))
+
+    def _show(self, image: bytes | None, statement: TableStatement, *paths: Path) -> None:
+        """The record of a schema change, whose source block names `paths`."""
+        if image is None or not self._options.tells:
             return
-        topic = self._capture.topics.schema_changes
-        relation = self._versions.version_of(SchemaChangeFacts(topic, *table.path))
-        self.changes.append((SchemaChange(image, relation, at.place), us))
+        facts = StatementFacts.of(self._capture.topics.schema_changes, *paths)
+        change = SchemaChange(image, self._versions.version_of(facts), statement.at.place)
+        self.changes.append((change, statement.us))
 
     def close(self) -> None:
         """Let the history go; never raises."""

@@ -8,6 +8,7 @@ returns None for what is none of its kind.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 
 import numpy as np
@@ -33,6 +34,7 @@ _SPECIAL = {
     "inf": "Infinity", "infinity": "Infinity",
     "binary_float_infinity": "Infinity", "binary_double_infinity": "Infinity",
 }  # fmt: skip
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:(\\)|([0-9A-Fa-f]{4}))")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 _NO_DAY = "0000-00-00"
@@ -149,14 +151,21 @@ def _plain(text: str) -> str:
     return "Infinity" if text == "inf" else "-Infinity" if text == "-inf" else text
 
 
-def unistr(text: str) -> str | None:
-    r"""The argument of UNISTR: `\0041` is a UTF-16 unit, `\\` a backslash; None where units are
-    half of a pair."""
+def unistr(text: str) -> str:
+    r"""The argument of UNISTR: `\0041` is a UTF-16 unit, `\\` a backslash. Halves of a pair stay
+    apart (surrogates) where the text ends or begins between them."""
     units = _ESCAPE.sub(lambda match: match[1] or chr(int(match[2], 16)), text)
-    try:
-        return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
-    except UnicodeDecodeError:
-        return None
+    return _paired(units, "surrogatepass")
+
+
+def joined(pieces: Iterable[str]) -> str:
+    """Texts that are one; halves of pairs that stay alone become replacement characters."""
+    text = "".join(pieces)
+    return _paired(text, "replace") if _SURROGATE.search(text) else text
+
+
+def _paired(text: str, lone: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", lone)
 
 
 def hexadecimal(text: str) -> bytes | None:

@@ -12,6 +12,8 @@ from headrace.connectors.oracle.types.declarations import (
     LARGE,
     LOCAL,
     MOST_DIGITS,
+    PADDED,
+    TIMESTAMPS,
     YEAR_TO_MONTH,
     ZONED,
     maker_of,
@@ -25,18 +27,24 @@ _PARENTHESES = re.compile(r"\(\s*(-?\d+)(?:\s*,\s*-?\d+)?[^)]*\)")
 _SPACES = re.compile(r"\s+")
 _DEFAULT_DIGITS = {"TIMESTAMP": 6, ZONED: 6, LOCAL: 6, DAY_TO_SECOND: 6}
 """Fraction digits of types that name none."""
+_WITH_LENGTH = PADDED | {"VARCHAR2", "NVARCHAR2", "RAW"}
+"""Types of whose length a statement tells, beside numbers and timestamps."""
 
 
 @dataclass(frozen=True)
 class OracleType:
     """A DeclaredType: `declared` is the name as ALL_TAB_COLS.DATA_TYPE has it, such as
     `TIMESTAMP(6) WITH TIME ZONE`; `length` are the characters of a text or the bytes of a RAW;
-    `precision` and `scale` those of a NUMBER (None: it has none). As text it is its name."""
+    `precision` and `scale` those of a NUMBER (None: it has none). As text it is its name.
+
+    `is_stated`: a statement that was mined named the type. Debezium describes such a column in
+    another way than one that the data dictionary told of, until it reads it from there again."""
 
     declared: str
     length: int = 0
     precision: int | None = None
     scale: int | None = None
+    is_stated: bool = False
 
     @staticmethod
     def of(
@@ -59,8 +67,9 @@ class OracleType:
 
     @property
     def name(self) -> str:
-        """The name as the catalogue has it."""
-        return self.declared
+        """The name as the catalogue has it; of a stated type, without what stands in
+        parentheses."""
+        return self.kind if self.is_stated else self.declared
 
     @property
     def is_character(self) -> bool:
@@ -94,13 +103,24 @@ class OracleType:
             return int(stated[0])
         return _DEFAULT_DIGITS[kind] if self.scale is None else self.scale
 
-    def length_and_scale(self) -> tuple[int, int | None]:
-        """Length and scale: those of a NUMBER are its precision and its scale."""
-        if self.kind == "NUMBER":
-            default = 0 if self.scale is None else MOST_DIGITS
+    def length_and_scale(self) -> tuple[int | None, int | None]:
+        """Length and scale: those of a NUMBER are its precision and its scale, the length of a
+        timestamp are its fraction digits."""
+        kind = self.kind
+        if kind == "NUMBER":
+            has_none = self.scale is None and not self.is_stated
+            default = 0 if has_none else MOST_DIGITS
             return (default if self.precision is None else self.precision), self.scale
-        if self.kind == "FLOAT":
+        if kind == "FLOAT":
             return self.precision or self.length, self.scale
+        if kind in TIMESTAMPS:
+            return self.digits, None
+        if kind == YEAR_TO_MONTH:
+            return self.precision, None if self.is_stated else self.scale
+        if kind == DAY_TO_SECOND:
+            return self.precision, self.digits
+        if self.is_stated and kind not in _WITH_LENGTH:
+            return (self.digits if kind in (ZONED, LOCAL) else None), None
         return self.length, self.digits
 
     def resolve(

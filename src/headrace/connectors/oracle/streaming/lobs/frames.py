@@ -8,6 +8,7 @@ Numbers are in network byte order. Where a change has its images (see streaming.
     W   a part: its kind (1), where it begins (8; -1: behind the part before it), the part: a text
         in UTF-8, or bytes
     X   nothing: the value is erased
+    R   a change of a row is rolled back to a savepoint: the operation that does it (1)
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from headrace.connectors.oracle.redo.lob_statements import NamedValue
 from headrace.connectors.oracle.redo.tables import RedoTable
 from headrace.connectors.oracle.streaming import redo_rows
 
-NAMES, WRITES, ERASES = ord("L"), ord("W"), ord("X")
+NAMES, WRITES, ERASES, UNDOES = ord("L"), ord("W"), ord("X"), ord("R")
 """Kinds of frames."""
 NAMED_HEAD, PART_HEAD = struct.Struct("!BHB"), struct.Struct("!Bq")
 BEHIND = -1

@@ -2,150 +2,159 @@
 
 Of the rows of a table with such values, one change per row waits: what the redo tells next of the
 same row is put into it where Debezium does so, else it goes out and the next one waits. At the end
-of the transaction the rest goes out, in the order in which the rows came.
+of the transaction the rest goes out, in the order in which the rows came; simple rows (`survey`)
+are made then, one after the other.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from headrace.connect.images import ABSENT, CELL_HEAD_BYTES, HEAD_BYTES, cells, make_image
+from headrace.connect.images import ABSENT
 from headrace.connectors.oracle.redo.lob_statements import LobWrite
 from headrace.connectors.oracle.redo.lob_values import LobValue
 from headrace.connectors.oracle.streaming.lobs import frames
+from headrace.connectors.oracle.streaming.lobs.changes import (
+    CREATE,
+    HEAD,
+    TRUNCATE,
+    UPDATE,
+    Cells,
+    Change,
+    LobTable,
+    Place,
+    identity,
+    read_change,
+    read_named,
+    read_part,
+)
+from headrace.connectors.oracle.streaming.lobs.survey import Held, Survey
+from headrace.connectors.oracle.types.charsets import decoded
+from headrace.errors import HeadraceError
+from headrace.relational.table import Table
 
-CREATE, UPDATE, DELETE, TRUNCATE = b"cudt"
-_HEAD = struct.Struct("!IBIQq")
 _LARGE_UNIT = 2
-_EXTRA_ROW_ID = 1
-Cells = list[bytes | None]
+_SEVERAL = 2
 
-
-class LobTable(NamedTuple):
-    """Of a captured table: the places of the columns that tell its rows apart, and of those whose
-    values the redo may hold apart (none: its changes go out as they are)."""
-
-    identity: tuple[int, ...]
-    apart: tuple[int, ...]
-
-
-@dataclass
-class _Change:
-    """A change that waits. `is_told` says that it began as one of the redo's changes of rows: not
-    with the mere name of a value. `lobs` are values that are written, by column; None: it is named,
-    and nothing of it came yet."""
-
-    kind: int
-    relation: int
-    scn: int
-    us: int
-    extra: bytes
-    old: Cells | None
-    new: Cells | None
-    is_told: bool = True
-    lobs: dict[int, LobValue | None] = field(default_factory=dict)
-
-    @property
-    def row_id(self) -> bytes | None:
-        return cells(self.extra)[_EXTRA_ROW_ID]
-
-    def frame(self) -> bytes:
-        """The frame of the change with its values."""
-        if self.new is not None:
-            for column, value in self.lobs.items():
-                if value is not None:
-                    self.new[column] = value.text().encode()
-                elif self.new[column] is ABSENT:
-                    self.new[column] = None
-        images = b"".join(make_image(image) for image in (self.old, self.new) if image is not None)
-        size = _HEAD.size + len(self.extra) + len(images)
-        head = _HEAD.pack(size, self.kind, self.relation, self.scn, self.us)
-        return head + self.extra + images
+Reselect = Callable[[Table, Sequence[int], Sequence[int], Cells], Mapping[int, bytes | None]]
+"""Reads columns of a row again: the table, the places of the columns and of the key's, the row.
+The values by place; none where the row is not there."""
+Failed = Callable[[HeadraceError], None]
+"""Told of what cannot be read; raises it where event.processing.failure.handling.mode is `fail`."""
 
 
 class Merging:
-    """Merges one transaction. `tables` are the captured ones by relation version."""
+    """Merges one transaction. `tables` are the captured ones by relation version; `reselect` reads
+    large values again that no redo tells of, where the key of their row changes."""
 
-    def __init__(self, tables: Mapping[int, LobTable]) -> None:
-        self._tables = tables
-        self._waiting: dict[tuple[object, ...], _Change] = {}
-        self._written: tuple[tuple[object, ...], int] | None = None
+    def __init__(self, tables: Mapping[int, LobTable], reselect: Reselect, failed: Failed) -> None:
+        self._tables, self._reselect, self._failed = tables, reselect, failed
+        self._waiting: dict[Place, Change] = {}
+        self._written: tuple[Place, int] | None = None
         """The row and the column that parts are written to."""
-        self._undone: set[tuple[object, ...]] = set()
-        """Rows whose last change was rolled back: their values are those of that change."""
 
-    def merged(self, held: Iterable[tuple[bytes, bool]]) -> Iterator[bytes]:
-        """The frames of the transaction, out of those that were held and whether they were rolled
-        back to a savepoint."""
-        for frame, is_undone in held:
-            kind, relation = frame[4], struct.unpack_from("!I", frame, 5)[0]
-            table = self._tables.get(relation)
-            if is_undone:
-                if table is not None and kind in (CREATE, UPDATE):
-                    self._undone.add(_identity(_read(frame), table, _read(frame).new))
+    def merged(self, held: Held, survey: Survey) -> Iterator[bytes]:
+        """The frames of the transaction, out of those that were held."""
+        simple = survey.simple
+        for number, (frame, is_cancelled) in enumerate(held()):
+            _, kind, relation, *_ = HEAD.unpack_from(frame)
+            if is_cancelled or number in survey.undone or kind == frames.UNDOES:
                 continue
+            table = self._tables.get(relation)
             if table is None or not table.apart or kind == TRUNCATE:
                 yield frame
-                continue
-            yield from self._take(frame, kind, table)
-        for change in self._waiting.values():
-            yield change.frame()
+            elif not simple[number]:
+                yield from self._take(number, frame, kind, table)
+        rest = deque(sorted(self._waiting.values(), key=lambda change: change.number))
+        if simple.any():
+            yield from self._simple(held, survey, rest)
+        for change in rest:
+            yield from self._out(change)
 
-    def _take(self, frame: bytes, kind: int, table: LobTable) -> Iterator[bytes]:
-        _, _, relation, scn, us = _HEAD.unpack_from(frame)
-        extra, rest = _split(frame[_HEAD.size :])
+    def _simple(self, held: Held, survey: Survey, rest: deque[Change]) -> Iterator[bytes]:
+        """Simple rows, and what waits before them."""
+        row = Merging(self._tables, self._reselect, self._failed)
+        for number, (frame, _) in enumerate(held()):
+            count = int(survey.simple[number])
+            if not count:
+                continue
+            if count > 0:
+                yield from row.rest()
+                while rest and rest[0].number < number:
+                    yield from self._out(rest.popleft())
+            _, kind, relation, *_ = HEAD.unpack_from(frame)
+            if count == 1 and kind != frames.NAMES:
+                yield frame
+            else:
+                yield from row._take(number, frame, kind, self._tables[relation])
+        yield from row.rest()
+
+    def rest(self) -> Iterator[bytes]:
+        """What waits goes out."""
+        for change in sorted(self._waiting.values(), key=lambda change: change.number):
+            yield from self._out(change)
+        self._written = None
+
+    def _take(self, number: int, frame: bytes, kind: int, table: LobTable) -> Iterator[bytes]:
         match kind:
             case frames.NAMES:
-                _, column, _ = frames.NAMED_HEAD.unpack_from(rest)
-                row = _cells(rest[frames.NAMED_HEAD.size :])
-                change = _Change(UPDATE, relation, scn, us, extra, row, list(row), is_told=False)
-                yield from self._name(change, column, table)
+                change, how, column = read_named(frame)
+                change.number = number
+                yield from self._name(change, how, column, table)
             case frames.WRITES:
-                self._write(rest)
+                self._write(frame, table)
             case frames.ERASES:
-                if self._written is not None:
-                    self._waiting.pop(self._written[0], None)
-                    self._written = None
+                self._erase()
             case _:
-                yield from self._change(_read(frame), table)
+                change = read_change(frame)
+                change.number = number
+                yield from self._change(change, table)
 
-    def _change(self, change: _Change, table: LobTable) -> Iterator[bytes]:
+    def _change(self, change: Change, table: LobTable) -> Iterator[bytes]:
         """A change of a row."""
-        before = _identity(change, table, change.old or change.new)
-        self._undone.discard(_identity(change, table, change.new or change.old))
+        relation, old, new = change.relation, change.old, change.new
+        place = identity(relation, table, old if new is None else new)
+        before = identity(relation, table, new if old is None else old)
+        if change.kind == UPDATE and before != place and table.table is not None:
+            # The row has another key: what waits of it stays as it is, and goes out before.
+            change.earlier = self._waiting.get(before)
+            if change.earlier is not None:
+                self._wait(change.earlier, (object(),))
+            before = place
         waiting = self._waiting.get(before)
         if waiting is not None and change.kind == UPDATE and _takes(waiting, change, table):
             assert waiting.new is not None
-            assert change.new is not None
-            for column, value in enumerate(change.new):
+            assert new is not None
+            for column, value in enumerate(new):
                 if value is not ABSENT:
                     waiting.new[column] = value
                     waiting.lobs.pop(column, None)
-            self._move(before, _identity(waiting, table, waiting.new))
+            self._wait(waiting, place)
             return
         if waiting is not None:
-            yield self._waiting.pop(before).frame()
-        self._waiting[_identity(change, table, change.new or change.old)] = change
-        self._written = None
-
-    def _name(self, change: _Change, column: int, table: LobTable) -> Iterator[bytes]:
-        """A value is named that is written next."""
-        place = _identity(change, table, change.new)
-        if place in self._undone:
+            yield from self._out(waiting)
+        if self._written is not None and self._written[0] in (before, place):
             self._written = None
-            return
+        self._begin(change, place)
+
+    def _name(self, change: Change, how: int, column: int, table: LobTable) -> Iterator[bytes]:
+        """A value is named that is written next. All but LOBs are written anew."""
+        place = identity(change.relation, table, change.new)
         waiting = self._waiting.get(place)
         if waiting is None or waiting.new is None:
             if waiting is not None:
-                yield self._waiting.pop(place).frame()
-            waiting = self._waiting[place] = change
-        waiting.lobs.setdefault(column, None)
+                yield from self._out(waiting)
+            self._begin(change, place)
+            waiting = change
+        if how == frames.Named.LOCATOR:
+            waiting.lobs.setdefault(column, None)
+        else:
+            assert waiting.new is not None
+            waiting.lobs[column], waiting.new[column] = None, ABSENT
         self._written = (place, column)
 
-    def _write(self, rest: bytes) -> None:
+    def _write(self, frame: bytes, table: LobTable) -> None:
         """A part of the value that was named last."""
         if self._written is None:
             return
@@ -153,46 +162,113 @@ class Merging:
         change = self._waiting.get(place)
         if change is None or change.new is None:
             return
-        kind, offset = frames.PART_HEAD.unpack_from(rest)
-        raw = rest[frames.PART_HEAD.size :]
+        kind, offset, raw = read_part(frame)
         if kind == frames.PartKind.NULL:
-            change.new[column] = None
             return
-        part = raw if kind == frames.PartKind.BYTES else raw.decode(errors=frames.KEPT)
-        value = change.lobs.get(column)
-        if value is None:
-            value = change.lobs[column] = _beginning(change.new[column], offset, part)
-        if offset == frames.BEHIND:
-            unit = 1 if value.is_binary else _LARGE_UNIT
-            offset = len(value.written) // unit
-        value.write(LobWrite(offset, part))
+        try:
+            part = _part(kind, raw, table.charsets.get(column))
+            value = change.lobs.get(column)
+            if value is None:
+                value = change.lobs[column] = _beginning(change.new[column], offset, part)
+            if offset == frames.BEHIND:
+                unit = 1 if value.is_binary else _LARGE_UNIT
+                offset = len(value.written) // unit
+            value.write(LobWrite(offset, part))
+        except ValueError as error:
+            self._written = None
+            self._make_unavailable(change, column)
+            self._failed(
+                HeadraceError(
+                    "oracle.redo_not_understood",
+                    f"A part of a large value of the table {table.name} cannot be read, at SCN "
+                    f"{HEAD.unpack_from(frame)[3]}: {error}",
+                    "Set event.processing.failure.handling.mode=warn to leave such values out.",
+                )
+            )
 
-    def _move(self, before: tuple[object, ...], after: tuple[object, ...]) -> None:
-        """A row that waits has another key now."""
-        if before != after:
-            self._waiting[after] = self._waiting.pop(before)
+    def _erase(self) -> None:
+        """A part of the value that was named last is erased, which the redo does not show: the
+        value is unavailable. A change that says nothing else is none."""
+        if self._written is None:
+            return
+        place, column = self._written
+        self._written = None
+        change = self._waiting.get(place)
+        if change is not None:
+            self._make_unavailable(change, column)
+
+    def _make_unavailable(self, change: Change, column: int) -> None:
+        if change.new is None:
+            return
+        change.lobs.pop(column, None)
+        change.new[column] = ABSENT
+        if not change.is_told and not change.lobs:
+            del self._waiting[change.place]
+
+    # -- what waits -----------------------------------------------------------------------------
+
+    def _begin(self, change: Change, place: Place) -> None:
+        change.place = place
+        self._waiting[place] = change
+
+    def _wait(self, change: Change, place: Place) -> None:
+        """A change waits under another place."""
+        del self._waiting[change.place]
+        if self._written is not None and self._written[0] == change.place:
+            self._written = (place, self._written[1])
+        change.place = place
+        self._waiting[place] = change
+
+    def _out(self, change: Change) -> Iterator[bytes]:
+        """A change goes out, behind those that are before it."""
+        line: list[Change] = []
+        first: Change | None = change
+        while first is not None and self._waiting.get(first.place) is first:
+            line.append(first)
+            first = first.earlier
+        for one in reversed(line):
+            del self._waiting[one.place]
+            one.finish()
+            self._complete(one)
+            yield one.frame()
+
+    def _complete(self, change: Change) -> None:
+        """Large values of a row whose key changes are read again where the redo has none."""
+        table = self._tables[change.relation]
+        old, new = change.old, change.new
+        if change.kind != UPDATE or table.table is None or old is None or new is None:
+            return
+        lacking = [column for column in table.apart if new[column] is ABSENT]
+        if lacking and any(old[column] != new[column] for column in table.key):
+            for column, value in self._reselect(table.table, lacking, table.identity, new).items():
+                new[column] = value
 
 
-def _read(frame: bytes) -> _Change:
-    """The change of a frame that is a create, an update or a delete."""
-    _, kind, relation, scn, us = _HEAD.unpack_from(frame)
-    extra, rest = _split(frame[_HEAD.size :])
-    first, behind = _split(rest)
-    images = [_cells(first)] + ([_cells(behind)] if behind else [])
-    old = None if kind == CREATE else images[0]
-    new = None if kind == DELETE else images[-1]
-    return _Change(kind, relation, scn, us, extra, old, new)
-
-
-def _takes(waiting: _Change, update: _Change, table: LobTable) -> bool:
+def _takes(waiting: Change, update: Change, table: LobTable) -> bool:
     """Whether an update is put into the change that waits."""
     if waiting.new is None:
         return False
     if waiting.kind == CREATE or not waiting.is_told:
         return True
     assert update.new is not None
-    sets = any(update.new[column] is not ABSENT for column in table.apart)
-    return sets and waiting.row_id == update.row_id
+    sets = any(update.new[column] is not ABSENT for column in table.merged)
+    rows = {one.row_id for one in (waiting, update)} - {None}
+    return sets and len(rows) < _SEVERAL
+
+
+def _part(kind: int, raw: bytes, charset: str | None) -> str | bytes:
+    """A part as a value of its column's type, whose character set it is (None: it is bytes). Raises
+    ValueError."""
+    if kind == frames.PartKind.TEXT:
+        if charset is None:
+            raise ValueError("a text is written to bytes")
+        return raw.decode(errors=frames.KEPT)
+    if charset is None:
+        return raw
+    text = decoded(raw, charset)
+    if text is None:
+        raise ValueError(f"its bytes are no text in the character set {charset}")
+    return text
 
 
 def _beginning(cell: bytes | None, offset: int, part: str | bytes) -> LobValue:
@@ -203,23 +279,3 @@ def _beginning(cell: bytes | None, offset: int, part: str | bytes) -> LobValue:
     return LobValue.beginning_with(
         bytes.fromhex(text.removeprefix("\\x")) if isinstance(part, bytes) else text
     )
-
-
-def _identity(change: _Change, table: LobTable, row: Cells | None) -> tuple[object, ...]:
-    assert row is not None
-    return (change.relation, *(row[column] for column in table.identity))
-
-
-def _cells(image: bytes) -> Cells:
-    return cells(image, unavailable=ABSENT)
-
-
-def _split(data: bytes) -> tuple[bytes, bytes]:
-    """The image that `data` begins with, and what is behind it; none where there is no image."""
-    if not data:
-        return b"", b""
-    size = HEAD_BYTES + sum(
-        1 if cell is None or cell is ABSENT else CELL_HEAD_BYTES + len(cell)
-        for cell in _cells(data)
-    )
-    return data[:size], data[size:]

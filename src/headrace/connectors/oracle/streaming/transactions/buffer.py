@@ -259,12 +259,14 @@ class TransactionBuffer:
             int(words[hold_kernel.COMMITTED_US]),
             int(words[hold_kernel.START_US]),
             int(words[hold_kernel.REDO_THREAD]),
-            self._users.name(user) if user >= 0 else None,
+            self._users.name(user)
+            if user >= 0 and self._options.shown & write_kernel.SHOWS_USER
+            else None,
         )
 
     def held_frames(self, number: int) -> Iterator[tuple[bytes, bool]]:
         """The frames that are held of a transaction that was taken, in their order, and whether
-        they were cancelled; then it is let go."""
+        they were cancelled."""
         chunk = int(self._transactions[number, hold_kernel.FIRST])
         while chunk:
             following, _, end = struct.unpack("=qqq", ctypes.string_at(chunk, CHUNK_HEAD_BYTES))
@@ -275,9 +277,8 @@ class TransactionBuffer:
                 yield ctypes.string_at(entry + ENTRY_HEAD_BYTES, size), bool(is_cancelled)
                 entry += ENTRY_HEAD_BYTES + size
             chunk = following
-        self._let_go(number)
 
-    def _let_go(self, number: int) -> None:
+    def let_go(self, number: int) -> None:
         """A transaction that was committed needs no memory any more."""
         release_transaction(
             number,
@@ -374,11 +375,27 @@ class TransactionBuffer:
             )
         return bool(len(numbers))
 
-    @property
-    def has_marked(self) -> bool:
-        """Whether a transaction is open with a row that Python looks at before it is written."""
-        states = self._used[:, hold_kernel.STATE]
-        return bool(((states == OPEN) & (self._used[:, hold_kernel.MARKED] != 0)).any())
+    def drop_marked(self) -> tuple[np.ndarray, int] | None:
+        """Drops the open transactions with a row that Python looks at before they are written; they
+        are mined again. Their ids (int64), and the SCN of the first row of the oldest one; None:
+        there is none."""
+        transactions = self._used
+        marked = (transactions[:, hold_kernel.STATE] == OPEN) & (
+            transactions[:, hold_kernel.MARKED] != 0
+        )
+        if not marked.any():
+            return None
+        dropped = transactions[marked][:, [hold_kernel.ID, hold_kernel.START]]
+        for number in np.flatnonzero(marked):
+            self._drop(int(number))
+        return dropped[:, 0].copy(), int(dropped[:, 1].min())
+
+    def drop_these(self, xids: np.ndarray) -> None:
+        """Drops open transactions by their ids (int64): they are mined again."""
+        transactions = self._used
+        is_open = transactions[:, hold_kernel.STATE] == OPEN
+        for number in np.flatnonzero(is_open & np.isin(transactions[:, hold_kernel.ID], xids)):
+            self._drop(int(number))
 
     def drop_open(self) -> None:
         """Drops every open transaction: they are mined again."""
@@ -389,7 +406,7 @@ class TransactionBuffer:
     def drop_committed(self) -> None:
         """Drops what was committed and is not taken: it is mined again."""
         for number in self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]:
-            self._let_go(int(number))
+            self.let_go(int(number))
         self._state[hold_kernel.PENDING_COUNT] = 0
 
     def _drop(self, number: int) -> None:
@@ -416,6 +433,11 @@ class TransactionBuffer:
     def rolled_back(self) -> int:
         """Transactions that were rolled back or dropped."""
         return int(self._state[hold_kernel.ROLLED_BACK])
+
+    @property
+    def partial_rollbacks(self) -> int:
+        """Rows that roll a change back."""
+        return int(self._state[hold_kernel.CANCELLED_COUNT]) + self.unmatched
 
     @property
     def unmatched(self) -> int:

@@ -1,4 +1,5 @@
-"""Every statement that is sent to Oracle; `STATEMENTS` has them all.
+"""Every statement that is sent to Oracle; `STATEMENTS` has them all. What stands in their slots is
+in `grammar`, the conditions on V$LOGMNR_CONTENTS are made by `redo_conditions`.
 
 Each says where Oracle tells of what it uses: `Reference` is Database Reference, `PL/SQL` PL/SQL
 Packages and Types Reference, `SQL` SQL Language Reference, `Globalization` Globalization Support
@@ -10,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headrace.connectors.oracle.statement import Statement
+from headrace.connectors.oracle.sql.statement import Statement
 
 ROOT = "CDB$ROOT"
 STATEMENTS: list[Statement] = []
 """Every statement that is sent, in the order of this module."""
 
 
-def _statement(name: str, manual: str, text: str) -> Statement:
-    statement = Statement(name, manual, " ".join(text.split()))
+def _statement(name: str, manual: str, text: str, **forms: str) -> Statement:
+    statement = Statement(name, manual, " ".join(text.split()), forms)
     STATEMENTS.append(statement)
     return statement
 
@@ -79,12 +80,6 @@ CHARACTER_SETS = _statement(
     "SELECT PARAMETER, VALUE FROM NLS_DATABASE_PARAMETERS "
     "WHERE PARAMETER IN ('NLS_CHARACTERSET', 'NLS_NCHAR_CHARACTERSET')",
 )
-PARAMETER = _statement(
-    "parameter", "Reference, V$PARAMETER", "SELECT VALUE FROM V$PARAMETER WHERE NAME = :name"
-)
-CONTAINER = _statement(
-    "container", "SQL, SYS_CONTEXT", "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM DUAL"
-)
 TIME_OF_SCN = _statement(
     "time_of_scn", "SQL, SCN_TO_TIMESTAMP", "SELECT TO_CHAR(SCN_TO_TIMESTAMP(:scn)) FROM DUAL"
 )
@@ -97,7 +92,8 @@ MEMORY = _statement(
     "memory",
     "Reference, V$STATNAME and V$MYSTAT",
     "SELECT N.NAME, M.VALUE FROM V$STATNAME N JOIN V$MYSTAT M ON M.STATISTIC# = N.STATISTIC# "
-    "WHERE N.NAME IN ('session pga memory', 'session pga memory max')",
+    "WHERE N.NAME IN ('session uga memory', 'session uga memory max', 'session pga memory', "
+    "'session pga memory max')",
 )
 
 # -- redo logs ------------------------------------------------------------------------------------
@@ -157,8 +153,9 @@ OLDEST_SCN = _statement(
 ARCHIVED_UNTIL = _statement(
     "archived_until",
     "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
-    f"SELECT MAX(A.NEXT_CHANGE#) {_ARCHIVED}"
-    "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A'",
+    f"SELECT A.THREAD# AS THREAD, MAX(A.NEXT_CHANGE#) {_ARCHIVED}"
+    "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' "
+    "GROUP BY A.THREAD# ORDER BY THREAD",
 )
 OLDEST_LOG_TIME = _statement(
     "oldest_log_time",
@@ -170,11 +167,6 @@ DESTINATIONS = _statement(
     "destinations",
     "Reference, V$ARCHIVE_DEST_STATUS",
     "SELECT DEST_ID, DEST_NAME, STATUS, TYPE FROM V$ARCHIVE_DEST_STATUS ORDER BY DEST_ID",
-)
-CURRENT_SEQUENCES = _statement(
-    "current_sequences",
-    "Reference, V$LOG",
-    "SELECT THREAD#, SEQUENCE# FROM V$LOG WHERE STATUS = 'CURRENT' ORDER BY THREAD#, SEQUENCE#",
 )
 LARGEST_LOG = _statement("largest_log", "Reference, V$LOG", "SELECT MAX(BYTES) FROM V$LOG")
 
@@ -229,23 +221,16 @@ def start_logmnr(
     )
 
 
-CONTENTS_COLUMNS = (
-    "SCN", "SQL_REDO", "OPERATION_CODE", "TIMESTAMP", "XID", "CSF", "TABLE_NAME", "SEG_OWNER",
-    "OPERATION", "ROW_ID", "ROLLBACK", "STATUS", "INFO", "SSN", "THREAD#", "DATA_OBJ#",
-    "DATA_OBJV#", "DATA_OBJD#", "START_SCN", "COMMIT_SCN", "SEQUENCE#",
-)  # fmt: skip
-"""Columns that are always read."""
-TRACKED_COLUMNS = ("START_TIMESTAMP", "COMMIT_TIMESTAMP", "RS_ID", "USERNAME", "CLIENT_ID")
-"""Columns that log.mining.buffer.track.* can leave out."""
 CONTENTS = _statement(
     "contents",
     "Reference, V$LOGMNR_CONTENTS; Utilities, Querying V$LOGMNR_CONTENTS",
-    "SELECT {columns} FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high AND {condition}",
+    "SELECT {redo_columns} FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high "
+    "AND {condition}",
 )
 COMMITTED_CONTENTS = _statement(
     "committed_contents",
     "Reference, V$LOGMNR_CONTENTS; Utilities, Showing Only Committed Transactions",
-    "SELECT {columns} FROM V$LOGMNR_CONTENTS WHERE (COMMIT_SCN > :low AND COMMIT_SCN <= :high "
+    "SELECT {redo_columns} FROM V$LOGMNR_CONTENTS WHERE (COMMIT_SCN > :low AND COMMIT_SCN <= :high "
     "OR COMMIT_SCN IS NULL AND OPERATION_CODE = 5 AND SCN > :low AND SCN <= :high) "
     "AND {condition}",
 )
@@ -253,10 +238,10 @@ COMMITTED_CONTENTS = _statement(
 
 def contents(columns: Iterable[str], condition: str, *, committed: bool = False) -> str:
     """Redo rows between two SCNs, the upper one included (binds `low` and `high`); `columns` are of
-    `CONTENTS_COLUMNS` and `TRACKED_COLUMNS`. `committed`: those of transactions that were committed
-    there, and DDL; for sessions that give no others."""
+    `streaming.redo_rows.REDO`, `condition` of `redo_conditions`. `committed`: those of
+    transactions that were committed there, and DDL; for sessions that give no others."""
     statement = COMMITTED_CONTENTS if committed else CONTENTS
-    return statement(columns=", ".join(columns), condition=condition)
+    return statement(redo_columns=", ".join(columns), condition=condition)
 
 
 # -- the table that flushes redo ------------------------------------------------------------------
@@ -271,6 +256,9 @@ FLUSH_TABLE_CREATE = _statement(
 )
 FLUSH_TABLE_ROWS = _statement(
     "flush_table_rows", "SQL, SELECT", "SELECT COUNT(*) FROM {flush_table} F"
+)
+FLUSH_TABLE_SCN = _statement(
+    "flush_table_scn", "SQL, SELECT", "SELECT F.LAST_SCN FROM {flush_table} F"
 )
 FLUSH_TABLE_DELETE = _statement("flush_table_delete", "SQL, DELETE", "DELETE FROM {flush_table} F")
 FLUSH_TABLE_INSERT = _statement(
@@ -299,12 +287,6 @@ OBJECT = _statement(
     "object",
     "Reference, ALL_OBJECTS",
     "SELECT OBJECT_ID, DATA_OBJECT_ID FROM ALL_OBJECTS "
-    "WHERE OWNER = :owner AND OBJECT_NAME = :name AND OBJECT_TYPE = 'TABLE'",
-)
-LAST_DDL = _statement(
-    "last_ddl",
-    "Reference, ALL_OBJECTS",
-    "SELECT TO_CHAR(MAX(LAST_DDL_TIME)) FROM ALL_OBJECTS "
     "WHERE OWNER = :owner AND OBJECT_NAME = :name AND OBJECT_TYPE = 'TABLE'",
 )
 COLUMNS = _statement(
@@ -366,17 +348,46 @@ PENDING = _statement(
     "pending",
     "Reference, V$TRANSACTION and GV$TRANSACTION",
     "SELECT XID, START_SCN FROM {view} WHERE START_SCN < :scn",
+    view=r"G?V\$TRANSACTION",
 )
+READABLE = _statement("readable", "SQL, SELECT", "SELECT 1 FROM {table} WHERE 1 = 0")
+"""Whether a table may be read."""
 ROWS = _statement(
     "rows",
-    "SQL, SELECT, flashback_query_clause",
-    "SELECT {columns} FROM {table}{rest}",
+    "SQL, SELECT, flashback_query_clause and row_limiting_clause",
+    "SELECT {expressions} FROM {source}{where}{order}{page}",
 )
-"""Rows and keys of a table, as of an SCN where one is told; `relational.reading.chunk_sql` and the
-connector's dialect put it together."""
-SEVERAL = _statement("several", "SQL, SELECT, set operators", "(SELECT {rest}")
-NESTED = _statement("nested", "SQL, SELECT", "SELECT {columns} FROM (SELECT {rest}")
-COUNTED = _statement("counted", "SQL, SELECT", "SELECT (SELECT {rest}")
+"""Rows and keys of a table, as of an SCN where one is told. This and the next ones are put together
+by `relational.reading.chunk_sql` and the connector's dialect."""
+FILLED = _statement(
+    "filled",
+    "SQL, SELECT, set operators",
+    "(SELECT {number} FROM {source} FETCH FIRST 1 ROWS ONLY){others}",
+)
+"""Which tables have rows."""
+COUNTED = _statement(
+    "counted", "SQL, SELECT", "SELECT (SELECT count(*) FROM {source}{where}) FROM DUAL"
+)
+BOUNDS = _statement(
+    "bounds",
+    "SQL, SELECT, ROW_NUMBER and MOD",
+    "SELECT {expressions} FROM (SELECT {key}, row_number() OVER (ORDER BY {key}) "
+    'AS "headrace row number" FROM {source}{where} ORDER BY {key} FETCH FIRST {number} ROWS ONLY) '
+    '"t" WHERE MOD("headrace row number", {size}) = 0 ORDER BY "headrace row number"',
+)
+"""Every n-th key."""
+FILTERED = _statement(
+    "filtered",
+    "SQL, SELECT, flashback_query_clause",
+    "SELECT 1 FROM {table}{as_of} WHERE 0 = 1 AND ({condition})",
+)
+"""Whether the condition of a signal is one for a table."""
+OVERRIDDEN = _statement(
+    "overridden", "SQL, SELECT, subquery", 'SELECT {expressions} FROM ({query}) "t"'
+)
+"""Rows by a statement of the user's."""
+PROBED = _statement("probed", "SQL, SELECT, subquery", "SELECT * FROM ({query})")
+"""What a statement of the user's gives."""
 
 
 def as_of(scn: int) -> str:
@@ -396,7 +407,6 @@ DELETE_SIGNAL = _statement("delete_signal", "SQL, DELETE", "DELETE FROM {table} 
 PRIVILEGES = _statement(
     "privileges", "Reference, SESSION_PRIVS", "SELECT PRIVILEGE FROM SESSION_PRIVS"
 )
-ROLES = _statement("roles", "Reference, SESSION_ROLES", "SELECT ROLE FROM SESSION_ROLES")
 PROBE = _statement("probe", "SQL, SELECT", "SELECT 1 FROM {view} WHERE 1 = 0")
 """Whether a view may be read."""
 PACKAGES = _statement(

@@ -3,12 +3,14 @@ log.mining.query.filter.mode says, schemas and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from headrace.connectors.oracle.properties.mining import plain_name
 from headrace.connectors.oracle.sql import text
 
 _DML, _LOBS = (1, 2, 3, 6, 7, 27, 34, 36, 255), (9, 10, 11, 29, 68, 70, 71, 91, 92, 93)
 _DDL = "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%')"
+_TABLE = "SEG_OWNER || '.' || TABLE_NAME"
 _MOST_ITEMS = 1000
 """Items of a list that Oracle takes."""
 
@@ -46,37 +48,56 @@ def is_in(expression: str, names: Sequence[str], *, excluded: bool = False) -> s
 def matches(expression: str, expressions: Sequence[str], *, excluded: bool = False) -> str:
     """An expression's whole value matches one of regular expressions, or none of them."""
     joint, negation = (" AND ", "NOT ") if excluded else (" OR ", "")
-    parts = [f"{negation}REGEXP_LIKE({expression}, {text(f'^{one}$')}, 'i')" for one in expressions]
+    parts = [
+        f"{negation}REGEXP_LIKE({expression}, {text(f'^({one})$')}, 'i')" for one in expressions
+    ]
     return parts[0] if len(parts) == 1 else f"({joint.join(parts)})"
 
 
-def schema_filter(included: Sequence[str], excluded: Sequence[str], *, regex: bool) -> list[str]:
+def schema_filter(
+    included: Sequence[str], excluded: Sequence[str], signals: str | None = None, *, regex: bool
+) -> list[str]:
     """Schemas in the query (log.mining.query.filter.mode `in` or `regex`); rows without a schema,
-    and of one that LogMiner does not know, are always read."""
-    test: Callable[..., str] = matches if regex else is_in
+    of one that LogMiner does not know, and of the table `signals`, are always read."""
     conditions = ["SEG_OWNER IS NULL"]
     if included:
-        conditions.append(test("SEG_OWNER", [*included, "UNKNOWN"]))
+        conditions.append(_listed("SEG_OWNER", [*included, "UNKNOWN"], regex=regex))
     elif excluded:
-        conditions.append(test("SEG_OWNER", excluded, excluded=True))
-    return [f"({' OR '.join(conditions)})"] if len(conditions) > 1 else []
+        conditions.append(_listed("SEG_OWNER", excluded, regex=regex, excluded=True))
+    return _any_of(conditions, signals)
 
 
 def table_filter(
-    included: Sequence[str], excluded: Sequence[str], *, regex: bool, hybrid: bool = False
+    included: Sequence[str],
+    excluded: Sequence[str],
+    signals: str | None = None,
+    *,
+    regex: bool,
+    hybrid: bool = False,
 ) -> list[str]:
-    """Tables (`SCHEMA.TABLE`) in the query; `hybrid`: tables that LogMiner only knows by number,
-    too."""
-    test: Callable[..., str] = matches if regex else is_in
+    """Tables (`SCHEMA.TABLE`) in the query, and the table `signals`; `hybrid`: tables that LogMiner
+    only knows by number, too."""
     conditions = ["TABLE_NAME IS NULL"]
     if included:
-        conditions.append(test("SEG_OWNER || '.' || TABLE_NAME", included))
+        conditions.append(_listed(_TABLE, included, regex=regex))
     elif excluded:
-        conditions.append(test("SEG_OWNER || '.' || TABLE_NAME", excluded, excluded=True))
+        conditions.append(_listed(_TABLE, excluded, regex=regex, excluded=True))
+    if hybrid and len(conditions) > 1:
+        conditions.append("TABLE_NAME LIKE 'OBJ#%'")
+    return _any_of(conditions, signals)
+
+
+def _listed(expression: str, entries: Sequence[str], *, regex: bool, excluded: bool = False) -> str:
+    if regex:
+        return matches(expression, entries, excluded=excluded)
+    return is_in(expression, [str(plain_name(one)) for one in entries], excluded=excluded)
+
+
+def _any_of(conditions: list[str], signals: str | None) -> list[str]:
     if len(conditions) == 1:
         return []
-    if hybrid:
-        conditions.append("TABLE_NAME LIKE 'OBJ#%'")
+    if signals is not None:
+        conditions.append(is_in(_TABLE, [signals]))
     return [f"({' OR '.join(conditions)})"]
 
 

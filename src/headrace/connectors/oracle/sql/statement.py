@@ -1,0 +1,97 @@
+"""A statement as sql.py has it: its text with slots, and how a text that was sent is told from all
+others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from headrace.connectors.oracle.sql.grammar import (
+    NAME,
+    PART,
+    TEXT,
+    are_expressions,
+    is_condition,
+    is_query,
+)
+
+_SLOT = re.compile(r"\{(\w+)\}")
+_TABLE = rf"{NAME}\.{NAME}"
+_COLUMN = rf"{NAME}\.{NAME}"
+_SOURCE = rf'{_TABLE}(?: AS OF SCN \d+)? "t"'
+_KINDS = {
+    "name": NAME,
+    "table": _TABLE,
+    "flush_table": rf"{NAME}(?:\.{NAME})?",
+    "source": _SOURCE,
+    "as_of": r"(?: AS OF SCN \d+)?",
+    "number": r"\d+",
+    "size": r"\d+",
+    "options": r"DBMS_LOGMNR\.\w+(?: \+ DBMS_LOGMNR\.\w+)*",
+    "dictionary": rf"(?:, DICTFILENAME => {TEXT})?",
+    "container": rf"(?:CDB\$ROOT|{NAME})",
+    "view": r"(?:G?V\$|ALL_|DBA_)[A-Z_]+",
+    "redo_columns": r"[A-Z_]+#?(?:, [A-Z_]+#?)*",
+    "key": rf"{_COLUMN}(?:, {_COLUMN})*",
+    "expressions": rf"{PART}+?",
+    "condition": rf"{PART}+?",
+    "where": rf"(?: WHERE {PART}+?)?",
+    "order": rf"(?: ORDER BY {_COLUMN}(?: DESC)?(?:, {_COLUMN}(?: DESC)?)*)?",
+    "page": r"(?: OFFSET \d+ ROWS)?(?: FETCH FIRST \d+ ROWS ONLY)?",
+    "others": rf"(?: UNION ALL \(SELECT \d+ FROM {_SOURCE} FETCH FIRST 1 ROWS ONLY\))*",
+    "query": r".+",
+}
+"""The form of what each slot may hold, by its name; the same slot holds the same everywhere."""
+_GRAMMAR: Mapping[str, Callable[[str], bool]] = {
+    "expressions": are_expressions,
+    "condition": is_condition,
+    "where": lambda text: not text or is_condition(text.removeprefix(" WHERE ")),
+    "query": is_query,
+}
+"""What of it a form does not say."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that is sent to Oracle. `text` has slots in braces, `manual` is where Oracle's
+    manuals tell of the views and packages in it. `forms` are regular expressions of slots that hold
+    less than others of their name."""
+
+    name: str
+    manual: str
+    text: str
+    forms: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    _pattern: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _slots: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        pattern, slots = "", []
+        for at, part in enumerate(_SLOT.split(self.text)):
+            if not at % 2:
+                pattern += re.escape(part)
+            elif part in slots:
+                pattern += f"(?P={part})"
+            else:
+                slots.append(part)
+                pattern += f"(?P<{part}>{self.forms.get(part, _KINDS[part])})"
+        object.__setattr__(self, "_pattern", re.compile(pattern, re.DOTALL))
+        object.__setattr__(self, "_slots", tuple(slots))
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Their names, in the order of the text."""
+        return self._slots
+
+    def __call__(self, **slots: str | int) -> str:
+        """The text; every slot has its value, as SQL."""
+        return _SLOT.sub(lambda slot: str(slots[slot[1]]), self.text)
+
+    def match(self, text: str) -> dict[str, str] | None:
+        """The values of the slots in a text; None: it is another statement."""
+        match = self._pattern.fullmatch(text)
+        if match is None:
+            return None
+        slots = match.groupdict()
+        is_held = all(holds(slots[slot]) for slot, holds in _GRAMMAR.items() if slot in slots)
+        return slots if is_held else None

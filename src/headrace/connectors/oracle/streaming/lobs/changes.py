@@ -1,0 +1,171 @@
+"""Changes of rows whose values the redo may hold apart, out of the frames that are held of them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from headrace.connect.images import (
+    ABSENT,
+    BINARY,
+    CELL_HEAD_BYTES,
+    HEAD_BYTES,
+    TEXT,
+    UNAVAILABLE,
+    cells,
+    make_image,
+)
+from headrace.connectors.oracle.redo.forms import Form
+from headrace.connectors.oracle.redo.lob_values import LobValue
+from headrace.connectors.oracle.redo.tables import RedoTable
+from headrace.connectors.oracle.streaming.lobs import frames
+from headrace.relational.table import Table
+
+CREATE, UPDATE, DELETE, TRUNCATE = b"cudt"
+HEAD = struct.Struct("!IBIQq")
+_COUNT, _LENGTH = struct.Struct("!H"), struct.Struct("!I")
+_EXTRA_ROW_ID = 1
+_NO_ROW = b"A" * 12
+"""How a ROWID ends that tells of no row."""
+_MERGED_TYPES = ("BLOB", "CLOB")
+"""Types of columns that an update of theirs is put into another one for."""
+Cells = list[bytes | None]
+Place = tuple[object, ...]
+
+
+class LobTable(NamedTuple):
+    """Of a captured table: the places of the columns that tell its rows apart, and of those whose
+    values the redo may hold apart (none: its changes go out as they are). `table`: what it is read
+    again by where its key changes; None: it has no key. `key`: the places of the columns of events'
+    keys, `merged`: of those for which updates are put together, `charsets`: the character sets of
+    texts, by place; the others are bytes."""
+
+    name: str
+    identity: tuple[int, ...]
+    apart: tuple[int, ...]
+    table: Table | None = None
+    key: tuple[int, ...] = ()
+    merged: tuple[int, ...] = ()
+    charsets: Mapping[int, str] = {}
+
+    @staticmethod
+    def of(table: Table, redo: RedoTable, key: Sequence[str]) -> LobTable:
+        """`redo` is the same table as its statements name it, `key` the columns of events' keys."""
+        apart = tuple(place for place, column in enumerate(redo.columns) if column.is_apart)
+        own, events = (tuple(redo.places[name] for name in names) for names in (table.key, key))
+        plain = tuple(place for place in range(len(redo.columns)) if place not in apart)
+        return LobTable(
+            table.name,
+            own or plain,
+            apart,
+            table if own else None,
+            events,
+            tuple(place for place in apart if table.columns[place].type.name in _MERGED_TYPES),
+            {
+                place: redo.columns[place].charset
+                for place in apart
+                if redo.columns[place].form is not Form.BYTES
+            },
+        )
+
+
+@dataclass
+class Change:
+    """A change. `is_told` says that it began as one of the redo's changes of rows: not with the
+    mere name of a value. `lobs` are values that are written, by column; None: it is named, and
+    nothing of it came yet. While it waits: `number` is that of its first frame, `place` what it
+    waits under, `earlier` what goes out before it, a change of the row as its key was."""
+
+    kind: int
+    relation: int
+    scn: int
+    us: int
+    extra: bytes
+    old: Cells | None
+    new: Cells | None
+    is_told: bool = True
+    lobs: dict[int, LobValue | None] = field(default_factory=dict)
+    number: int = 0
+    place: Place = ()
+    earlier: Change | None = None
+
+    @property
+    def row_id(self) -> bytes | None:
+        """None: it tells of no row."""
+        row_id = cells(self.extra)[_EXTRA_ROW_ID]
+        return None if row_id is None or row_id.endswith(_NO_ROW) else row_id
+
+    def finish(self) -> None:
+        """The values that were written are those of the row."""
+        if self.new is None:
+            return
+        for column, value in self.lobs.items():
+            if value is not None:
+                self.new[column] = value.text().encode()
+            elif self.new[column] is ABSENT:
+                self.new[column] = None
+
+    def frame(self) -> bytes:
+        """The frame of the change."""
+        images = b"".join(make_image(image) for image in (self.old, self.new) if image is not None)
+        size = HEAD.size + len(self.extra) + len(images)
+        head = HEAD.pack(size, self.kind, self.relation, self.scn, self.us)
+        return head + self.extra + images
+
+
+def read_change(frame: bytes) -> Change:
+    """The change of a frame that is a create, an update or a delete."""
+    _, kind, relation, scn, us = HEAD.unpack_from(frame)
+    _, at = _image(frame, HEAD.size)
+    extra = frame[HEAD.size : at]
+    old = new = None
+    if kind != CREATE:
+        old, at = _image(frame, at)
+    if kind != DELETE:
+        new, at = _image(frame, at)
+    return Change(kind, relation, scn, us, extra, old, new)
+
+
+def read_named(frame: bytes) -> tuple[Change, int, int]:
+    """What a frame says that names a value: an update that sets nothing yet, how the value is told
+    of, and its column."""
+    _, _, relation, scn, us = HEAD.unpack_from(frame)
+    _, at = _image(frame, HEAD.size)
+    extra = frame[HEAD.size : at]
+    how, column, _ = frames.NAMED_HEAD.unpack_from(frame, at)
+    row, _ = _image(frame, at + frames.NAMED_HEAD.size)
+    change = Change(UPDATE, relation, scn, us, extra, row, list(row), is_told=False)
+    return change, how, column
+
+
+def read_part(frame: bytes) -> tuple[int, int, bytes]:
+    """The kind of a part, where it begins, and the part."""
+    _, at = _image(frame, HEAD.size)
+    kind, offset = frames.PART_HEAD.unpack_from(frame, at)
+    return kind, offset, frame[at + frames.PART_HEAD.size :]
+
+
+def identity(relation: int, table: LobTable, row: Cells | None) -> Place:
+    """What tells a row apart from others of its transaction."""
+    assert row is not None
+    return (relation, *(row[column] for column in table.identity))
+
+
+def _image(data: bytes, at: int) -> tuple[Cells, int]:
+    """The cells of the image at byte `at`, and where it ends."""
+    (count,) = _COUNT.unpack_from(data, at)
+    row: Cells = []
+    at += HEAD_BYTES
+    for _ in range(count):
+        kind = data[at]
+        if kind in (TEXT, BINARY):
+            (length,) = _LENGTH.unpack_from(data, at + 1)
+            at += CELL_HEAD_BYTES
+            row.append(data[at : at + length])
+            at += length
+        else:
+            row.append(ABSENT if kind == UNAVAILABLE else None)
+            at += 1
+    return row, at

@@ -1,0 +1,194 @@
+"""What of a transaction was rolled back to savepoints, in tables whose values the redo may hold
+apart from their rows.
+
+A row of redo that takes back a change names the row alone. What it takes back is the newest that
+is left: a change of that row, or the name of a value and the parts that were written behind it. An
+insert that is taken back takes all with it that came behind it. Where LogMiner gives no ROWIDs, a
+change and the values of its row are one record of redo (RS_ID), and are taken back at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import Protocol
+
+from headrace.connect.images import cells
+from headrace.connectors.oracle.streaming import redo_rows
+from headrace.connectors.oracle.streaming.lobs import frames
+
+log = logging.getLogger(__name__)
+
+_HEAD = struct.Struct("!IBIQq")
+_CREATE, _UPDATE, _DELETE, _TRUNCATE = b"cudt"
+_TAKEN_BACK = {
+    redo_rows.DELETE: _CREATE,
+    redo_rows.INSERT: _DELETE,
+    redo_rows.UPDATE: _UPDATE,
+}
+"""What a row of redo takes back, by its operation."""
+_NO_ROW = b"A" * 12
+"""How a ROWID ends that tells of no row."""
+
+
+class HeldTable(Protocol):
+    """A captured table."""
+
+    @property
+    def apart(self) -> tuple[int, ...]:
+        """The places of columns whose values the redo may hold apart."""
+        ...
+
+
+@dataclass
+class _Group:
+    """A change of a row, or a value that is named, with its parts: the numbers of their frames.
+    `row_id` and `record` are empty where LogMiner does not tell them."""
+
+    kind: int
+    relation: int
+    row_id: bytes
+    record: bytes
+    numbers: list[int]
+    is_left: bool = True
+
+    @property
+    def is_value(self) -> bool:
+        return self.kind == frames.NAMES
+
+    @property
+    def row(self) -> tuple[int, bytes]:
+        return self.relation, self.row_id
+
+
+def row_of(frame: bytes) -> bytes:
+    """The ROWID of a frame; empty where LogMiner does not tell it."""
+    row_id = cells(frame[_HEAD.size :])[1]
+    return b"" if row_id is None or row_id.endswith(_NO_ROW) else row_id
+
+
+def rolled_back(
+    held: Iterable[tuple[bytes, bool]], tables: Mapping[int, HeldTable], rows: Set[bytes]
+) -> frozenset[int]:
+    """The numbers of the frames that were taken back, out of those of one transaction, and whether
+    the buffer cancelled them. `tables` are by relation version, `rows` the ROWIDs of which anything
+    was taken back."""
+    groups = _Groups()
+    for number, (frame, is_cancelled) in enumerate(held):
+        _, kind, relation, *_ = _HEAD.unpack_from(frame)
+        table = tables.get(relation)
+        if table is None or not table.apart or kind == _TRUNCATE:
+            continue
+        if kind in (frames.WRITES, frames.ERASES):
+            groups.add_part(number)
+            continue
+        group = _group(frame, kind, relation, number)
+        if kind == frames.UNDOES:
+            groups.take_back(group, _TAKEN_BACK[frame[-1]])
+        elif group.row_id and group.row_id not in rows:
+            groups.add_other(group)
+        else:
+            groups.add(group, is_cancelled=is_cancelled)
+    return frozenset(groups.undone)
+
+
+class _Groups:
+    """The groups of one transaction, the newest last, by their rows and by their tables."""
+
+    def __init__(self) -> None:
+        self.undone: set[int] = set()
+        self._by_row: dict[tuple[int, bytes], list[_Group]] = {}
+        self._by_table: dict[int, list[_Group]] = {}
+        self._void: set[tuple[int, bytes]] = set()
+        """Rows whose last change the buffer cancelled: so are values that follow it."""
+        self._named: _Group | None = None
+        self._others: dict[int, int] = {}
+        """By table, the number of the newest group that is none of these."""
+
+    def add(self, group: _Group, *, is_cancelled: bool) -> None:
+        """A change, or a value that is named."""
+        if group.is_value:
+            self._named = group
+            is_cancelled = group.row in self._void
+        elif is_cancelled:
+            self._void.add(group.row)
+        else:
+            self._void.discard(group.row)
+        if is_cancelled:
+            self._take(group)
+            return
+        self._by_row.setdefault(group.row, []).append(group)
+        self._by_table.setdefault(group.relation, []).append(group)
+
+    def add_other(self, group: _Group) -> None:
+        """A group of which nothing is taken back."""
+        self._named = None
+        self._others[group.relation] = group.numbers[0]
+
+    def add_part(self, number: int) -> None:
+        """A part of the value that was named last."""
+        if self._named is not None:
+            self._named.numbers.append(number)
+            if not self._named.is_left:
+                self.undone.add(number)
+
+    def take_back(self, row: _Group, kind: int) -> None:
+        """What a row of redo takes back; `kind`: by the change that is."""
+        newest = _left(self._by_table.get(row.relation, []))
+        if newest and not newest[-1].row_id and self._is_newest(newest[-1]):
+            taken = _record(newest, kind)
+        else:
+            taken = _of_row(_left(self._by_row.get(row.row, [])), kind)
+        for group in taken:
+            self._take(group)
+        if not taken:
+            log.warning(
+                "A change of the row %s is rolled back to a savepoint, but is not among the "
+                "changes that its transaction has left: nothing is left out",
+                row.row_id.decode() or "without ROWID",
+            )
+
+    def _is_newest(self, group: _Group) -> bool:
+        return self._others.get(group.relation, -1) < group.numbers[0]
+
+    def _take(self, group: _Group) -> None:
+        group.is_left = False
+        self.undone.update(group.numbers)
+
+
+def _left(groups: list[_Group]) -> list[_Group]:
+    """The groups, without those at their end that are taken back."""
+    while groups and not groups[-1].is_left:
+        groups.pop()
+    return groups
+
+
+def _of_row(own: list[_Group], kind: int) -> list[_Group]:
+    """Out of the groups of a row."""
+    if kind == _CREATE:
+        creates = [place for place, group in enumerate(own) if group.kind == _CREATE]
+        return own[creates[-1] :] if creates else []
+    fits = own and (own[-1].kind == kind or (kind == _UPDATE and own[-1].is_value))
+    return own[-1:] if fits else []
+
+
+def _record(own: list[_Group], kind: int) -> list[_Group]:
+    """The newest groups without ROWIDs, as far as they are of one record, from the change on that
+    is taken back; where there is no such change, the values alone."""
+    taken: list[_Group] = []
+    for group in reversed(own):
+        if group.row_id or group.record != own[-1].record:
+            break
+        if group.kind == kind:
+            return [*taken, group]
+        if not group.is_value:
+            break
+        taken.append(group)
+    return taken if kind == _UPDATE else []
+
+
+def _group(frame: bytes, kind: int, relation: int, number: int) -> _Group:
+    record = cells(frame[_HEAD.size :])[0]
+    return _Group(kind, relation, row_of(frame), record or b"", [number])

@@ -1,0 +1,109 @@
+"""Redo that is read once more, and redo that is left out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connectors.oracle.scn import place_of
+from headrace.connectors.oracle.streaming import redo_rows
+
+_HALF = (1 << 64) - 1
+_SEQUENCE = 0xFFFFFFFF
+"""The last half of a transaction's id: all of it is set where LogMiner does not know it."""
+_ENDS = (redo_rows.COMMIT, redo_rows.ROLLED_BACK)
+
+
+@dataclass(frozen=True)
+class Remined:
+    """Open transactions with large values, whose redo is read again from their beginning, behind
+    the SCN `start`: LogMiner tells of such values only where it reads all of them. Other
+    transactions stay as they were read, up to the SCN `upto`. `xids` are their ids (int64)."""
+
+    start: int
+    upto: int
+    xids: np.ndarray
+
+    def __contains__(self, xid: int) -> bool:
+        return bool(np.any(self.xids.view(np.uint64) == np.uint64(xid)))
+
+    def rest(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch without those that were read before and are held."""
+        before = redo_rows.numbers(batch, redo_rows.SCN) <= self.upto
+        if not before.any():
+            return batch
+        return _without(batch, before & ~_are_of(batch, self.xids))
+
+
+class GivenUp:
+    """Transactions that are given up: nothing that comes of them is taken, whenever it is read. The
+    receiver's thread tells of them, another one asks for those of an offset."""
+
+    def __init__(self, xids: Iterable[int]) -> None:
+        self._lock = threading.Lock()
+        self._ends: dict[int, int | None] = dict.fromkeys(xids)
+        """By id, where each was committed or rolled back: a place; None: it is open."""
+        self._ids = np.zeros(0, np.int64)
+        self._is_known()
+
+    def add(self, xids: Iterable[int]) -> None:
+        """More of them."""
+        with self._lock:
+            for xid in xids:
+                self._ends.setdefault(xid, None)
+            self._is_known()
+
+    def rest(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch without theirs; those that end them stay."""
+        if not len(self._ids):
+            return batch
+        theirs = _are_of(batch, self._ids)
+        if not theirs.any():
+            return batch
+        ends = theirs & np.isin(redo_rows.numbers(batch, redo_rows.OPERATION_CODE), _ENDS)
+        if ends.any():
+            scns, xids = redo_rows.numbers(batch, redo_rows.SCN), redo_rows.transaction_ids(batch)
+            with self._lock:
+                for row in np.flatnonzero(ends):
+                    xid = int(xids[row]) & _HALF
+                    if xid in self._ends:
+                        self._ends[xid] = place_of(int(scns[row]), xid)
+        return _without(batch, theirs & ~ends)
+
+    def at(self, committed: int) -> tuple[int, ...]:
+        """Their ids at a position that has delivered everything below the place `committed`: those
+        that ended before it are of no account."""
+        with self._lock:
+            return tuple(
+                sorted(x for x, end in self._ends.items() if end is None or end >= committed)
+            )
+
+    def forget(self, committed: int) -> None:
+        """Nothing is read again that was committed below a place."""
+        with self._lock:
+            gone = [x for x, end in self._ends.items() if end is not None and end < committed]
+            for xid in gone:
+                del self._ends[xid]
+            if gone:
+                self._is_known()
+
+    def _is_known(self) -> None:
+        self._ids = np.array([*self._ends], np.uint64).view(np.int64)
+
+
+def _are_of(batch: pa.RecordBatch, xids: np.ndarray) -> np.ndarray:
+    """Mask of the rows of transactions; of those whose sequence LogMiner does not know, too."""
+    own = redo_rows.transaction_ids(batch)
+    theirs = np.isin(own, xids)
+    unknown = (own & _SEQUENCE) == _SEQUENCE
+    if unknown.any():
+        theirs |= unknown & np.isin(own >> 32, xids >> 32)
+    return np.asarray(theirs)
+
+
+def _without(batch: pa.RecordBatch, left_out: np.ndarray) -> pa.RecordBatch:
+    return batch.filter(pa.array(~left_out)) if left_out.any() else batch

@@ -1,0 +1,141 @@
+"""Who sets a database up: runs statements of an administrator, as guides and remedies have them, on
+the stand-in, and refuses what Oracle's grammar does not have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from headrace.testing.oracle.database import PACKAGES, PRIVILEGES, ROLES
+from tests.servers.oracle import OracleDatabase
+
+_NAME = r'(?:"[^"]+"|[\w$#]+)'
+_USER = rf"(?P<user>{_NAME})"
+_VIEW = r"G?V_\$\w+"
+_CONTAINERS = r"(?P<containers>\s+CONTAINER\s*=\s*ALL)?"
+_KNOWN = {*PRIVILEGES, *ROLES}
+
+
+@dataclass
+class Administrator:
+    """SYSDBA of the stand-in. `granted` are the rights of users: `SELECT ON V_$LOG`."""
+
+    database: OracleDatabase
+    granted: dict[str, set[str]] = field(default_factory=dict)
+    is_mounted: bool = False
+    closed_views: set[str] = field(default_factory=set)
+    """Views that nobody may read who has no right to."""
+
+    @classmethod
+    def of(cls, database: OracleDatabase, **named: Any) -> Self:
+        """Of a database that is changed so (see `OracleDatabase.change`); its user keeps the other
+        rights."""
+        database.change(**named)
+        views = set(named.get("hidden_views", ()))
+        held = {*named.get("privileges", PRIVILEGES), *named.get("roles", ROLES)}
+        held |= {f"EXECUTE ON {one}" for one in named.get("packages", PACKAGES)}
+        return cls(database, {database.server.user: held}, closed_views=views)
+
+    @classmethod
+    def of_nothing(cls, database: OracleDatabase, views: set[str]) -> Self:
+        """Of a database where nothing is set up: no archived logs, no supplemental logging, no
+        rights, not on these views either."""
+        return cls.of(
+            database,
+            log_mode="NOARCHIVELOG",
+            supplemental="NO",
+            privileges=[],
+            roles=[],
+            packages=[],
+            hidden_views=views,
+        )
+
+    def run(self, statement: str) -> None:
+        """One statement, or one of SQL*Plus's commands. Raises ValueError for another one."""
+        text = " ".join(statement.split()).rstrip("; ")
+        for pattern, action in self._actions().items():
+            if match := re.fullmatch(pattern, text, re.IGNORECASE):
+                action(match)
+                return
+        raise ValueError(f"no administrator says {text}")
+
+    def run_all(self, text: str) -> None:
+        """Statements, one behind the other; each ends with a semicolon or its line."""
+        for statement in re.split(r";\s*\n|\n", text.strip()):
+            if statement.strip():
+                self.run(statement)
+
+    def _actions(self) -> dict[str, Callable[[re.Match[str]], None]]:
+        table = self.database.server.ddl
+
+        def nothing(_: re.Match[str]) -> None:
+            """It is about files, which the stand-in has none of."""
+
+        return {
+            r"ALTER SYSTEM SET \w+ ?= ?(?:\d+[KMGT]?|'[^']*')"
+            r"(?: SCOPE ?= ?(?:SPFILE|BOTH|MEMORY))?": nothing,
+            r"SHUTDOWN IMMEDIATE|ARCHIVE LOG LIST": nothing,
+            r"STARTUP MOUNT": lambda _: setattr(self, "is_mounted", True),
+            r"ALTER DATABASE OPEN": lambda _: setattr(self, "is_mounted", False),
+            r"ALTER DATABASE ARCHIVELOG": lambda _: self._archive(),
+            r"ALTER DATABASE ADD SUPPLEMENTAL LOG DATA":
+                lambda _: self.database.change(supplemental="YES"),
+            rf"ALTER SESSION SET CONTAINER ?= ?(?:CDB\$ROOT|{_NAME})": nothing,
+            rf"CREATE TABLESPACE {_NAME} DATAFILE '[^']+' SIZE \d+[KMG] REUSE AUTOEXTEND ON "
+            r"(?:NEXT \d+[KMG] )?MAXSIZE UNLIMITED": nothing,
+            rf'CREATE USER {_USER} IDENTIFIED BY "[^"]+" DEFAULT TABLESPACE (?P<space>{_NAME}) '
+            rf"QUOTA UNLIMITED ON (?P=space){_CONTAINERS}":
+                lambda match: self.granted.update({_folded(match["user"]): set()}),
+            rf"GRANT (?P<what>(?:SELECT|INSERT|DELETE|EXECUTE)(?:, (?:SELECT|INSERT|DELETE))*) ON "
+            rf"(?P<object>{_NAME}(?:\.{_NAME})?) TO {_USER}{_CONTAINERS}": self._grant_on,
+            rf"GRANT (?P<what>[\w ,]+) TO {_USER}{_CONTAINERS}": self._grant,
+            rf"(?:CREATE|ALTER) TABLE {_NAME}\.{_NAME} .*": lambda match: table(match[0]),
+            rf"INSERT INTO (?P<table>{_NAME}\.{_NAME}) VALUES \((?P<values>'.*')\)": self._insert,
+        }  # fmt: skip
+
+    def _archive(self) -> None:
+        if not self.is_mounted:
+            raise ValueError("ORA-01126: the database must be mounted and not open")
+        self.database.change(log_mode="ARCHIVELOG")
+
+    def _grant(self, match: re.Match[str]) -> None:
+        rights = {one.strip().upper() for one in match["what"].split(",")}
+        if unknown := rights - _KNOWN:
+            raise ValueError(f"ORA-00990: missing or invalid privilege {unknown}")
+        self._hold(match, rights)
+
+    def _grant_on(self, match: re.Match[str]) -> None:
+        what = match["object"].upper()
+        rights = {f"{one.strip().upper()} ON {what}" for one in match["what"].split(",")}
+        if match["what"].upper() == "EXECUTE" and what not in PACKAGES:
+            raise ValueError(f"ORA-04042: {what} does not exist")
+        self._hold(match, rights)
+
+    def _hold(self, match: re.Match[str], rights: set[str]) -> None:
+        user = _folded(match["user"])
+        held = self.granted.setdefault(user, set())
+        held |= rights
+        if user != self.database.server.user:
+            return
+        views = {one.split()[-1].replace("V_$", "V$") for one in held if re.search(_VIEW, one)}
+        self.database.change(
+            privileges=[one for one in PRIVILEGES if one in held],
+            roles=[one for one in ROLES if one in held],
+            packages=[one for one in PACKAGES if f"EXECUTE ON {one}" in held],
+            hidden_views=self.closed_views - views,
+        )
+
+    def _insert(self, match: re.Match[str]) -> None:
+        values = [
+            one.replace("''", "'") for one in re.findall(r"'((?:[^']|'')*)'", match["values"])
+        ]
+        table = match["table"].upper()
+        columns = self.database.server.call("columns_of", table)
+        with self.database.transaction() as transaction:
+            transaction.insert(table, **dict(zip(columns, values, strict=True)))
+
+
+def _folded(name: str) -> str:
+    return name[1:-1] if name.startswith('"') else name.upper()

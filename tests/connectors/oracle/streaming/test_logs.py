@@ -1,0 +1,95 @@
+"""Which redo logs there are, whether they fit together, and how far they reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.connectors.oracle.scn import LARGEST_SCN
+from headrace.connectors.oracle.streaming.logs import (
+    RedoLog,
+    RedoThread,
+    archived_until,
+    inconsistency,
+    of_threads,
+    one_of_each,
+    selection,
+    selection_beyond,
+)
+
+ONE, TWO = RedoThread(1, is_open=True), RedoThread(2, is_open=True, enabled_at=150)
+CLOSED = RedoThread(2, is_open=False, checkpoint=300)
+
+
+def log(thread: int, sequence: int, first: int, following: int | None = None) -> RedoLog:
+    """An archived log; without `following` the one that is written."""
+    is_current = following is None
+    end = LARGEST_SCN if following is None else following
+    name = f"{thread}_{sequence}"
+    return RedoLog(name, first, end, thread, sequence, not is_current, is_current, size=10)
+
+
+def test_an_archived_log_is_taken_rather_than_the_online_log_that_it_is_of() -> None:
+    online = RedoLog("redo", 100, 200, 1, 1, is_archived=False, is_current=False)
+    assert one_of_each([online, log(1, 1, 100, 200)]) == [log(1, 1, 100, 200)]
+
+
+def test_logs_of_private_threads_are_left_out() -> None:
+    private = RedoThread(2, is_open=True, is_private=True)
+    assert of_threads([log(1, 1, 100), log(2, 1, 100)], [ONE, private]) == [log(1, 1, 100)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "threads", "end"),
+    [
+        ({1: 200}, [ONE], 200),
+        ({1: 400, 2: 250}, [ONE, TWO], 250),
+        ({1: 400}, [ONE, TWO], 150),
+        ({1: 400, 2: 300}, [ONE, CLOSED], 400),
+        ({1: 400, 2: 250}, [ONE, CLOSED], 250),
+        ({1: 400, 2: 250}, [ONE, RedoThread(2, is_open=True, is_private=True)], 400),
+        ({}, [ONE], 0),
+    ],
+)
+def test_archived_redo_reaches_as_far_as_that_of_each_thread(
+    ends: dict[int, int], threads: list[RedoThread], end: int
+) -> None:
+    assert archived_until(ends, threads) == end
+
+
+def test_logs_without_gaps_fit_together() -> None:
+    logs = [log(1, 1, 100, 200), log(1, 2, 200), log(2, 1, 150)]
+    assert inconsistency(logs, [ONE, TWO], 120) is None
+
+
+@pytest.mark.parametrize(
+    ("logs", "threads", "why"),
+    [
+        ([log(1, 2, 200)], [ONE], "no log has SCN 120"),
+        ([log(1, 1, 100, 200), log(1, 3, 300)], [ONE], "between the sequences 1 and 3"),
+        ([log(1, 1, 100, 200)], [ONE], "the current log behind sequence 1"),
+        ([log(1, 1, 100), log(2, 1, 100, 250)], [ONE, CLOSED], "its checkpoint 300"),
+        ([log(1, 1, 100)], [ONE, TWO], "redo thread 2: no log has SCN 150"),
+    ],
+)
+def test_what_is_missing_is_told(logs: list[RedoLog], threads: list[RedoThread], why: str) -> None:
+    told = inconsistency(logs, threads, 120)
+    assert told is not None
+    assert why in told
+
+
+def test_a_session_has_as_many_logs_as_have_the_bytes_and_ends_where_they_do() -> None:
+    logs = [log(1, 1, 100, 200), log(1, 2, 200, 300), log(1, 3, 300), log(2, 1, 100)]
+    chosen = selection(logs, 10, 2)
+    assert (chosen.names, chosen.last) == ({"1_1", "1_2", "2_1"}, 299)
+    assert selection(logs, 10, 0).last is None
+
+
+@pytest.mark.parametrize(("beyond", "count", "last"), [(100, 2, 299), (299, 3, 399), (500, 5, 599)])
+def test_a_session_has_as_many_logs_as_it_needs_to_go_on(
+    beyond: int, count: int, last: int
+) -> None:
+    logs = [log(1, number, 100 * number, 100 * number + 100) for number in range(1, 6)]
+    logs.append(log(1, 6, 600))
+    chosen = selection_beyond(logs, 10, 2, beyond)
+    assert (len(chosen.logs), chosen.last) == (count, last)
+    assert selection_beyond(logs, 10, 2, 600).last is None

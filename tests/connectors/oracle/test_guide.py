@@ -1,0 +1,142 @@
+"""The statements and commands of the guide oracle.md work, and suffice."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from headrace.config.source import Properties
+from headrace.connectors.oracle import errors, sql
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.registry import check, parse_configuration
+from headrace.errors import HeadraceError
+from tests.connectors.harness import ConnectorReader
+from tests.connectors.oracle.administrator import Administrator
+from tests.docs.guides import check_example_in_spark, properties_of, told_failures
+from tests.docs.pages import ROOT, block, blocks
+from tests.servers.oracle import OracleDatabase
+
+PAGE = "docs/guides/oracle.md"
+VIEWS = {
+    view for one in sql.STATEMENTS for view in re.findall(r"\bG?V\$\w+", f"{one.text} {one.manual}")
+}
+
+
+@pytest.fixture
+def database(oracle_database: OracleDatabase) -> OracleDatabase:
+    """With the table of the guide, whose redo has only what is changed."""
+    oracle_database.create_table(
+        "INVENTORY.CUSTOMERS",
+        "ID NUMBER(9,0) NOT NULL",
+        "NAME VARCHAR2(40)",
+        key=["ID"],
+        rows=[[1, "Sally"], [2, "Anne"]],
+        supplemental=None,
+    )
+    return oracle_database
+
+
+@pytest.fixture
+def given(database: OracleDatabase, monkeypatch: pytest.MonkeyPatch) -> Properties:
+    """The guide's properties, with another server's place and password."""
+    server = database.server.properties()
+    monkeypatch.setenv("CDC_PASSWORD", server["database.password"])
+    names = ("database.hostname", "database.port", "driver.module")
+    return properties_of(PAGE).with_overrides({name: server[name] for name in names})
+
+
+@pytest.mark.oracle
+def test_the_guides_statements_prepare_a_database(
+    database: OracleDatabase, given: Properties
+) -> None:
+    administrator = Administrator.of_nothing(database, VIEWS)
+
+    def wrong(**more: str) -> list[str]:
+        named = {name.replace("_", "."): text for name, text in more.items()}
+        config = parse_configuration(given.with_overrides(named))
+        return [one.code for one in check(config) if one.level != "ok"]
+
+    assert "oracle.no_privilege" in wrong()
+    administrator.run_all(block(PAGE, "CREATE USER").text)
+    assert {one.removeprefix("oracle.") for one in wrong()} == {
+        "no_archive_log_mode", "no_supplemental_logging", "no_table_logging",
+    }  # fmt: skip
+    administrator.run_all(block(PAGE, "ARCHIVE LOG LIST").text)
+    administrator.run_all(block(PAGE, "ALTER DATABASE ADD SUPPLEMENTAL").text)
+    assert wrong() == []
+    reader = ConnectorReader(dict(given) | {"signal.data.collection": "ORCLPDB1.INVENTORY.SIGNALS"})
+    *tables, signal = block(PAGE, "CREATE TABLE INVENTORY.SIGNALS").text.strip().splitlines()
+    administrator.run_all("\n".join(tables))
+    assert wrong(signal_data_collection="ORCLPDB1.INVENTORY.SIGNALS") == []
+    reader.step_until(lambda: len(rows(reader)) == 2)
+    administrator.run(signal)
+    reader.step_until(lambda: len(rows(reader)) == 4)
+    reader.stop()
+    assert [one["source"]["snapshot"] for one in rows(reader)[2:]] == ["incremental"] * 2
+
+
+def rows(reader: ConnectorReader) -> list[dict[str, dict[str, str]]]:
+    """Events of rows of the guide's table that were read."""
+    return [one for one in reader.events() if one.get("op") == "r"]
+
+
+def test_the_guide_grants_the_views_that_are_read_and_no_others() -> None:
+    granted = set(re.findall(r"GRANT SELECT ON (V_\$\w+)", block(PAGE, "CREATE USER").text))
+    assert granted == {view.replace("V$", "V_$") for view in VIEWS if view[0] == "V"}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("jdbc:oracle:thin:@//{address}/ORCLCDB", None),
+        ("jdbc:oracle:thin:@nowhere.example:1521:ORCL", "oracle.unknown_database"),
+    ],
+)
+def test_the_guides_forms_of_urls_are_taken(
+    database: OracleDatabase, given: Properties, url: str, code: str | None
+) -> None:
+    server = database.server
+    address = f"{server.host}:{server.port}"
+    more = {"database.url": url.format(address=address)}
+    del_names = {"database.hostname", "database.port"}
+    properties = {name: text for name, text in dict(given).items() if name not in del_names}
+    findings = check(parse_configuration(properties | more))
+    assert (next(iter(findings)).level == "ok") is (code is None)
+
+
+def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDC_PASSWORD", "secret")
+    config = check_example_in_spark(PAGE, "database_dbname", "database_pdb_name", "database_user")
+    assert isinstance(config, OracleConfig)
+
+
+def test_the_guide_tells_of_logins_and_rights_that_are_refused() -> None:
+    ends = [*errors._BY_CODE.values(), *errors._BY_DRIVER.values()]
+    codes = {f"oracle.{one.code}" for one in ends if not one.retriable}
+    assert codes - {"oracle.table_gone", "oracle.unknown_scn"} <= told_failures(PAGE)
+
+
+def test_every_error_that_the_guide_tells_of_is_one() -> None:
+    reference = (ROOT / "docs/reference/errors.md").read_text()
+    known = set(re.findall(r"^\| `([\w.]+)`", reference, re.M))
+    shared = {one.replace("CONNECTOR.", "oracle.") for one in known}
+    assert told_failures(PAGE) <= known | shared
+
+
+@pytest.mark.parametrize("adapter", ["XStream", "OLR", "xstream", "olr"])
+def test_what_the_guide_says_is_refused_is_refused(
+    adapter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDC_PASSWORD", "secret")
+    with pytest.raises(HeadraceError, match=r"database\.connection\.adapter") as refused:
+        parse_configuration(
+            properties_of(PAGE).with_overrides({"database.connection.adapter": adapter})
+        )
+    assert refused.value.code == "config.not_supported"
+
+
+def test_every_block_of_the_guide_is_one_of_these() -> None:
+    assert len(blocks(PAGE, "sql")) == 3
+    assert len(blocks(PAGE, "properties")) == len(blocks(PAGE, "python")) == 1

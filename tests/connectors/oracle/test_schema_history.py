@@ -1,0 +1,162 @@
+"""Oracle's tables in a schema history."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.connectors.oracle.ddl.statements import parse_ddl
+from headrace.connectors.oracle.position import ThreadCommit
+from headrace.connectors.oracle.schema_history import (
+    described_table,
+    history_place,
+    history_table,
+    snapshot_position,
+)
+from headrace.connectors.oracle.scn import place_of
+from headrace.connectors.oracle.streaming.table_statements import (
+    At,
+    DeliveredTransaction,
+    TableStatement,
+)
+from headrace.connectors.oracle.types.options import DEFAULT_OPTIONS
+from headrace.connectors.oracle.types.source_type import OracleType
+from headrace.relational.history.tables import HistoryTable
+from headrace.relational.table import Column, Table
+from headrace.relational.types.column_type import NO_COLUMN
+from headrace.testing.oracle.definitions import Column as Definition
+
+DATABASE = "ORCLPDB1"
+TYPES = [
+    "NUMBER", "NUMBER(9)", "NUMBER(38,0)", "NUMBER(8,-2)", "NUMBER(10,4)", "FLOAT", "FLOAT(10)",
+    "BINARY_FLOAT", "BINARY_DOUBLE", "CHAR(3)", "NCHAR(3)", "VARCHAR2(10)", "NVARCHAR2(10)",
+    "RAW(16)", "LONG", "ROWID", "CLOB", "NCLOB", "BLOB", "XMLTYPE", "DATE", "TIMESTAMP",
+    "TIMESTAMP(0)", "TIMESTAMP(9) WITH TIME ZONE", "TIMESTAMP(3) WITH LOCAL TIME ZONE",
+    "INTERVAL YEAR(4) TO MONTH", "INTERVAL DAY(3) TO SECOND(2)",
+]  # fmt: skip
+
+
+def kept(table: Table) -> HistoryTable:
+    """The table as a history's record has it."""
+    told = history_table(table, DATABASE)
+    return HistoryTable.from_json(told.id, json.loads(json.dumps(told.to_json())), told.comment)
+
+
+def rendered(table: Table) -> list[tuple[object, ...]]:
+    """How events have the columns."""
+    made = (
+        one.type.resolve(DEFAULT_OPTIONS, optional=True, default=None, column=NO_COLUMN)
+        for one in table.columns
+    )
+    return [() if one is None else (one.schema, one.encoding, one.parameter) for one in made]
+
+
+@given(st.lists(st.sampled_from(TYPES), min_size=1, max_size=6))
+def test_a_table_of_a_statement_comes_back_from_the_history(types: list[str]) -> None:
+    columns = ", ".join(f"C{number} {written}" for number, written in enumerate(types))
+    (change,) = parse_ddl(f"CREATE TABLE S.T ({columns}, PRIMARY KEY (C0))", "S")
+    made = change.applied(None)
+    assert made is not None
+    again = described_table(kept(made))
+    assert history_table(again, DATABASE) == history_table(made, DATABASE)
+    assert rendered(again) == rendered(made)
+
+
+@given(st.lists(st.sampled_from(TYPES), min_size=1, max_size=6), st.booleans())
+def test_a_table_of_the_data_dictionary_comes_back_from_the_history(
+    types: list[str], not_null: bool
+) -> None:
+    columns = []
+    for number, written in enumerate(types):
+        told = Definition.parse(f"C{number} {written}")
+        declared = OracleType.of(told.type, told.length, told.precision, told.scale)
+        columns.append(Column(told.name, declared, not_null, comment="a comment"))
+    made = Table("S", "T", tuple(columns), ("C0",))
+    again = described_table(kept(made))
+    assert history_table(again, DATABASE) == history_table(made, DATABASE)
+    assert rendered(again) == rendered(made)
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "length", "scale"),
+    [
+        ("NUMBER", "NUMBER", 38, None),
+        ("TIMESTAMP(3)", "TIMESTAMP", 3, None),
+        ("TIMESTAMP(3) WITH TIME ZONE", "TIMESTAMP WITH TIME ZONE", 3, None),
+        ("INTERVAL DAY TO SECOND", "INTERVAL DAY TO SECOND", 2, 6),
+        ("DATE", "DATE", None, None),
+        ("CLOB", "CLOB", None, None),
+    ],
+)
+def test_a_column_of_a_statement_is_described_as_debeziums_parser_does(
+    written: str, name: str, length: int | None, scale: int | None
+) -> None:
+    (change,) = parse_ddl(f"CREATE TABLE S.T (C {written})", "S")
+    made = change.applied(None)
+    assert made is not None
+    (column,) = history_table(made, DATABASE).columns
+    assert (column.type_name, column.length, column.scale) == (name, length, scale)
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "length", "scale"),
+    [
+        ("NUMBER", "NUMBER", 0, None),
+        ("TIMESTAMP(3)", "TIMESTAMP(3)", 3, None),
+        ("TIMESTAMP(3) WITH TIME ZONE", "TIMESTAMP(3) WITH TIME ZONE", 13, 3),
+        ("INTERVAL YEAR TO MONTH", "INTERVAL YEAR(2) TO MONTH", 2, 0),
+        ("DATE", "DATE", None, None),
+        ("CLOB", "CLOB", 4000, None),
+    ],
+)
+def test_a_column_of_the_data_dictionary_is_described_as_the_driver_does(
+    written: str, name: str, length: int | None, scale: int | None
+) -> None:
+    told = Definition.parse(f"C {written}")
+    declared = OracleType.of(told.type, told.length, told.precision, told.scale)
+    (column,) = history_table(Table("S", "T", (Column("C", declared, False),)), DATABASE).columns
+    assert (column.type_name, column.length, column.scale) == (name, length, scale)
+
+
+def test_a_statement_has_a_position_of_debeziums_whose_place_is_its_own() -> None:
+    statement = TableStatement(
+        At(1000062, 0x0A00040004030000),
+        0,
+        "ALTER TABLE S.T ADD (A NUMBER)",
+        thread=1,
+        sequence=7,
+        last=DeliveredTransaction(0x0A00010001030000, 1000060, "ANN"),
+        threads=(
+            ThreadCommit(1, 1000062, (0x0A00040004030000,)),
+            ThreadCommit(2, 1000060, (0x0A00010001030000,)),
+        ),
+    )
+    position = statement.position("1000050")
+    assert json.dumps(position) == json.dumps(
+        {
+            "commit_scn": "1000062:1:0a00040004030000,1000060:2:0a00010001030000",
+            "txSeq": 7,
+            "txId": "0a00010001030000",
+            "snapshot_scn": "1000050",
+            "scn": "1000062",
+        }
+    )
+    assert history_place(position) == statement.at.place
+
+
+def test_a_snapshot_is_before_every_statement_behind_its_scn() -> None:
+    assert history_place(snapshot_position(1000050)) == place_of(1000050, 0)
+
+
+@pytest.mark.parametrize("position", [{}, {"scn": "x"}, {"scn": 5}, {"commit_scn": "1:2:3:4:5"}])
+def test_a_position_that_is_none_has_no_place(position: dict[str, object]) -> None:
+    assert history_place(position) is None
+
+
+def test_mining_begins_again_where_an_open_transaction_began_but_not_before_the_snapshot() -> None:
+    for mined, shown in ((1000040, "1000050"), (1000055, "1000055")):
+        statement = TableStatement(At(1000062, 1), 0, mined=mined)
+        assert statement.position("1000050")["scn"] == shown
