@@ -69,7 +69,6 @@ class Redo:
 
     def __init__(self, config: OracleConfig) -> None:
         self._config = config
-        self._destination: str | None = None
 
     def newest(self, connection: Connection) -> int:
         """The SCN up to which the redo of all threads can be read."""
@@ -194,10 +193,9 @@ class Redo:
         )
 
     def _archive(self, connection: Connection) -> str:
-        """The destination of archived logs, asked once."""
-        if self._destination is None:
-            self._destination = destinations(connection, self._config)[0]
-        return self._destination
+        """The destination of archived logs, which may be another one than before: the first that
+        is valid now."""
+        return destinations(connection, self._config)[0]
 
 
 class MiningSession:
