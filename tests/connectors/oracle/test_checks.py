@@ -94,6 +94,13 @@ def test_what_the_user_may_not_do_is_one_error_with_its_grants(database: OracleD
     assert "c##" in findings[0].message.lower()
 
 
+def test_metrics_of_memory_need_rights_of_their_own(database: OracleDatabase) -> None:
+    database.change(hidden_views={"V$MYSTAT"})
+    warning = only(found(database), "oracle.no_memory_metrics")
+    assert warning.level == "warning"
+    assert statements(warning.remedy) == [f"GRANT SELECT ON V_$MYSTAT TO {USER};"]
+
+
 def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: OracleDatabase) -> None:
     left = [one for one in PRIVILEGES if one not in ("FLASHBACK ANY TABLE", "LOCK ANY TABLE")]
     database.change(privileges=left)

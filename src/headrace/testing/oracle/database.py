@@ -22,6 +22,11 @@ from headrace.testing.oracle.texts import stored
 
 DESTINATION = "LOG_ARCHIVE_DEST_1"
 TABLE_SPACE = "LOGMINER_TBS"
+SESSION_MEMORY = {
+    "session uga memory": 2_000_000, "session uga memory max": 3_000_000,
+    "session pga memory": 4_000_000, "session pga memory max": 5_000_000,
+}  # fmt: skip
+"""Statistics of every session, by V$STATNAME."""
 _FIRST_LIFE = (1, "2024-01-01 00:00:00")
 """RESETLOGS_CHANGE# and RESETLOGS_TIME of a database that was never restored."""
 _NO_END = 18446744073709551615
@@ -183,8 +188,8 @@ class Database:
             "NLS_DATABASE_PARAMETERS",
             [("NLS_CHARACTERSET", state.charset), ("NLS_NCHAR_CHARACTERSET", state.ncharset)],
         )
-        fill("V$STATNAME", [(1, "session pga memory"), (2, "session pga memory max")])
-        fill("V$MYSTAT", [(1, 4_000_000), (2, 5_000_000)])
+        fill("V$STATNAME", enumerate(SESSION_MEMORY))
+        fill("V$MYSTAT", enumerate(SESSION_MEMORY.values()))
         fill("V$ARCHIVE_DEST_STATUS", [(1, DESTINATION, "VALID", "LOCAL")])
         fill("ALL_PROCEDURES", [("SYS", one) for one in self.packages])
         fill("SESSION_PRIVS", [(one,) for one in self.privileges])

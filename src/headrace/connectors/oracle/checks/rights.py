@@ -20,6 +20,8 @@ VIEWS = (
     "V$LOGMNR_LOGS", "V$LOGMNR_CONTENTS", "V$TRANSACTION",
 )  # fmt: skip
 """Views that streaming reads."""
+MEASURED = ("V$STATNAME", "V$MYSTAT")
+"""Views that metrics are from."""
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
 _RECYCLED = "DBA_RECYCLEBIN"
 """Is asked for dropped tables (log.mining.strategy=hybrid)."""
@@ -31,6 +33,10 @@ def refused_views(connection: Connection) -> list[str]:
     if "V$THREAD" not in refused and transactions_view(connection) == CLUSTER:
         refused += [] if _may_read(connection, CLUSTER) else [CLUSTER]
     return refused
+
+
+def _grant(view: str) -> str:
+    return f"SELECT ON {view.replace('V$', 'V_$')}"
 
 
 def _may_read(connection: Connection, view: str) -> bool:
@@ -48,7 +54,7 @@ def check_mining_rights(checked: Checked) -> None:
     connection = checked.in_root()
     config = checked.config
     refused = refused_views(connection)
-    views = [f"SELECT ON {view.replace('V$', 'V_$')}" for view in refused]
+    views = list(map(_grant, refused))
     listed = {name for (name,) in connection.rows(sql.PACKAGES())}
     packages = [f"EXECUTE ON {name}" for name in PACKAGES if name not in listed]
     privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}
@@ -72,6 +78,14 @@ def check_mining_rights(checked: Checked) -> None:
         )
     else:
         checked.ok("mining_rights", "The user may mine the redo")
+    unmeasured = [_grant(view) for view in MEASURED if not _may_read(connection, view)]
+    if unmeasured:
+        checked.warn(
+            "no_memory_metrics",
+            f"The user {config.database_user} may not see what memory LogMiner's session takes, so "
+            "that headrace.metrics does not tell it",
+            granted(config, *unmeasured),
+        )
 
 
 def check_table_rights(checked: Checked) -> None:

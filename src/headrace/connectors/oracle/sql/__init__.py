@@ -92,7 +92,8 @@ MEMORY = _statement(
     "memory",
     "Reference, V$STATNAME and V$MYSTAT",
     "SELECT N.NAME, M.VALUE FROM V$STATNAME N JOIN V$MYSTAT M ON M.STATISTIC# = N.STATISTIC# "
-    "WHERE N.NAME IN ('session pga memory', 'session pga memory max')",
+    "WHERE N.NAME IN ('session uga memory', 'session uga memory max', 'session pga memory', "
+    "'session pga memory max')",
 )
 
 # -- redo logs ------------------------------------------------------------------------------------
