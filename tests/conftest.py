@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib import util
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import settings
@@ -20,6 +20,7 @@ from headrace.testing.embedded import PostgresServer
 from headrace.testing.maven import NotFetched
 from headrace.testing.mongodb import MongoServer
 from headrace.testing.oracle.server import OracleServer
+from tests.connectors.oracle import live
 from tests.servers.db2 import Db2Database
 from tests.servers.java import choose_quick_java
 from tests.servers.kafka import KafkaServer
@@ -226,14 +227,21 @@ def db2_database(derby: DerbyServer) -> Iterator[Db2Database]:
 
 @pytest.fixture(scope="session")
 def oracle_server() -> Iterator[OracleServer]:
-    """The stand-in for Oracle of this worker."""
+    """The stand-in for Oracle of this worker, or the server that HEADRACE_ORACLE_DSN names."""
+    if live.DSN in os.environ:
+        import oracledb  # it is in an extra
+
+        named = live.LiveOracle(os.environ, oracledb.connect)
+        yield cast("OracleServer", named)
+        named.close()
+        return
     with OracleServer() as server:
         yield server
 
 
 @pytest.fixture
 def oracle_database(oracle_server: OracleServer) -> OracleDatabase:
-    """An empty database on the stand-in."""
+    """An empty database on the stand-in, or on a live server."""
     return OracleDatabase.create(oracle_server)
 
 

@@ -1,4 +1,5 @@
-"""The databases that are killed. A test that kills Db2, too, names the databases itself."""
+"""The databases that are killed. A test that kills Db2 or Oracle, too, names the
+databases itself."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ import pytest
 from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
+from headrace.testing.oracle.server import OracleServer
 from tests.chaos.databases.database import MARKS, ChaosDatabase
 from tests.chaos.databases.mongodb import ChaosMongo
+from tests.chaos.databases.oracle import ChaosOracle
 from tests.chaos.databases.postgresql import ChaosPostgres
 
 
@@ -29,6 +32,10 @@ def database(request: pytest.FixtureRequest) -> Iterator[ChaosDatabase]:
 
         with DerbyServer() as server, opened(server) as db2:
             yield db2
+        return
+    if request.param == "oracle":
+        with OracleServer() as server:
+            yield ChaosOracle(server)
         return
     request.getfixturevalue("mongodb")  # skips where there is none
     with MongoServer({"oplogSize": str(ChaosMongo.oplog_megabytes)}) as mongodb:

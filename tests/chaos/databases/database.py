@@ -35,6 +35,7 @@ MARKS = {
     "postgresql": pytest.mark.postgres,
     "mongodb": pytest.mark.mongodb,
     "db2": pytest.mark.db2,
+    "oracle": pytest.mark.oracle,
 }
 """The databases, and the marker of tests with each."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,7 @@ from tests.chaos.databases.database import (
     Row,
     Transfer,
 )
-from tests.servers.oracle import SCHEMA, OracleDatabase
+from tests.servers.oracle import PDB, SCHEMA, OracleDatabase
 
 _NUMBERS = ("id", "balance", "source", "target", "amount")
 _TABLES = {
@@ -30,6 +31,7 @@ _TABLES = {
         '"amount" NUMBER(18,0)', '"note" VARCHAR2(200)',
     ),
 }  # fmt: skip
+_SIGNALS = ("ID VARCHAR2(42) NOT NULL", "TYPE VARCHAR2(32)", "DATA VARCHAR2(2048)")
 _OPERATIONS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d"}
 _SWITCHED_EVERY = 200
 """Transactions between two log switches."""
@@ -50,8 +52,7 @@ class _Instance:
 
 
 class ChaosOracle(ChaosDatabase):
-    """See ChaosDatabase. What happened is asked of the redo. Rows that were there before are in no
-    event: nothing is read of them. Only one client changes rows."""
+    """See ChaosDatabase. What happened is asked of the redo. Only one client changes rows."""
 
     name = "oracle"
     errors = (RuntimeError, HeadraceError, OSError, EOFError)
@@ -71,9 +72,10 @@ class ChaosOracle(ChaosDatabase):
         return self.database.properties() | {
             "topic.prefix": "chaos",
             "table.include.list": rf"{SCHEMA}\.(accounts|ledger)",
-            "snapshot.mode": "no_data",
             "poll.interval.ms": "50",
             "include.schema.changes": "false",
+            # Debezium's default leaves out what open transactions have done before a snapshot.
+            "internal.log.mining.transaction.snapshot.boundary.mode": "transaction_view_only",
         }
 
     def create(self) -> None:
@@ -134,14 +136,17 @@ class ChaosOracle(ChaosDatabase):
         return f"{SCHEMA}.{collection}"
 
     def create_signals(self) -> str:
-        raise NotImplementedError
+        self.database.create_table("SIGNALS", *_SIGNALS, key=["ID"])
+        return f"{PDB}.{SCHEMA}.SIGNALS"
 
     def signal(self, identity: str, kind: str, data: Row) -> None:
-        raise NotImplementedError
+        with self.database.transaction() as transaction:
+            transaction.insert(f"{SCHEMA}.SIGNALS", ID=identity, TYPE=kind, DATA=json.dumps(data))
 
     def change(self, value: Row) -> Change:
         source = value["source"]
-        commit, scn = int(source["commit_scn"]), int(source["scn"])
+        scn = int(source["scn"])
+        commit = int(source["commit_scn"] or scn)  # none of a row that was read
         row = value["after"] or value["before"]
         return Change(
             source["table"], row["id"], value["op"], value["before"], value["after"],

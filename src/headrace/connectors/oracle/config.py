@@ -14,6 +14,7 @@ from headrace.connectors.oracle.properties.buffer import BufferConfig
 from headrace.connectors.oracle.properties.connection import OracleConnectionConfig
 from headrace.connectors.oracle.properties.mining import MiningConfig
 from headrace.connectors.oracle.properties.modes import MiningStrategy
+from headrace.connectors.oracle.properties.snapshots import OracleSnapshotConfig
 from headrace.connectors.oracle.properties.values import OracleValuesConfig
 from headrace.relational.history.tables import parsed_id
 
@@ -32,6 +33,7 @@ class OracleConfig(
     OracleConnectionConfig,
     MiningConfig,
     BufferConfig,
+    OracleSnapshotConfig,
     OracleValuesConfig,
     SchemaHistoryConfig,
     RelationalConfig,

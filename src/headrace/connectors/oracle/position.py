@@ -21,7 +21,6 @@ from headrace.offsets.offset import Offset
 from headrace.offsets.position import PlacePosition
 from headrace.signals.stored import number
 
-_NO_THREAD = 0
 _OLD_PARTS, _PARTS = 4, 3
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -14,10 +15,13 @@ import pytest
 from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
-ROWS, KILLS = 12_000, 5
+ROWS = 12_000
 
 
-def test_five_kills_lose_and_double_no_row(oracle_database: OracleDatabase, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.chaos)])
+def test_kills_lose_and_double_no_row(
+    oracle_database: OracleDatabase, tmp_path: Path, kills: int
+) -> None:
     rows = [[n, "text"] for n in range(ROWS)]
     columns = ("ID NUMBER(9,0) NOT NULL", "T VARCHAR2(99)")
     oracle_database.create_table("KEYED", *columns, key=["ID"], rows=rows)
@@ -34,12 +38,12 @@ def test_five_kills_lose_and_double_no_row(oracle_database: OracleDatabase, tmp_
         before = len(list(tmp_path.glob("*.json")))
         process = subprocess.Popen(command, cwd=Path(__file__).parents[4])
         while process.poll() is None:
-            if killed < KILLS and len(list(tmp_path.glob("*.json"))) > before:
+            if killed < kills and len(list(tmp_path.glob("*.json"))) > before:
                 process.kill()
-                killed += 1
+                break
             time.sleep(0.01)
-        process.wait()
-    assert killed >= 3
+        killed += process.wait() == -signal.SIGKILL
+    assert killed == kills
     told = [text for file in tmp_path.glob("[0-9]*.json") for text in json.loads(file.read_text())]
     keys = [int(match[1]) for text in told if (match := re.search(r"'\{\"ID\":(\d+)\}'", text))]
     assert sorted(keys) == list(range(ROWS))
