@@ -120,6 +120,15 @@ def test_a_user_that_can_make_no_flush_table_is_told_of_it(database: OracleDatab
     assert bad(found(database, log_mining_read_only="true")) == []
 
 
+def test_dropped_tables_are_looked_for_where_the_strategy_needs_it(
+    database: OracleDatabase,
+) -> None:
+    database.change(hidden_views={"DBA_RECYCLEBIN"})
+    assert bad(found(database)) == []
+    error = only(found(database, log_mining_strategy="hybrid"), "oracle.no_privilege")
+    assert statements(error.remedy) == [f"GRANT SELECT ON DBA_RECYCLEBIN TO {USER};"]
+
+
 def test_names_that_logminer_does_not_know_are_told(database: OracleDatabase) -> None:
     long = "A" * 31
     database.create_table("LONG", "ID NUMBER(9,0)", f"{long} NUMBER", key=["ID"])
@@ -181,6 +190,7 @@ BROKEN: dict[str, dict[str, Any]] = {
         "packages": ["DBMS_LOGMNR"],
         "hidden_views": {"V$LOGMNR_CONTENTS", "V$TRANSACTION", "GV$TRANSACTION"},
     },
+    "oracle.no_quota": {"quota": None},
     "oracle.no_flush_table": {"privileges": [one for one in PRIVILEGES if one != "CREATE TABLE"]},
 }
 

@@ -14,7 +14,7 @@ from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
 from headrace.connectors.oracle.catalog.open_transactions import open_before
-from headrace.connectors.oracle.checks.redo_logs import destinations
+from headrace.connectors.oracle.catalog.redo_state import destinations
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
@@ -73,7 +73,6 @@ class Redo:
 
     def __init__(self, config: OracleConfig) -> None:
         self._config = config
-        self._destination: str | None = None
         self._sequences: dict[int, int] = {}
         self.switches = 0
         """Log switches since the first window, of every thread."""
@@ -210,10 +209,9 @@ class Redo:
         )
 
     def _archive(self, connection: Connection) -> str:
-        """The destination of archived logs, asked once."""
-        if self._destination is None:
-            self._destination = destinations(connection, self._config)[0]
-        return self._destination
+        """The destination of archived logs, which may be another one than before: the first that
+        is valid now."""
+        return destinations(connection, self._config)[0]
 
 
 class MiningSession:
