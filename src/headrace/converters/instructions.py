@@ -55,16 +55,16 @@ NULLS, UNAVAILABLES, DECODED = 1, 2, 4  # of ABSENT_KINDS; DECODED: Python says 
     INSTANT,  # milliseconds since 1970 as text; A: offset, B: in the row (0) or its transaction
     BLOCK_MARK,  # bytes begin that hold another value …
     BLOCK_END,  # … and end
-    KEPT,  # what follows, up to KEEP, is the same in all rows of a transaction; A: its slot
+    KEPT,  # what follows, up to KEEP, is the same in all rows of a transaction; A: the kept text
     KEEP,  # … and its end; B of KEPT goes on behind it
 ) = range(23)
 TO_MARK = -1
 MADE = -1
 
-# A slot: the number of the transaction (state[TRANSACTION]) whose text it has, the text's bytes,
-# and the text.
-SLOT_NUMBER, SLOT_LENGTH, SLOT_TEXT = 0, 8, 16
-SLOT_BYTES = 1024
+# A kept text: the number of the transaction (state[TRANSACTION]) whose text it is, its bytes, and
+# the text.
+TEXT_NUMBER, TEXT_BYTE_COUNT, TEXT_BEGIN = 0, 8, 16
+MOST_TEXT_BYTES = 1024
 """Of the text; a longer one is made for each row."""
 
 # What `run_json` and its like answer in place of the end of the output: cells are missing, or the

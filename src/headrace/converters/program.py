@@ -137,7 +137,7 @@ class Assembler:
     _choices: list[tuple[int, list[tuple[int, int]]]] = field(default_factory=list)
     _growth: dict[object, int] = field(default_factory=dict)
     _columns: dict[bool, int] = field(default_factory=dict)
-    _slots: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
+    _kept_texts: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
 
     def add(
         self,
@@ -230,17 +230,17 @@ class Assembler:
         """Each of these parts (instructions [first, last), in order) is the same in all rows of a
         transaction: its text is made once and kept. No jump leads into one but to its beginning,
         and none from one but to its end."""
-        size = code.SLOT_TEXT + code.SLOT_BYTES + PADDING
-        self._slots = slots = np.zeros((len(parts), size), np.uint8)
+        size = code.TEXT_BEGIN + code.MOST_TEXT_BYTES + PADDING
+        self._kept_texts = kept_texts = np.zeros((len(parts), size), np.uint8)
         places = Places(parts)
         self.jumps = [
             (places.of(at), word, places.target(at, target)) for at, word, target in self.jumps
         ]
         rest = [0] * (self.words - 2)
         for number, (first, last) in reversed(list(enumerate(parts))):
-            slot = address_of(slots) + number * size
-            self.instructions.insert(last, [code.KEEP, slot, *rest])
-            self.instructions.insert(first, [code.KEPT, slot, *rest])
+            kept_text = address_of(kept_texts) + number * size
+            self.instructions.insert(last, [code.KEEP, kept_text, *rest])
+            self.instructions.insert(first, [code.KEPT, kept_text, *rest])
             self.jumps.append((places.of(first) - 1, code.B, places.target(-1, last)))
         self._cells = {places.of(at): render for at, render in self._cells.items()}
         self._failures = {places.of(at): render for at, render in self._failures.items()}
@@ -256,7 +256,7 @@ class Assembler:
         table[:, [4, 6, 8]] += base
         for at, offset, target in self.jumps:
             table[at, offset // 8] = start + target * size
-        keep = [table, buffer, self._slots]
+        keep = [table, buffer, self._kept_texts]
         for at, texts in self._choices:
             choice = np.array([(base + place, length) for place, length in texts], np.int64)
             table[at, code.B // 8] = address_of(choice)

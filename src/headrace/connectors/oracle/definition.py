@@ -24,7 +24,7 @@ class OracleDefinition(NamedDefinition):
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.oracle.redo.statement_kernel": ("parse_batch",),
         "headrace.connectors.oracle.streaming.frames": ("index_frames", "is_at_time"),
-        "headrace.connectors.oracle.streaming.row_kernel": (
+        "headrace.connectors.oracle.streaming.words.row_kernel": (
             "find_tails",
             "move_tails",
             "put_tables",

@@ -44,6 +44,7 @@ from headrace.converters.instructions import (
     KEEP,
     KEPT,
     MISSING,
+    MOST_TEXT_BYTES,
     NO_VALUE,
     NULL_LENGTH,
     NULL_TEXT,
@@ -56,12 +57,11 @@ from headrace.converters.instructions import (
     ROW_CHARACTER,
     ROW_INT,
     SIZE,
-    SLOT_BYTES,
-    SLOT_LENGTH,
-    SLOT_NUMBER,
-    SLOT_TEXT,
     STRUCT,
+    TEXT_BEGIN,
+    TEXT_BYTE_COUNT,
     TEXT_MARK,
+    TEXT_NUMBER,
     TO_MARK,
     TRANSACTION,
     TRANSACTION_INT,
@@ -213,19 +213,19 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
             if length >= 2 and load8(part) == _QUOTE:
                 out = copy(part + 1, length - 2, part)
         elif code == KEPT:
-            slot = load64(at + A)
-            if load64(slot + SLOT_NUMBER) == load64(state + 8 * TRANSACTION):
-                out = copy(slot + SLOT_TEXT, load64(slot + SLOT_LENGTH), out)
+            place = load64(at + A)
+            if load64(place + TEXT_NUMBER) == load64(state + 8 * TRANSACTION):
+                out = copy(place + TEXT_BEGIN, load64(place + TEXT_BYTE_COUNT), out)
                 at = load64(at + B)
                 continue
             kept = out
         elif code == KEEP:
-            slot = load64(at + A)
+            place = load64(at + A)
             length = out - kept
-            if length <= SLOT_BYTES and not missed:
-                copy(kept, length, slot + SLOT_TEXT)
-                store64(slot + SLOT_LENGTH, length)
-                store64(slot + SLOT_NUMBER, load64(state + 8 * TRANSACTION))
+            if length <= MOST_TEXT_BYTES and not missed:
+                copy(kept, length, place + TEXT_BEGIN)
+                store64(place + TEXT_BYTE_COUNT, length)
+                store64(place + TEXT_NUMBER, load64(state + 8 * TRANSACTION))
         elif code == END:
             return np.int64(MISSING) if missed else out
         elif code == END_UNLESS_NULL:

@@ -13,17 +13,18 @@ import pyarrow as pa
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.oracle.redo.statements import RedoStatements
-from headrace.connectors.oracle.streaming import frames, redo_rows, row_kernel
+from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.lobs import frames as lob_frames
-from headrace.connectors.oracle.streaming.row_kernel import (
+from headrace.connectors.oracle.streaming.transactions import hold_kernel
+from headrace.connectors.oracle.streaming.transactions.buffer import Names, Rows
+from headrace.connectors.oracle.streaming.words import row_kernel
+from headrace.connectors.oracle.streaming.words.row_kernel import (
     find_tails,
     move_tails,
     put_tables,
     put_words,
 )
-from headrace.connectors.oracle.streaming.text_numbers import TextNumbers
-from headrace.connectors.oracle.streaming.transactions import hold_kernel
-from headrace.connectors.oracle.streaming.transactions.buffer import Names, Rows
+from headrace.connectors.oracle.streaming.words.text_numbers import TextNumbers
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.oracle.streaming import row_kernel
-from headrace.connectors.oracle.streaming.row_kernel import ENTRY_WORDS, NUMBERS_WORDS, slot_of
+from headrace.connectors.oracle.streaming.words import row_kernel
+from headrace.connectors.oracle.streaming.words.row_kernel import (
+    ENTRY_WORDS,
+    NUMBERS_WORDS,
+    slot_of,
+)
 
 _FIRST_ENTRIES = 64
 _WORD = 8
