@@ -47,6 +47,7 @@ class Administrator:
             log_mode="NOARCHIVELOG",
             supplemental="NO",
             privileges=[],
+            quota=None,
             roles=[],
             packages=[],
             hidden_views=views,
@@ -87,7 +88,8 @@ class Administrator:
             r"(?:NEXT \d+[KMG] )?MAXSIZE UNLIMITED": nothing,
             rf'CREATE USER {_USER} IDENTIFIED BY "[^"]+" DEFAULT TABLESPACE (?P<space>{_NAME}) '
             rf"QUOTA UNLIMITED ON (?P=space){_CONTAINERS}":
-                lambda match: self.granted.update({_folded(match["user"]): set()}),
+                self._create_user,
+            rf"ALTER USER {_USER} QUOTA UNLIMITED ON {_NAME}": self._give_quota,
             rf"GRANT (?P<what>(?:SELECT|INSERT|DELETE|EXECUTE)(?:, (?:SELECT|INSERT|DELETE))*) ON "
             rf"(?P<object>{_NAME}(?:\.{_NAME})?) TO {_USER}{_CONTAINERS}": self._grant_on,
             rf"GRANT (?P<what>[\w ,]+) TO {_USER}{_CONTAINERS}": self._grant,
@@ -99,6 +101,14 @@ class Administrator:
         if not self.is_mounted:
             raise ValueError("ORA-01126: the database must be mounted and not open")
         self.database.change(log_mode="ARCHIVELOG")
+
+    def _create_user(self, match: re.Match[str]) -> None:
+        self.granted[_folded(match["user"])] = set()
+        self._give_quota(match)
+
+    def _give_quota(self, match: re.Match[str]) -> None:
+        if _folded(match["user"]) == self.database.server.user:
+            self.database.change(quota=-1)
 
     def _grant(self, match: re.Match[str]) -> None:
         rights = {one.strip().upper() for one in match["what"].split(",")}

@@ -94,6 +94,13 @@ def test_what_the_user_may_not_do_is_one_error_with_its_grants(database: OracleD
     assert "c##" in findings[0].message.lower()
 
 
+def test_metrics_of_memory_need_rights_of_their_own(database: OracleDatabase) -> None:
+    database.change(hidden_views={"V$MYSTAT"})
+    warning = only(found(database), "oracle.no_memory_metrics")
+    assert warning.level == "warning"
+    assert statements(warning.remedy) == [f"GRANT SELECT ON V_$MYSTAT TO {USER};"]
+
+
 def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: OracleDatabase) -> None:
     left = [one for one in PRIVILEGES if one not in ("FLASHBACK ANY TABLE", "LOCK ANY TABLE")]
     database.change(privileges=left)
@@ -111,6 +118,15 @@ def test_a_user_that_can_make_no_flush_table_is_told_of_it(database: OracleDatab
     error = only(found(database), "oracle.no_flush_table")
     assert statements(error.remedy) == [f"GRANT CREATE TABLE TO {USER};"]
     assert bad(found(database, log_mining_read_only="true")) == []
+
+
+def test_dropped_tables_are_looked_for_where_the_strategy_needs_it(
+    database: OracleDatabase,
+) -> None:
+    database.change(hidden_views={"DBA_RECYCLEBIN"})
+    assert bad(found(database)) == []
+    error = only(found(database, log_mining_strategy="hybrid"), "oracle.no_privilege")
+    assert statements(error.remedy) == [f"GRANT SELECT ON DBA_RECYCLEBIN TO {USER};"]
 
 
 def test_names_that_logminer_does_not_know_are_told(database: OracleDatabase) -> None:
@@ -174,6 +190,7 @@ BROKEN: dict[str, dict[str, Any]] = {
         "packages": ["DBMS_LOGMNR"],
         "hidden_views": {"V$LOGMNR_CONTENTS", "V$TRANSACTION", "GV$TRANSACTION"},
     },
+    "oracle.no_quota": {"quota": None},
     "oracle.no_flush_table": {"privileges": [one for one in PRIVILEGES if one != "CREATE TABLE"]},
 }
 

@@ -77,6 +77,11 @@ _PRIVILEGE = Refusal(
     "no_privilege",
     "Grant it to {user} (headrace check FILE says what is missing, --fix-sql the statements).",
 )
+_QUOTA = Refusal(
+    "no_quota",
+    "ALTER USER {user} QUOTA UNLIMITED ON the table space that the message names (headrace check "
+    "FILE says which); or set log.mining.read.only=true.",
+)
 _TABLE_GONE = Refusal(
     "table_gone",
     "The table or view was dropped or renamed, or {user} may not read it: headrace check FILE "
@@ -88,16 +93,19 @@ _COLUMN_GONE = Refusal(
     retriable=True,
 )
 _LOCKED = Refusal(
-    "lock_timeout", "Another session holds locks on the table; it is tried again.", retriable=True
+    "lock_timeout",
+    "It is tried again. If it goes on, V$LOCK and DBA_BLOCKERS tell which session holds locks on "
+    "the table: end it.",
+    retriable=True,
 )
 _TIMEOUT = Refusal(
     "query_timeout", "Raise {limit}, or end what the statement waits for.", retriable=True
 )
 _MEMORY = Refusal(
     "memory",
-    "Oracle's process is out of memory, and the mining session is begun anew: lower "
-    "log.mining.session.max.ms, set log.mining.restart.connection=true, or raise "
-    "PGA_AGGREGATE_LIMIT.",
+    "Oracle's process is out of memory, and the mining session is begun anew: set "
+    "log.mining.session.max.ms (1800000, for example) with log.mining.restart.connection=true, or "
+    "raise PGA_AGGREGATE_LIMIT.",
     retriable=True,
 )
 _LOG_SWITCHED = Refusal(
@@ -125,25 +133,39 @@ _BY_CODE = {
     604: Refusal("recursive_error", "Look at the server's alert log.", retriable=True),
     904: _COLUMN_GONE, 1007: _COLUMN_GONE,
     942: _TABLE_GONE, 4043: _TABLE_GONE,
-    1031: _PRIVILEGE, 1950: _PRIVILEGE, 6550: _PRIVILEGE, 65066: _PRIVILEGE, 1720: _PRIVILEGE,
+    1031: _PRIVILEGE, 6550: _PRIVILEGE, 65066: _PRIVILEGE, 1720: _PRIVILEGE,
+    1536: _QUOTA, 1950: _QUOTA,
     1005: _LOGIN, 1017: _LOGIN, 1045: Refusal(
         "no_privilege", "GRANT CREATE SESSION TO {user} CONTAINER=ALL;"
     ),
     28000: _ACCOUNT, 28001: _ACCOUNT,
     12154: _SERVICE, 12504: _SERVICE, 12505: _SERVICE, 65011: _SERVICE, 65040: _SERVICE,
-    1306: Refusal("no_session", "The mining session is begun anew.", retriable=True),
+    1306: Refusal(
+        "no_session",
+        "The mining session is begun anew. If it goes on, look at the server's alert log.",
+        retriable=True,
+    ),
     1555: _UNDO, 22924: _UNDO,
     1466: Refusal(
         "table_altered",
         "The table was altered behind the SCN of the snapshot; it is read again as it is now.",
         retriable=True,
     ),
-    8181: Refusal("unknown_scn", "The SCN is not one of this database, or too old for it."),
+    8181: Refusal(
+        "unknown_scn",
+        "The SCN is not one of this database, or too old for it: start with "
+        "snapshot.mode=when_needed, which reads the tables anew, or with a new checkpoint.",
+    ),
     4030: _MEMORY, 4031: _MEMORY, 4036: _MEMORY, 27102: _MEMORY, 600: Refusal(
         "internal_error", "Look at the server's alert log, and ask Oracle's support.",
         retriable=True,
     ),
-    1281: Refusal("scn_range", "The SCNs that are mined are in no order.", retriable=True),
+    1281: Refusal(
+        "scn_range",
+        "The SCNs that are mined are in no order; they are asked for anew. If it goes on, report "
+        "it with the log of the connector.",
+        retriable=True,
+    ),
     18: Refusal("too_many_connections", "Raise SESSIONS.", retriable=True),
     20: Refusal("too_many_connections", "Raise PROCESSES.", retriable=True),
     1325: Refusal(

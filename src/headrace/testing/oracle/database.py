@@ -21,6 +21,12 @@ from headrace.testing.oracle.store import Store, name
 from headrace.testing.oracle.texts import stored
 
 DESTINATION = "LOG_ARCHIVE_DEST_1"
+TABLE_SPACE = "LOGMINER_TBS"
+SESSION_MEMORY = {
+    "session uga memory": 2_000_000, "session uga memory max": 3_000_000,
+    "session pga memory": 4_000_000, "session pga memory max": 5_000_000,
+}  # fmt: skip
+"""Statistics of every session, by V$STATNAME."""
 _FIRST_LIFE = (1, "2024-01-01 00:00:00")
 """RESETLOGS_CHANGE# and RESETLOGS_TIME of a database that was never restored."""
 _NO_END = 18446744073709551615
@@ -71,6 +77,8 @@ class Database:
         self.store = Store(Path(self._folder.name) / "oracle.db", functions)
         self.privileges, self.roles = list(PRIVILEGES), list(ROLES)
         self.packages = list(PACKAGES)
+        self.quota: int | None = -1
+        """Bytes that the user may have in TABLE_SPACE; -1: any number, None: nothing."""
         self.hidden_views: set[str] = set()
         """Views that may not be read."""
         self.oldest_scn = 0
@@ -180,12 +188,14 @@ class Database:
             "NLS_DATABASE_PARAMETERS",
             [("NLS_CHARACTERSET", state.charset), ("NLS_NCHAR_CHARACTERSET", state.ncharset)],
         )
-        fill("V$STATNAME", [(1, "session pga memory"), (2, "session pga memory max")])
-        fill("V$MYSTAT", [(1, 4_000_000), (2, 5_000_000)])
+        fill("V$STATNAME", enumerate(SESSION_MEMORY))
+        fill("V$MYSTAT", enumerate(SESSION_MEMORY.values()))
         fill("V$ARCHIVE_DEST_STATUS", [(1, DESTINATION, "VALID", "LOCAL")])
         fill("ALL_PROCEDURES", [("SYS", one) for one in self.packages])
         fill("SESSION_PRIVS", [(one,) for one in self.privileges])
         fill("SESSION_ROLES", [(one,) for one in self.roles])
+        fill("USER_USERS", [(TABLE_SPACE,)])
+        fill("USER_TS_QUOTAS", [] if self.quota is None else [(TABLE_SPACE, self.quota)])
         self._show_logs()
         self._show_tables()
         self.show_scn()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -206,27 +205,6 @@ def test_nothing_is_written_in_read_only_mode(oracle_database: OracleDatabase) -
         for name in after
         if name.startswith("flush_table") and after[name] > before.get(name, 0)
     ]
-
-
-def test_metrics_tell_how_far_mining_is(
-    reading: OracleReader, oracle_database: OracleDatabase
-) -> None:
-    open_transaction = oracle_database.server.begin()
-    open_transaction.insert(TABLE, ID=1, NAME="one")
-    with oracle_database.transaction() as transaction:
-        transaction.insert(TABLE, ID=2, NAME="two")
-    reading.await_changes(1)
-
-    def figures() -> dict[str, Any]:
-        reading.step()
-        streaming: dict[str, Any] = reading.open().metrics()["streaming"]
-        return streaming
-
-    reading.step_until(lambda: figures()["NumberOfActiveTransactions"] == 1)
-    told = figures()
-    assert int(str(told["OldestScn"])) > 0
-    assert told["ScnGap"] > 0
-    assert told["FetchQueryCount"] > 0
 
 
 def test_the_dictionary_is_written_to_the_redo_at_first_and_with_each_log_switch(

@@ -147,7 +147,7 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
     """Whether logs reach back behind the oldest transaction that is open."""
     binds = {"destination": destination, "hours": checked.config.archive_log_hours}
     ((oldest,),) = connection.rows(sql.OLDEST_SCN(), binds)
-    ((since, now),) = connection.rows(sql.OLDEST_LOG_TIME(), {"destination": destination})
+    ((since, now),) = connection.rows(sql.OLDEST_LOG_TIME(), binds)
     older = _older(connection, oldest or 0)
     if older:
         names = _transactions(xid for xid, _ in older)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.open_transactions import CLUSTER, transactions_view
 from headrace.connectors.oracle.checks.state import Checked, granted
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.errors import HeadraceError
 
 _UNKNOWN, _REFUSED, _NO_SESSION = 942, 1031, 1306
@@ -17,7 +20,11 @@ VIEWS = (
     "V$LOGMNR_LOGS", "V$LOGMNR_CONTENTS", "V$TRANSACTION",
 )  # fmt: skip
 """Views that streaming reads."""
+MEASURED = ("V$STATNAME", "V$MYSTAT")
+"""Views that metrics are from."""
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
+_RECYCLED = "DBA_RECYCLEBIN"
+"""Is asked for dropped tables (log.mining.strategy=hybrid)."""
 
 
 def refused_views(connection: Connection) -> list[str]:
@@ -26,6 +33,10 @@ def refused_views(connection: Connection) -> list[str]:
     if "V$THREAD" not in refused and transactions_view(connection) == CLUSTER:
         refused += [] if _may_read(connection, CLUSTER) else [CLUSTER]
     return refused
+
+
+def _grant(view: str) -> str:
+    return f"SELECT ON {view.replace('V$', 'V_$')}"
 
 
 def _may_read(connection: Connection, view: str) -> bool:
@@ -43,7 +54,7 @@ def check_mining_rights(checked: Checked) -> None:
     connection = checked.in_root()
     config = checked.config
     refused = refused_views(connection)
-    views = [f"SELECT ON {view.replace('V$', 'V_$')}" for view in refused]
+    views = list(map(_grant, refused))
     listed = {name for (name,) in connection.rows(sql.PACKAGES())}
     packages = [f"EXECUTE ON {name}" for name in PACKAGES if name not in listed]
     privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}
@@ -52,6 +63,10 @@ def check_mining_rights(checked: Checked) -> None:
         needed.append("SET CONTAINER")
     missing = [one for one in needed if one not in privileges]
     lacking = [*missing, *views, *packages]
+    if config.log_mining_strategy == MiningStrategy.HYBRID and not _may_read(
+        checked.in_database(), _RECYCLED
+    ):
+        lacking.append(f"SELECT ON {_RECYCLED}")
     if lacking:
         checked.findings.add_error(
             HeadraceError(
@@ -63,6 +78,14 @@ def check_mining_rights(checked: Checked) -> None:
         )
     else:
         checked.ok("mining_rights", "The user may mine the redo")
+    unmeasured = [_grant(view) for view in MEASURED if not _may_read(connection, view)]
+    if unmeasured:
+        checked.warn(
+            "no_memory_metrics",
+            f"The user {config.database_user} may not see what memory LogMiner's session takes, so "
+            "that headrace.metrics does not tell it",
+            granted(config, *unmeasured),
+        )
 
 
 def check_table_rights(checked: Checked) -> None:
@@ -106,6 +129,16 @@ def check_flush_table(checked: Checked) -> None:
     name = config.log_mining_flush_table_name.upper()
     ((count,),) = connection.rows(sql.FLUSH_TABLE_COUNT(), {"name": name})
     privileges = {one for (one,) in connection.rows(sql.PRIVILEGES())}
+    space = "" if count else _space_without_quota(connection, privileges)
+    if space:
+        user = sql.quoted(config.database_user.upper())
+        checked.refuse(
+            "no_quota",
+            f"The user {config.database_user} may put nothing into the table space {space}, where "
+            f"the table {name} (log.mining.flush.table.name) would be",
+            f"ALTER USER {user} QUOTA UNLIMITED ON {sql.quoted(space)}; Or set "
+            "log.mining.read.only=true.",
+        )
     if count or "CREATE TABLE" in privileges:
         state = "is there" if count else "will be made"
         checked.ok("flush_table", f"The table {name}, with which redo is flushed, {state}")
@@ -116,6 +149,14 @@ def check_flush_table(checked: Checked) -> None:
         f"{config.database_user} may make none",
         f"{granted(config, 'CREATE TABLE')} Or set log.mining.read.only=true.",
     )
+
+
+def _space_without_quota(connection: Connection, privileges: Collection[str]) -> str:
+    """The user's table space, where it may put nothing there; empty: it may."""
+    if "UNLIMITED TABLESPACE" in privileges:
+        return ""
+    ((space, quota),) = connection.rows(sql.QUOTA())
+    return "" if quota else str(space)
 
 
 def _reads(connection: Connection, schema: str, table: str) -> bool:

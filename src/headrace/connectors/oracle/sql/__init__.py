@@ -92,7 +92,8 @@ MEMORY = _statement(
     "memory",
     "Reference, V$STATNAME and V$MYSTAT",
     "SELECT N.NAME, M.VALUE FROM V$STATNAME N JOIN V$MYSTAT M ON M.STATISTIC# = N.STATISTIC# "
-    "WHERE N.NAME IN ('session pga memory', 'session pga memory max')",
+    "WHERE N.NAME IN ('session uga memory', 'session uga memory max', 'session pga memory', "
+    "'session pga memory max')",
 )
 
 # -- redo logs ------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ OLDEST_LOG_TIME = _statement(
     "oldest_log_time",
     "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
     f"SELECT TO_CHAR(MIN(A.FIRST_TIME)), TO_CHAR(SYSDATE) {_ARCHIVED}"
-    "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A'",
+    f"AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' {_YOUNG}".rstrip(),
 )
 DESTINATIONS = _statement(
     "destinations",
@@ -413,6 +414,13 @@ HEARTBEAT = _statement(
 PRIVILEGES = _statement(
     "privileges", "Reference, SESSION_PRIVS", "SELECT PRIVILEGE FROM SESSION_PRIVS"
 )
+QUOTA = _statement(
+    "quota",
+    "Reference, USER_USERS and USER_TS_QUOTAS",
+    "SELECT U.DEFAULT_TABLESPACE, Q.MAX_BYTES FROM USER_USERS U LEFT JOIN USER_TS_QUOTAS Q "
+    "ON Q.TABLESPACE_NAME = U.DEFAULT_TABLESPACE",
+)
+"""The user's table space, and what may be in it: -1 is without limit."""
 PROBE = _statement("probe", "SQL, SELECT", "SELECT 1 FROM {view} WHERE 1 = 0")
 """Whether a view may be read."""
 PACKAGES = _statement(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from headrace.connectors.oracle.streaming.logs import (
     one_of_each,
     selection_beyond,
 )
+from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.errors import HeadraceError
 
@@ -40,6 +42,8 @@ _CLOSED = 1307
 _FETCH_ROWS = 10_000
 _UNKNOWN_SCN = 8181
 """ORA-08181: no time is known of the SCN."""
+_UNSEEN = (942, 1031)
+"""ORA codes of views that the user may not see."""
 _TIME = "%Y-%m-%d %H:%M:%S.%f"
 
 
@@ -69,7 +73,9 @@ class Redo:
 
     def __init__(self, config: OracleConfig) -> None:
         self._config = config
-        self._destination: str | None = None
+        self._sequences: dict[int, int] = {}
+        self.switches = 0
+        """Log switches since the first window, of every thread."""
         self._writes_dictionary = config.log_mining_strategy is MiningStrategy.REDO_LOG_CATALOG
         self._dictionary: set[tuple[int, int]] = set()
         """Threads and sequences of the logs that were current when it was written."""
@@ -182,12 +188,21 @@ class Redo:
         if newest <= beyond:
             return None
         logs = self.logs(connection, start)
+        self._count_switches(logs)
         ((largest,),) = connection.rows(sql.LARGEST_LOG())
         # The dictionary of redo_log_catalog is in the newest logs.
         least = 0 if self._writes_dictionary else self._config.log_mining_log_count_min
         chosen = selection_beyond(logs, int(largest or 0), least, beyond)
         last = newest if chosen.last is None else min(newest, chosen.last)
         return Window(start, first, last, chosen)
+
+    def _count_switches(self, logs: Sequence[RedoLog]) -> None:
+        latest: dict[int, int] = {}
+        for one in logs:
+            latest[one.thread] = max(one.sequence, latest.get(one.thread, 0))
+        for thread, sequence in latest.items():
+            self.switches += max(sequence - self._sequences.get(thread, sequence), 0)
+        self._sequences |= latest
 
     def check(self, connection: Connection, scn: int) -> None:
         """Raises HeadraceError(LOG_GONE) where redo behind an SCN is gone."""
@@ -212,18 +227,23 @@ class Redo:
         )
 
     def _archive(self, connection: Connection) -> str:
-        """The destination of archived logs, asked once."""
-        if self._destination is None:
-            self._destination = destinations(connection, self._config)[0]
-        return self._destination
+        """The destination of archived logs, which may be another one than before: the first that
+        is valid now."""
+        return destinations(connection, self._config)[0]
 
 
 class MiningSession:
     """One session of LogMiner on a connection in the root. Methods raise DriverError."""
 
-    def __init__(self, connection: Connection, config: OracleConfig, container: str | None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        config: OracleConfig,
+        container: str | None,
+        progress: MiningProgress,
+    ) -> None:
         """`container`: the pluggable database whose rows are read; None: there is none."""
-        self._connection, self._config = connection, config
+        self._connection, self._config, self._progress = connection, config, progress
         self._selection: Selection | None = None
         self._age = Deadline(config.log_mining_session_max_ms / 1000)
         self._columns = contents_schema(config)
@@ -256,14 +276,34 @@ class MiningSession:
             for one in window.logs.logs:
                 self._connection.execute(sql.ADD_LOGFILE(), {"name": one.name})
             self._age.restart()
+        began = time.monotonic()
         self._connection.execute(self._start, {"first": window.start, "last": window.last})
+        self._progress.starting.add(time.monotonic() - began)
 
     def rows(self, window: Window) -> Iterator[pa.RecordBatch]:
         """The rows of a window, as the driver fetches them; columns as in `REDO`."""
         binds = {"low": window.first, "high": window.last}
         size = self._config.query_fetch_size or _FETCH_ROWS
-        for batch in self._connection.batches(self._statement, self._columns, binds, rows=size):
+        batches = self._connection.batches(self._statement, self._columns, binds, rows=size)
+        durations = self._progress.querying
+        while True:
+            began = time.monotonic()
+            batch = next(batches, None)
+            durations.add(time.monotonic() - began)
+            if batch is None:
+                return
+            durations = self._progress.fetching
             yield completed(batch)
+
+    def memory(self) -> dict[str, int]:
+        """What the session takes of the server's memory (bytes, by the names of V$STATNAME); empty
+        where the user may not see that."""
+        try:
+            return {str(name): int(value) for name, value in self._connection.rows(sql.MEMORY())}
+        except DriverError as error:
+            if error.code not in _UNSEEN:
+                raise
+            return {}
 
     def end(self) -> None:
         """End the session and let its logs go."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,14 @@ from headrace.connectors.oracle.position import (
 )
 from headrace.connectors.oracle.scn import place_of, scn_of
 from headrace.connectors.oracle.streaming.remining import GivenUp
-from headrace.connectors.oracle.streaming.transactions.buffer import Commits
+from headrace.connectors.oracle.streaming.transactions.buffer import Commits, TransactionBuffer
+
+_MEMORY = {
+    "MiningSessionUserGlobalAreaMemoryInBytes": "session uga memory",
+    "MiningSessionUserGlobalAreaMaxMemoryInBytes": "session uga memory max",
+    "MiningSessionProcessGlobalAreaMemoryInBytes": "session pga memory",
+    "MiningSessionProcessGlobalAreaMaxMemoryInBytes": "session pga memory max",
+}
 
 
 class _Released(NamedTuple):
@@ -98,60 +106,118 @@ def _pass(threads: dict[int, ThreadCommit], commits: Commits, committed: int) ->
 
 
 @dataclass
+class Durations:
+    """How long something took, each time."""
+
+    count: int = 0
+    last_ms: int = 0
+    most_ms: int = 0
+    total_s: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Once more."""
+        self.count += 1
+        self.last_ms = int(seconds * 1000)
+        self.most_ms = max(self.most_ms, self.last_ms)
+        self.total_s += seconds
+
+    @property
+    def total_ms(self) -> int:
+        """All of them."""
+        return int(self.total_s * 1000)
+
+
+@dataclass
 class MiningProgress:
-    """Figures of the redo, by the receiver's thread; other threads read. Times are in milliseconds,
-    SCNs 0 where they are not known."""
+    """Figures of the redo, by the receiver's thread; other threads read. SCNs are 0 where they are
+    not known."""
 
     current_scn: int = 0
     offset_scn: int = 0
+    committed_scn: int = 0
     oldest_scn: int = 0
     oldest_us: int = 0
     active_transactions: int = 0
     rolled_back: int = 0
     abandoned: int = 0
+    """Transactions that are given up, all but the oversized ones."""
+    given_up: int = 0
     committed: int = 0
     held_bytes: int = 0
     disk_bytes: int = 0
-    windows: int = 0
+    partial_rollbacks: int = 0
+    unmatched: int = 0
     rows: int = 0
     log_switches: int = 0
-    inconsistent_logs: int = 0
-    waited_ms: int = 0
-    """For logs that are switched or archived."""
-    last_query_ms: int = 0
-    most_query_ms: int = 0
-    last_batch_rows: int = 0
-    unmatched: int = 0
+    waits: int = 0
+    starting: Durations = field(default_factory=Durations)
+    """LogMiner's sessions."""
+    querying: Durations = field(default_factory=Durations)
+    """Windows: the query until its first rows."""
+    fetching: Durations = field(default_factory=Durations)
+    """Of the rows behind the first ones."""
+    processing: Durations = field(default_factory=Durations)
+    """Windows, from the query until all of their rows are held."""
+    memory: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of LogMiner's session by the names of V$STATNAME."""
+    _waited_s: float = 0.0
+    _waits_since: float | None = None
 
-    def queried(self, seconds: float, rows: int) -> None:
-        """A window was read."""
-        self.windows += 1
-        self.rows += rows
-        self.last_batch_rows = rows
-        self.last_query_ms = int(seconds * 1000)
-        self.most_query_ms = max(self.most_query_ms, self.last_query_ms)
+    def waits_for_logs(self) -> None:
+        """Redo logs do not fit together, or were switched while they were mined."""
+        self.waits += 1
+        if self._waits_since is None:
+            self._waits_since = time.monotonic()
+
+    def goes_on(self) -> None:
+        """The redo logs fit together."""
+        if self._waits_since is not None:
+            self._waited_s += time.monotonic() - self._waits_since
+            self._waits_since = None
+
+    def measure(self, buffer: TransactionBuffer, mined: int) -> None:
+        """What the buffer holds; mining begins again at `mined`."""
+        self.offset_scn = mined
+        self.oldest_scn, self.oldest_us = buffer.oldest() or 0, buffer.oldest_us()
+        self.active_transactions, self.rolled_back = buffer.open_count, buffer.rolled_back
+        self.given_up = buffer.abandoned
+        self.held_bytes, self.disk_bytes = buffer.held_bytes, buffer.disk_bytes
+        self.partial_rollbacks, self.unmatched = buffer.partial_rollbacks, buffer.unmatched
 
     def to_json(self) -> dict[str, Any]:
-        """By Debezium's names."""
+        """By Debezium's names; what Debezium has no name for is in the guide."""
+        age_us = time.time_ns() // 1000 - self.oldest_us if self.oldest_us else 0
+        since = self._waits_since
+        waited_s = self._waited_s + (0.0 if since is None else time.monotonic() - since)
         return {
             "CurrentScn": str(self.current_scn),
             "OffsetScn": str(self.offset_scn),
+            "CommittedScn": str(self.committed_scn),
             "ScnGap": max(self.current_scn - self.offset_scn, 0),
             "OldestScn": str(self.oldest_scn),
-            "OldestScnTime": self.oldest_us // 1000 or None,
+            "OldestScnAgeInMilliseconds": abs(age_us) // 1000,
             "NumberOfActiveTransactions": self.active_transactions,
             "NumberOfRolledBackTransactions": self.rolled_back,
-            "NumberOfOversizedTransactions": self.abandoned,
+            "NumberOfOversizedTransactions": self.given_up - self.abandoned,
+            "AbandonedTransactionCount": self.abandoned,
             "NumberOfCommittedTransactions": self.committed,
-            "NumberOfPartialRollbackCount": self.unmatched,
+            "NumberOfPartialRollbackCount": self.partial_rollbacks,
+            "NumberOfUnmatchedRollbacks": self.unmatched,
             "BufferedBytes": self.held_bytes,
             "SpilledBytes": self.disk_bytes,
-            "FetchQueryCount": self.windows,
+            "FetchQueryCount": self.querying.count,
             "TotalProcessedRows": self.rows,
-            "SwitchCounter": self.log_switches,
-            "InconsistentLogs": self.inconsistent_logs,
-            "LogWaitTimeInMilliseconds": self.waited_ms,
-            "LastDurationOfFetchQueryInMilliseconds": self.last_query_ms,
-            "MaxDurationOfFetchQueryInMilliseconds": self.most_query_ms,
-            "LastCapturedDmlCount": self.last_batch_rows,
+            "LogSwitchCount": self.log_switches,
+            "LogWaitCount": self.waits,
+            "LogWaitTimeInMilliseconds": int(waited_s * 1000),
+            "LastMiningSessionStartTimeInMilliseconds": self.starting.last_ms,
+            "MaxMiningSessionStartTimeInMilliseconds": self.starting.most_ms,
+            "TotalMiningSessionStartTimeInMilliseconds": self.starting.total_ms,
+            "LastDurationOfFetchQueryInMilliseconds": self.querying.last_ms,
+            "MaxDurationOfFetchQueryInMilliseconds": self.querying.most_ms,
+            "TotalResultSetNextTimeInMilliseconds": self.fetching.total_ms,
+            "LastBatchProcessingTimeInMilliseconds": self.processing.last_ms,
+            "MaxBatchProcessingTimeInMilliseconds": self.processing.most_ms,
+            "TotalBatchProcessingTimeInMilliseconds": self.processing.total_ms,
+            **{name: self.memory[one] for name, one in _MEMORY.items() if one in self.memory},
         }

@@ -57,6 +57,8 @@ _SWITCHED = ("oracle.log_switched", "oracle.missing_log")
 """Errors that a log switch makes while logs are collected and mined."""
 _ATTEMPTS = 5
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_MEASURED, _MEMORY_ASKED = 1.0, 10.0
+"""Seconds between figures of the buffer in a window, and between those of the server."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class RedoReader(SegmentReader):
         self._pause, self._began = Deadline(0), 0.0
         self._switches, self._waits = 0, 0
         """How often in turn mining failed, and logs were waited for."""
-        self._window_rows = 0
+        self._measured, self._asked_memory = Deadline(_MEASURED), Deadline(0)
         self._asked = threading.Event()
         self._dropped: deque[int] = deque()
 
@@ -156,7 +158,9 @@ class RedoReader(SegmentReader):
         self._root = self._connect()
         if self._options.container is not None:
             self._root.switch_to(sql.ROOT)
-        self._session = MiningSession(self._root, self._config, self._options.container)
+        self._session = MiningSession(
+            self._root, self._config, self._options.container, self.progress
+        )
         return self._session
 
     def ask_position(self) -> None:
@@ -270,6 +274,8 @@ class RedoReader(SegmentReader):
         self._reached = scn
         self.places.released(scn << 64, mined, taken, self._mined)
         self.progress.committed += count
+        if count:
+            self.progress.committed_scn = int(commits.scns[count - 1])
 
     def _oldest_mined(self, scn: int) -> int:
         """Redo of a larger SCN has all of what is held, and what is at an SCN or behind it."""
@@ -311,6 +317,8 @@ class RedoReader(SegmentReader):
         except InconsistentLogsError as error:
             self._wait_for_logs(error)
             return False
+        self.progress.goes_on()
+        self.progress.log_switches = self._redo.switches
         if window is None:
             wait = config.poll_interval_ms
             if config.log_mining_archive_log_only_mode:
@@ -340,15 +348,16 @@ class RedoReader(SegmentReader):
         session = self._session
         assert session is not None
         try:
-            if session.needs_new(window):
-                self.progress.log_switches += 1
-                if self._config.log_mining_restart_connection:
-                    session = self._open_root()
+            if session.needs_new(window) and self._config.log_mining_restart_connection:
+                session = self._open_root()
             session.begin(window)
+            if self._asked_memory.is_over:
+                self.progress.memory = session.memory()
+                self._asked_memory.restart(_MEMORY_ASKED)
         except DriverError as error:
             self._switched(error)
             return
-        self._window, self._window_rows, self._began = window, 0, time.monotonic()
+        self._window, self._began = window, time.monotonic()
         self._batches = session.rows(window)
 
     def _read_batch(self) -> None:
@@ -360,8 +369,10 @@ class RedoReader(SegmentReader):
             self._switched(error)
             return
         if batch is not None:
-            self._window_rows += len(batch)
+            self.progress.rows += len(batch)
             self._take(self._parts.whole(batch))
+            if self._measured.is_over:
+                self._measure()
             return
         window, self._batches = self._window, None
         rest = self._parts.rest()
@@ -372,7 +383,12 @@ class RedoReader(SegmentReader):
             self._carried = None
         self._next, self._remined, self._switches, self._waits = window.last, None, 0, 0
         self._release(window.last + 1)
-        self.progress.queried(time.monotonic() - self._began, self._window_rows)
+        self.progress.processing.add(time.monotonic() - self._began)
+        self._measure()
+
+    def _measure(self) -> None:
+        self.progress.measure(self._buffer, self._mined)
+        self._measured.restart()
 
     def _take(self, batch: pa.RecordBatch) -> None:
         """Holds the rows up to those of the last SCN, which may go on, and releases what was
@@ -431,12 +447,12 @@ class RedoReader(SegmentReader):
             self._buffer.drop_open()
             self._buffer.drop_committed()
         self._pause = Deadline(_SHORTEST_PAUSE)
-        self.progress.waited_ms += int(_SHORTEST_PAUSE * 1000)
+        self.progress.waits_for_logs()
         if self._session is not None:
             self._session.end()
 
     def _wait_for_logs(self, error: InconsistentLogsError) -> None:
-        self.progress.inconsistent_logs += 1
+        self.progress.waits_for_logs()
         self._waits += 1
         if self._waits > self._config.internal_log_mining_log_query_max_retries:
             raise HeadraceError(
@@ -447,7 +463,6 @@ class RedoReader(SegmentReader):
                 retriable=True,
             )
         wait = min(_SHORTEST_PAUSE * 2 ** (self._waits - 1), _LONGEST_PAUSE)
-        self.progress.waited_ms += int(wait * 1000)
         log.info("Waiting %d s for redo logs: %s", wait, error)
         self._pause = Deadline(wait)
 
@@ -456,6 +471,7 @@ class RedoReader(SegmentReader):
         assert self._database is not None
         ((clock,),) = self._database.rows(sql.CLOCK())
         self._holder.clock_is_ahead(offset_us(str(clock)))
+        given_up_before = self._buffer.abandoned
         while self._dropped:
             xid = self._dropped.popleft()
             was_open = self._buffer.give_up(xid)
@@ -476,10 +492,5 @@ class RedoReader(SegmentReader):
                     format_xid(xid),
                 )
         self._know_given_up()
-        progress, buffer = self.progress, self._buffer
-        progress.offset_scn = self._mined
-        progress.oldest_scn, progress.oldest_us = buffer.oldest() or 0, buffer.oldest_us()
-        progress.active_transactions = buffer.open_count
-        progress.rolled_back, progress.abandoned = buffer.rolled_back, buffer.abandoned
-        progress.held_bytes, progress.disk_bytes = buffer.held_bytes, buffer.disk_bytes
-        progress.unmatched = buffer.unmatched
+        self.progress.abandoned += self._buffer.abandoned - given_up_before
+        self._measure()

@@ -412,6 +412,11 @@ class TransactionBuffer:
         return int(self._state[hold_kernel.ROLLED_BACK])
 
     @property
+    def partial_rollbacks(self) -> int:
+        """Rows that roll a change back."""
+        return int(self._state[hold_kernel.CANCELLED_COUNT]) + self.unmatched
+
+    @property
     def unmatched(self) -> int:
         """Rolled-back changes that were not held."""
         return int(self._state[hold_kernel.UNMATCHED])
