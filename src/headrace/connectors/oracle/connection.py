@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
@@ -354,8 +354,3 @@ def _native(function: Callable[..., T], *arguments: Any) -> T:
         detail = error.args[0] if error.args else error
         text = str(getattr(detail, "message", error))
         raise DriverError(text, getattr(detail, "full_code", None)) from None
-
-
-def first_row(rows: Sequence[Row]) -> Row | None:
-    """The only row of a result, None where there is none."""
-    return rows[0] if rows else None

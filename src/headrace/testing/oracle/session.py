@@ -218,15 +218,23 @@ class Session:
 
     def _check_covered(self, first: int, last: int) -> None:
         """Every open thread's redo from `first` to `last` is in the session's logs."""
-        for thread in {log.thread for log in self._files.values()}:
+        state = self.database.state
+        begins: dict[int, int] = {}
+        for log in state.logs:
+            begins[log.thread] = min(log.first, begins.get(log.thread, log.first))
+        mined = {log.thread for log in self._files.values()}
+        for thread in mined | set(begins) - set(state.closed_threads):
             logs = sorted(
                 (log for log in self._files.values() if log.thread == thread),
                 key=lambda log: log.sequence,
             )
+            if not logs:
+                if begins[thread] <= last:
+                    raise OracleError(1291, f"missing log file of thread {thread}")
+                continue
             sequences = [log.sequence for log in logs]
             whole = sequences == list(range(sequences[0], sequences[-1] + 1))
-            begins = min(log.first for log in self.database.state.logs if log.thread == thread)
-            starts = logs[0].first <= max(first, begins)
+            starts = logs[0].first <= max(first, begins[thread])
             if not whole or not starts or logs[-1].next < last:
                 raise OracleError(1291, "missing log file")
 

@@ -6,9 +6,7 @@ import logging
 from collections.abc import Callable
 
 from headrace.connectors.oracle.capture import Capture
-from headrace.connectors.oracle.catalog.stored_tables import StoredTables
-from headrace.connectors.oracle.checks.names import LONGEST_NAME, long_names
-from headrace.connectors.oracle.checks.redo_logs import (
+from headrace.connectors.oracle.catalog.redo_state import (
     DatabaseState,
     destinations,
     log_mode_error,
@@ -16,6 +14,8 @@ from headrace.connectors.oracle.checks.redo_logs import (
     unlogged,
     unlogged_tables,
 )
+from headrace.connectors.oracle.catalog.stored_tables import StoredTables
+from headrace.connectors.oracle.checks.names import LONGEST_NAME, long_names
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.events import CONNECTOR

@@ -14,7 +14,7 @@ from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
 from headrace.connectors.oracle.catalog.open_transactions import open_before
-from headrace.connectors.oracle.checks.redo_logs import destinations
+from headrace.connectors.oracle.catalog.redo_state import destinations
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
