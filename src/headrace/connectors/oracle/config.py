@@ -16,6 +16,17 @@ from headrace.connectors.oracle.properties.mining import MiningConfig
 from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.properties.snapshots import OracleSnapshotConfig
 from headrace.connectors.oracle.properties.values import OracleValuesConfig
+from headrace.relational.history.tables import parsed_id
+
+_SIGNAL_TABLE_PARTS = (2, 3)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """The parts of a name, which dots part outside of double quotes; none where it is no name."""
+    try:
+        return parsed_id(name)
+    except ValueError:
+        return ()
 
 
 class OracleConfig(
@@ -80,7 +91,7 @@ class OracleConfig(
     def signal_table(self) -> str | None:
         """`SCHEMA.TABLE` of the signal table."""
         named = super().signal_table()
-        return None if named is None else ".".join(named.split(".")[-2:])
+        return None if named is None else ".".join(_parts(named)[-2:])
 
     def snapshot_filter(self) -> NameFilter:
         """As RelationalConfig.snapshot_filter; names may have the database's before them, which
@@ -108,9 +119,29 @@ class OracleConfig(
                 "missing",
                 "Set log.mining.path.dictionary, or another log.mining.strategy.",
             )
+        yield from self._check_signal_table()
         if self.lob_enabled:
             yield from self._check_lobs()
         yield from self._check_unbuffered()
+
+    def _check_signal_table(self) -> Iterator[PropertyFinding]:
+        named = super().signal_table()
+        if named is None:
+            return
+        parts = _parts(named)
+        if len(parts) not in _SIGNAL_TABLE_PARTS:
+            problem = "is no DATABASE.SCHEMA.TABLE"
+        elif len(parts) == max(_SIGNAL_TABLE_PARTS) and parts[0] != self.catalog_name:
+            problem = f"is in another database than {self.catalog_name}"
+        else:
+            return
+        yield PropertyFinding(
+            "config.impossible_value",
+            "signal.data.collection",
+            f"signal.data.collection = {named} {problem}",
+            f"Name the table as {self.catalog_name}.SCHEMA.TABLE; parts with dots stand in double "
+            "quotes.",
+        )
 
     def _check_lobs(self) -> Iterator[PropertyFinding]:
         """What lob.enabled excludes, as Debezium says."""

@@ -112,9 +112,10 @@ def test_a_table_that_is_made_is_captured_and_one_that_is_dropped_is_told(
 def test_statements_of_excluded_users_are_passed_over(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
-    oracle_database.server.ddl("ALTER TABLE INV.T ADD (MORE NUMBER(5))", user="SYS")
+    logged = "ALTER TABLE INV.T ADD SUPPLEMENTAL LOG DATA (ALL) COLUMNS"
+    oracle_database.server.ddl(logged, user="SYS")
     oracle_database.server.ddl("ALTER TABLE INV.T ADD (LAST NUMBER(5))", user="APP")
-    add(oracle_database, ID=1, NAME="one", MORE=1, LAST=2)
+    add(oracle_database, ID=1, NAME="one", LAST=2)
     reading.await_changes(1)
     assert [change["ddl"] for change in changes(reading)] == [
         "ALTER TABLE INV.T ADD (LAST NUMBER(5))"

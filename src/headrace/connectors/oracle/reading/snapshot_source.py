@@ -41,7 +41,7 @@ from headrace.relational.events import RelationFacts
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
 from headrace.relational.history.store import MemoryStore
-from headrace.relational.reading.chunk_sql import ChunkSql
+from headrace.relational.reading.chunk_sql import ChunkSql, Path
 from headrace.relational.reading.driver_snapshots import TAKING, DriverSnapshots
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut
@@ -122,12 +122,12 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         """As snapshot.locking.mode says, until the tables are described."""
         if self._locks is not None or self._config.snapshot_locking_mode != "shared":
             return
-        names = self.names()
+        paths = self._paths()
         self._locks = connect(self._config, container=self._config.container)
         try:
             self._locks.execute(sql.SAVEPOINT())
-            for name in names:
-                self._locks.execute(sql.LOCK(table=sql.quoted(*name.split(".", 1))))
+            for path in paths:
+                self._locks.execute(sql.LOCK(table=sql.quoted(*path)))
         except DriverError as error:
             raise translated_error(error, self._config, "Locking tables") from None
 
@@ -148,11 +148,11 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         """The state that a snapshot of now begins with: an SCN as of which tables can be read,
         which Oracle refuses for some seconds behind a DDL statement. Raises HeadraceError."""
         rest = Deadline(_SETTLING_SECONDS)
-        names = self.names() if self._reads_rows else []
+        paths = self._paths() if self._reads_rows else []
         while True:
             with self._asking(TAKING) as connection:
                 state = self._state(connection)
-                refused = self._refused_at(connection, state.scn, names)
+                refused = self._refused_at(connection, state.scn, paths)
             if refused is None:
                 return state
             if rest.is_over:
@@ -192,10 +192,16 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
                 raise
             return []
 
+    def _paths(self) -> list[Path]:
+        """Schemas and names of the tables whose rows are read; each may have dots."""
+        with self._asking(TAKING):
+            present = self._tables.tables()
+        paths = {table.name: table.path for table in present}
+        return [paths[name] for name in self._included(present)]
+
     @staticmethod
-    def _refused_at(connection: Connection, scn: int, names: Sequence[str]) -> DriverError | None:
+    def _refused_at(connection: Connection, scn: int, paths: Sequence[Path]) -> DriverError | None:
         """Why tables cannot be read as of an SCN; None: they can. Raises DriverError."""
-        paths = [(schema, table) for schema, _, table in (name.partition(".") for name in names)]
         try:
             for first in range(0, len(paths), _PROBED_TABLES):
                 connection.rows(sql_at(scn).filled(paths[first : first + _PROBED_TABLES]))
@@ -210,9 +216,9 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         scn = int(visible)
         if self._snapshot is not None or scn == self._lost:
             return self._snapshot is not None and self._snapshot.scn == scn
-        names = self.names()
+        paths = self._paths()
         with self._asking(TAKING) as connection:
-            refused = self._refused_at(connection, scn, names)
+            refused = self._refused_at(connection, scn, paths)
         if refused is not None:
             log.warning("the snapshot as of SCN %d cannot go on: %s", scn, refused.text)
             return False
