@@ -87,7 +87,7 @@ class Readiness:
         """That redo is archived and has rows; a warning tells of tables whose redo lacks columns,
         and of names that LogMiner does not know."""
         lacking = unlogged_tables(connection, tables)
-        if self._config.database_pdb_name:
+        if self._config.container is not None:
             connection.switch_to(ROOT)
         state = DatabaseState.read(connection)
         self.incarnation = str(state.resetlogs_scn)
