@@ -99,6 +99,11 @@ class OracleConfig(
             qualifies=self.headrace_compatibility != "none",
         )
 
+    @property
+    def container(self) -> str | None:
+        """The pluggable database; None: there is none."""
+        return self.catalog_name if self.database_pdb_name else None
+
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
         if self.log_mining_strategy is MiningStrategy.DICTIONARY_FROM_FILE and not (

@@ -133,7 +133,7 @@ class OracleDatabase(Source[OraclePosition]):
             ReaderOptions(
                 run.row_options,
                 "" if counts is None else run.capture.topics.transactions,
-                run.container,
+                config.container,
                 as_released=run.as_released,
                 reads_comments=run.capture.reads_comments,
             ),

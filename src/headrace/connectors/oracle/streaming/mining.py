@@ -15,6 +15,7 @@ from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
 from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.catalog.redo_state import destinations
+from headrace.connectors.oracle.clock import UNKNOWN_SCN, current_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
@@ -40,8 +41,6 @@ LOG_GONE = "oracle.redo_gone"
 _CLOSED = 1307
 """ORA-01307: no session of LogMiner is there to be ended."""
 _FETCH_ROWS = 10_000
-_UNKNOWN_SCN = 8181
-"""ORA-08181: no time is known of the SCN."""
 _UNSEEN = (942, 1031)
 """ORA codes of views that the user may not see."""
 _TIME = "%Y-%m-%d %H:%M:%S.%f"
@@ -100,14 +99,14 @@ class Redo:
             binds = {"destination": self._archive(connection)}
             ends = {int(one): int(end) for one, end in connection.rows(sql.ARCHIVED_UNTIL(), binds)}
             return max(archived_until(ends, self.threads(connection)) - 1, 0)
-        ((current,),) = connection.rows(sql.CURRENT_SCN())
+        current = current_scn(connection)
         adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
         written = [
             thread.last_change - adjustment
             for thread in self.threads(connection)
             if thread.is_open and thread.last_change
         ]
-        newest = max(min([int(current), *written]), 0)
+        newest = max(min([current, *written]), 0)
         deviation = self._config.log_mining_max_scn_deviation_ms
         return self._earlier(connection, newest, deviation) if deviation else newest
 
@@ -120,7 +119,7 @@ class Redo:
             binds = {"time": time.strftime(_TIME)}
             ((earlier,),) = connection.rows(sql.SCN_OF_TIME(), binds)
         except DriverError as error:
-            if error.code != _UNKNOWN_SCN:
+            if error.code != UNKNOWN_SCN:
                 raise
             return 0
         return int(earlier)
@@ -130,9 +129,9 @@ class Redo:
         and `newest` passes it with the next redo that is written."""
         if self._config.log_mining_archive_log_only_mode:
             return self.newest(connection)
-        ((current,),) = connection.rows(sql.CURRENT_SCN())
+        current = current_scn(connection)
         written = [thread.last_change for thread in self.threads(connection) if thread.is_open]
-        return min(int(current), max(written, default=0) or int(current))
+        return min(current, max(written, default=0) or current)
 
     @staticmethod
     def threads(connection: Connection) -> list[RedoThread]:
@@ -151,9 +150,9 @@ class Redo:
     @staticmethod
     def open_transactions(connection: Connection) -> OpenTransactions:
         """The transactions that are open now."""
-        ((current,),) = connection.rows(sql.CURRENT_SCN())
-        firsts = (first for _, first in open_before(connection, int(current)))
-        return OpenTransactions(int(current), min([int(current), *firsts]))
+        current = current_scn(connection)
+        firsts = (first for _, first in open_before(connection, current))
+        return OpenTransactions(current, min([current, *firsts]))
 
     def logs(self, connection: Connection, scn: int) -> list[RedoLog]:
         """The logs with the redo behind an SCN, each once. Raises InconsistentLogsError, and
