@@ -124,7 +124,8 @@ DONE, FULL, UNUSUAL = range(3)
     RUN_JSON,  # addresses of the interpreters
     RUN_PLAIN,
     TRANSACTION,  # a number of the row's transaction; it grows, and none gets one again
-) = range(47)
+    SPLIT_COLUMNS,  # how many columns of its image are split
+) = range(48)
 STATE_WORDS = 48
 
 # Words of a shape's entry in `programs` (int64). The bounds of the bytes that a row takes: a

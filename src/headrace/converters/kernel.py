@@ -93,6 +93,7 @@ from headrace.converters.instructions import (
     SHAPE_SOURCE_COLUMNS,
     SHAPE_WORDS,
     SHAPES,
+    SPLIT_COLUMNS,
     START,
     STATUS,
     TEXT,
@@ -155,23 +156,14 @@ def _begin_transaction(transaction, texts, state):
     """What is printed once of a transaction; the cells of its image are not split yet."""
     print_transaction(transaction, texts)
     store64(state + 8 * TRANSACTION_NUMBER, load64(state + 8 * TRANSACTION_NUMBER) + 1)
-
-
-@inlined_kernel
-def _split_transaction(transaction, cells, image_bytes, done, columns):
-    """Split the first columns of the transaction's image, of which `done` are; returns how many
-    are."""
-    if columns <= done:
-        return done
-    image = load64(transaction + IMAGE_OF_TRANSACTION)
-    if image:
-        split(image, cells + image_bytes * TRANSACTION_IMAGE, columns)
-    return columns
+    store64(state + 8 * SPLIT_COLUMNS, 0)
+    return transaction
 
 
 @kernel
-def _split_row(row, transaction, cells, image_bytes, columns, source_columns):
-    """Split the first columns of the row's own images; returns which of all images it has."""
+def _split_row(row, transaction, cells, image_bytes, columns, source_columns, state):
+    """Split the first columns of the row's images, that of its transaction once; returns which of
+    them it has."""
     images = np.int64(ALWAYS)
     image = load64(row + OLD)
     if image:
@@ -189,8 +181,12 @@ def _split_row(row, transaction, cells, image_bytes, columns, source_columns):
     if image:
         split(image, cells + image_bytes * EXTRA_IMAGE, source_columns)
         images |= HAS_EXTRA
-    if load64(transaction + IMAGE_OF_TRANSACTION):
+    image = load64(transaction + IMAGE_OF_TRANSACTION)
+    if image:
         images |= HAS_TRANSACTION
+        if source_columns > load64(state + 8 * SPLIT_COLUMNS):
+            split(image, cells + image_bytes * TRANSACTION_IMAGE, source_columns)
+            store64(state + 8 * SPLIT_COLUMNS, source_columns)
     return images
 
 
@@ -249,7 +245,6 @@ def emit(state):
     image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
     print_clock(state, texts)
     printed = np.int64(0)
-    was_split = np.int64(0)
     value_end = values
     key_end = keys
     done = 0
@@ -274,15 +269,12 @@ def emit(state):
         ):
             status = FULL
             break
-        source_columns = load64(shape + 8 * SHAPE_SOURCE_COLUMNS)
         if transaction != printed:
-            _begin_transaction(transaction, texts, state)
-            printed = transaction
-            was_split = np.int64(0)
-        was_split = _split_transaction(transaction, cells, image_bytes, was_split, source_columns)
+            printed = _begin_transaction(transaction, texts, state)
         images = _split_row(
-            row, transaction, cells, image_bytes, load64(shape + 8 * SHAPE_COLUMNS), source_columns
-        )
+            row, transaction, cells, image_bytes, load64(shape + 8 * SHAPE_COLUMNS),
+            load64(shape + 8 * SHAPE_SOURCE_COLUMNS), state,
+        )  # fmt: skip
         next_key = np.int64(NO_VALUE)
         next_value = np.int64(NO_VALUE)
         store64(state + 8 * ROW_NUMBER, i)
@@ -307,8 +299,7 @@ def emit(state):
             continue
         store8(key_present + done, 0 if next_key == NO_VALUE else 1)
         store8(value_present + done, 0 if next_value == NO_VALUE else 1)
-        place = sequence + sequence_length * done
-        put_next_sequence(row, before, epoch, sequence_length, place)
+        put_next_sequence(row, before, epoch, sequence_length, sequence + sequence_length * done)
         before = row
         if next_key != NO_VALUE:
             key_end = next_key
@@ -358,7 +349,6 @@ def emit_headers(state):
     image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
     print_clock(state, texts)
     printed = np.int64(0)
-    was_split = np.int64(0)
     out = output + load32_signed(ends + 4 * number)
     status = DONE
     i = load64(state + 8 * START)
@@ -372,15 +362,12 @@ def emit_headers(state):
         if out - output + bound + patch_bytes > capacity:
             status = FULL
             break
-        source_columns = load64(shape + 8 * HEADER_SOURCE_COLUMNS)
         if transaction != printed:
-            _begin_transaction(transaction, texts, state)
-            printed = transaction
-            was_split = np.int64(0)
-        was_split = _split_transaction(transaction, cells, image_bytes, was_split, source_columns)
+            printed = _begin_transaction(transaction, texts, state)
         images = _split_row(
-            row, transaction, cells, image_bytes, load64(shape + 8 * HEADER_COLUMNS), source_columns
-        )
+            row, transaction, cells, image_bytes, load64(shape + 8 * HEADER_COLUMNS),
+            load64(shape + 8 * HEADER_SOURCE_COLUMNS), state,
+        )  # fmt: skip
         store64(state + 8 * ROW_NUMBER, -1 - i)
         header = load64(shape + 8 * SHAPE_HEADERS)
         last = header + 8 * HEADER_WORDS * load64(shape + 8 * SHAPE_HEADER_COUNT)

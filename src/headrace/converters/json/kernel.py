@@ -113,6 +113,56 @@ def _put_cell(at, cell, state, out):
     return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
 
 
+@inlined_kernel
+def _put_prefix(at, out):
+    """What stands before an instruction's data; mostly it is short."""
+    prefix, length = load64(at + PREFIX), load64(at + PREFIX_LENGTH)
+    copy16(out, prefix)
+    if length > _SHORT:
+        copy(prefix + _SHORT, length - _SHORT, out + _SHORT)
+    return out + length
+
+
+@inlined_kernel
+def _put_character(at, character, out):
+    if character == 0:
+        return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+    store8(out, _QUOTE)
+    store8(out + 1, character)
+    store8(out + 2, _QUOTE)
+    return out + 3
+
+
+@inlined_kernel
+def _put_instant_or_null(at, value, out):
+    if value < 0 or value > LAST_INSTANT:
+        return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+    store8(out, _QUOTE)
+    out = put_instant(value, out + 1)
+    store8(out, _QUOTE)
+    return out + 1
+
+
+@inlined_kernel
+def _put_kept(at, state, out):
+    """The text that is kept of the row's transaction; returns its end, or 0: there is none."""
+    text = load64(at + A)
+    if load64(text + TEXT_NUMBER) != load64(state + 8 * TRANSACTION):
+        return np.int64(0)
+    return copy(text + TEXT_BEGIN, load64(text + TEXT_BYTE_COUNT), out)
+
+
+@inlined_kernel
+def _keep(at, begin, end, state):
+    """Keeps what stands between two addresses for the next rows of the transaction."""
+    text = load64(at + A)
+    length = end - begin
+    if length <= MOST_TEXT_BYTES:
+        copy(begin, length, text + TEXT_BEGIN)
+        store64(text + TEXT_BYTE_COUNT, length)
+        store64(text + TEXT_NUMBER, load64(state + 8 * TRANSACTION))
+
+
 @kernel
 def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
     """One program over one row; returns the end of the output, MISSING or NO_VALUE."""
@@ -124,12 +174,7 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
     missed = False
     while True:
         code = load64(at)
-        # Most prefixes are short.
-        prefix, length = load64(at + PREFIX), load64(at + PREFIX_LENGTH)
-        copy16(out, prefix)
-        if length > _SHORT:
-            copy(prefix + _SHORT, length - _SHORT, out + _SHORT)
-        out += length
+        out = _put_prefix(at, out)
         if code <= COLUMN:
             if code == CELL:
                 cell = split_cell(at, row, cells, image_bytes)
@@ -164,14 +209,7 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
             text = load64(at + B) + 16 * choice
             out = copy(load64(text), load64(text + 8), out)
         elif code == ROW_CHARACTER:
-            character = load8(row + load64(at + A))
-            if character == 0:
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-            else:
-                store8(out, _QUOTE)
-                store8(out + 1, character)
-                store8(out + 2, _QUOTE)
-                out += 3
+            out = _put_character(at, load8(row + load64(at + A)), out)
         elif code == ORDER_INT:
             index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
             order = load64(state + 8 * FIRST_ORDER) + 16 * index
@@ -191,13 +229,7 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
                 continue
         elif code == INSTANT:
             value = load64((transaction if load64(at + B) else row) + load64(at + A))
-            if value < 0 or value > LAST_INSTANT:
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-            else:
-                store8(out, _QUOTE)
-                out = put_instant(value, out + 1)
-                store8(out, _QUOTE)
-                out += 1
+            out = _put_instant_or_null(at, value, out)
         elif code == TEXT_MARK:
             mark = out
         elif code == PART_BEGIN:
@@ -213,19 +245,15 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
             if length >= 2 and load8(part) == _QUOTE:
                 out = copy(part + 1, length - 2, part)
         elif code == KEPT:
-            place = load64(at + A)
-            if load64(place + TEXT_NUMBER) == load64(state + 8 * TRANSACTION):
-                out = copy(place + TEXT_BEGIN, load64(place + TEXT_BYTE_COUNT), out)
+            end = _put_kept(at, state, out)
+            if end:
+                out = end
                 at = load64(at + B)
                 continue
             kept = out
         elif code == KEEP:
-            place = load64(at + A)
-            length = out - kept
-            if length <= MOST_TEXT_BYTES and not missed:
-                copy(kept, length, place + TEXT_BEGIN)
-                store64(place + TEXT_BYTE_COUNT, length)
-                store64(place + TEXT_NUMBER, load64(state + 8 * TRANSACTION))
+            if not missed:
+                _keep(at, kept, out, state)
         elif code == END:
             return np.int64(MISSING) if missed else out
         elif code == END_UNLESS_NULL:

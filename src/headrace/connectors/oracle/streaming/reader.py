@@ -113,7 +113,6 @@ class RedoReader(SegmentReader):
         self._window: Window | None = None
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._carried: list[pa.RecordBatch] = []
-        self._carried_scn: int | None = None
         self._next = self._mined = start.mined_from
         if config.is_unbuffered:
             # Rows come by the SCN of their commit.
@@ -400,18 +399,18 @@ class RedoReader(SegmentReader):
             return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
         first = int(np.flatnonzero(np.append(True, scns != scns[-1]))[-1])
-        goes_on = first == 0 and self._carried_scn in (None, scns[-1])
+        before = redo_rows.numbers(self._carried[-1], redo_rows.SCN) if self._carried else scns
+        goes_on = first == 0 and before[-1] == scns[-1]
         if not goes_on:
             self._hold_carried()
             self._hold(batch.slice(0, first))
         self._carried.append(batch.slice(first))
-        self._carried_scn = int(scns[-1])
         if not goes_on:
-            self._release(self._carried_scn)
+            self._release(int(scns[-1]))
 
     def _hold_carried(self) -> None:
         """Holds the rows of the last SCN that was read."""
-        carried, self._carried, self._carried_scn = self._carried, [], None
+        carried, self._carried = self._carried, []
         for batch in carried:
             self._hold(batch)
 
@@ -441,8 +440,7 @@ class RedoReader(SegmentReader):
         if known is None or known.code not in _SWITCHED or self._switches > _ATTEMPTS:
             raise error
         log.info("%s; it is tried again", known.message)
-        self._batches, self._parts = None, StatementParts()
-        self._carried, self._carried_scn = [], None
+        self._batches, self._carried, self._parts = None, [], StatementParts()
         self._next = max(self._next, self._reached - 1)
         if self._remined is not None and self._next <= self._remined.upto:
             self._buffer.drop_these(self._remined.xids)
