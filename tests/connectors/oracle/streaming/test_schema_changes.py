@@ -139,6 +139,28 @@ def test_a_statement_shows_its_own_transaction_and_user(
     assert source["commit_scn"] is None
 
 
+def test_a_table_in_the_recycle_bin_is_no_captured_one(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    add(oracle_database, ID=1, NAME="one")
+    recycled = "BIN$rxx==$0"
+    for statement in (
+        f'ALTER TABLE "INV"."T" RENAME TO "{recycled}" ;',
+        f'drop table INV.T AS "{recycled}" ;',
+    ):
+        oracle_database.server.apply(
+            [{"redo": "DDL", "sql": statement, "table": TABLE, "info": "USER DDL"}]
+        )
+    oracle_database.create_table("LATER", "ID NUMBER(9,0) NOT NULL", key=["ID"])
+    with oracle_database.transaction() as transaction:
+        transaction.insert("INV.LATER", ID=2)
+    reading.await_changes(2)
+    told = [
+        (one["type"], one["id"]) for change in changes(reading) for one in change["tableChanges"]
+    ]
+    assert told == [("DROP", '"ORCLPDB1"."INV"."T"')]
+
+
 def test_comments_are_told_where_they_are_asked_for(oracle_database: OracleDatabase) -> None:
     oracle_database.create_table("T", "ID NUMBER(9,0) NOT NULL COMMENT 'the key'", key=["ID"])
     reader = OracleReader.of(oracle_database, include_schema_comments="true")
