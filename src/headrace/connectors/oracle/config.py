@@ -9,7 +9,7 @@ from headrace.config.filters import NameFilter
 from headrace.config.finding import PropertyFinding
 from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.config.properties.relational import RelationalConfig
-from headrace.config.property import SUPPORTED, not_needed, refused
+from headrace.config.property import SUPPORTED, not_needed
 from headrace.connectors.oracle.properties.buffer import BufferConfig
 from headrace.connectors.oracle.properties.connection import OracleConnectionConfig
 from headrace.connectors.oracle.properties.mining import MiningConfig
@@ -73,9 +73,6 @@ class OracleConfig(
         SchemaHistoryConfig.schema_history_internal_store_only_captured_databases_ddl.with_status(
             SUPPORTED
         ).with_meaning("Keeps tables of captured schemas only (schema.include.list).")
-    )
-    heartbeat_action_query = RelationalConfig.heartbeat_action_query.with_status(
-        refused("the flush table makes the position move")
     )
     driver = RelationalConfig.driver.with_meaning(
         "Parameters of python-oracledb's connect, by their names."

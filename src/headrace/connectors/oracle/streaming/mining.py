@@ -19,7 +19,7 @@ from headrace.connectors.oracle.clock import UNKNOWN_SCN, current_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
-from headrace.connectors.oracle.properties.modes import QueryFilterMode
+from headrace.connectors.oracle.properties.modes import MiningStrategy, QueryFilterMode
 from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.logs import (
     RedoLog,
@@ -75,6 +75,23 @@ class Redo:
         self._sequences: dict[int, int] = {}
         self.switches = 0
         """Log switches since the first window, of every thread."""
+        self._writes_dictionary = config.log_mining_strategy is MiningStrategy.REDO_LOG_CATALOG
+        self._dictionary: set[tuple[int, int]] = set()
+        """Threads and sequences of the logs that were current when it was written."""
+
+    def write_dictionary(self, connection: Connection) -> None:
+        """Has the data dictionary written to the redo, at first and when a log was switched
+        (log.mining.strategy=redo_log_catalog)."""
+        if not self._writes_dictionary or self._current_logs(connection) == self._dictionary:
+            return
+        connection.execute(sql.BUILD_DICTIONARY())
+        self._dictionary = self._current_logs(connection)
+
+    @staticmethod
+    def _current_logs(connection: Connection) -> set[tuple[int, int]]:
+        rows = connection.rows(sql.ONLINE_LOGS())
+        logs = (RedoLog.of(dict(zip(sql.LOGS, row, strict=True))) for row in rows)
+        return {(log.thread, log.sequence) for log in logs}
 
     def newest(self, connection: Connection) -> int:
         """The SCN up to which the redo of all threads can be read."""
@@ -172,7 +189,8 @@ class Redo:
         logs = self.logs(connection, start)
         self._count_switches(logs)
         ((largest,),) = connection.rows(sql.LARGEST_LOG())
-        least = self._config.log_mining_log_count_min
+        # The dictionary of redo_log_catalog is in the newest logs.
+        least = 0 if self._writes_dictionary else self._config.log_mining_log_count_min
         chosen = selection_beyond(logs, int(largest or 0), least, beyond)
         last = newest if chosen.last is None else min(newest, chosen.last)
         return Window(start, first, last, chosen)
