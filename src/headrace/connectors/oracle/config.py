@@ -9,7 +9,7 @@ from headrace.config.filters import NameFilter
 from headrace.config.finding import PropertyFinding
 from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.config.properties.relational import RelationalConfig
-from headrace.config.property import SUPPORTED, not_needed, refused
+from headrace.config.property import SUPPORTED, not_needed
 from headrace.connectors.oracle.properties.buffer import BufferConfig
 from headrace.connectors.oracle.properties.connection import OracleConnectionConfig
 from headrace.connectors.oracle.properties.mining import MiningConfig
@@ -74,9 +74,6 @@ class OracleConfig(
             SUPPORTED
         ).with_meaning("Keeps tables of captured schemas only (schema.include.list).")
     )
-    heartbeat_action_query = RelationalConfig.heartbeat_action_query.with_status(
-        refused("the flush table makes the position move")
-    )
     driver = RelationalConfig.driver.with_meaning(
         "Parameters of python-oracledb's connect, by their names."
     )
@@ -101,6 +98,11 @@ class OracleConfig(
             qualifier=f"{self.catalog_name}.",
             qualifies=self.headrace_compatibility != "none",
         )
+
+    @property
+    def container(self) -> str | None:
+        """The pluggable database; None: there is none."""
+        return self.catalog_name if self.database_pdb_name else None
 
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()

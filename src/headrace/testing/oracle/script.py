@@ -95,6 +95,7 @@ class LogFile:
     first: int
     next: int = UNLIMITED
     is_deleted: bool = False
+    has_dictionary: bool = False
 
     @property
     def is_current(self) -> bool:

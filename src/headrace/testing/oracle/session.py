@@ -21,6 +21,8 @@ MARKERS = {"start_logmnr": "START_LOGMNR", "add_logfile": "ADD_LOGFILE", "rows":
 """What a script calls statements whose errors it asks for."""
 _VIEW = re.compile(r"\b(?:G?V\$\w+|ALL_\w+|DBA_\w+|NLS_\w+|SESSION_\w+)")
 _AS_OF = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)" AS OF SCN (\d+)')
+_INSERT = re.compile(r"INSERT INTO (\w+\.\w+) \(([\w, ]+)\) VALUES \((.*)\)")
+_VALUE = re.compile(r"'([^']*)'|(\d+)")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
@@ -208,6 +210,9 @@ class Session:
             if is_reused:
                 raise OracleError(310, f"archived log contains sequence {log.sequence + 3}")
         self._check_covered(first, last)
+        needs_dictionary = "DICT_FROM_REDO_LOGS" in slots["options"]
+        if needs_dictionary and not any(log.has_dictionary for log in self._files.values()):
+            raise OracleError(1371, "Complete LogMiner dictionary not found")
         self._mined = first, last
         self._commits = "COMMITTED_DATA_ONLY" in slots["options"]
 
@@ -240,7 +245,9 @@ class Session:
         self._files.clear()
 
     def _build_dictionary(self, _slots: Binds, _binds: Binds) -> None:
+        """The dictionary is written to the first thread's log; it takes no SCNs here."""
         self._check_root()
+        self.database.state.current_log(1).has_dictionary = True
 
     def _mined_rows(self) -> str:
         if self._mined is None:
@@ -307,6 +314,15 @@ class Session:
         names = [column.name for column in table.columns]
         row = dict(zip(names, values, strict=False))
         self._transactions.insert(self._own(), table.full_name, row)
+
+    def _heartbeat(self, slots: Binds, _binds: Binds) -> None:
+        """An INSERT of texts and numbers."""
+        match = _INSERT.fullmatch(slots["action"].strip())
+        if match is None:
+            raise OracleError(900, f"the stand-in cannot run {slots['action']}")
+        values = [text or number for text, number in _VALUE.findall(match[3])]
+        row = dict(zip(match[2].replace(" ", "").split(","), values, strict=True))
+        self._transactions.insert(self._own(), match[1], row)
 
     def _delete_signal(self, slots: Binds, binds: Binds) -> None:
         table = slots["table"].replace('"', "")

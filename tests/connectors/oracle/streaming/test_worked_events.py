@@ -260,6 +260,23 @@ def test_a_record_set_id_loses_the_blanks_around_it(
     assert value["source"]["rs_id"] == "0x000123.00004567.0010"
 
 
+@pytest.mark.parametrize("masks", [True, False])
+def test_statements_that_show_what_masks_hide_are_warned_of(
+    readers: list[OracleReader],
+    oracle_database: OracleDatabase,
+    caplog: pytest.LogCaptureFixture,
+    masks: bool,
+) -> None:
+    mask = {"column.mask.with.5.chars": r"INVENTORY.CUSTOMERS.EMAIL"} if masks else {}
+    reader = begun(readers, oracle_database, [CUSTOMERS], log_mining_include_redo_sql="true")
+    reader.configure({**reader.properties, **mask})
+    reader.restart()
+    oracle_database.server.apply(transaction("INSERT", INSERTED))
+    (value,) = reader.await_changes(1)
+    assert value["source"]["redo_sql"] == INSERTED
+    assert ("those that column.mask.with.… hides" in caplog.text) is masks
+
+
 def test_a_pluggable_database_may_have_a_name_in_quotes(
     readers: list[OracleReader], oracle_database: OracleDatabase
 ) -> None:

@@ -56,8 +56,8 @@ class MiningConfig(Configuration):
         Group.REPLICATION,
         "Where LogMiner takes names from: the database's own dictionary (`online_catalog`; `hybrid`"
         " also reads rows that were written before a table's columns changed), the redo "
-        "(`redo_log_catalog`, which Debezium deprecates) or a file (`dictionary_from_file`).",
-        refused_values=("redo_log_catalog",),
+        "(`redo_log_catalog`, which Debezium deprecates: the dictionary is written to the redo "
+        "with each log switch) or a file (`dictionary_from_file`).",
     )
     log_mining_path_dictionary = Property(
         "log.mining.path.dictionary",

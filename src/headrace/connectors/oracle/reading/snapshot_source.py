@@ -16,16 +16,16 @@ from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.catalog import Catalog
 from headrace.connectors.oracle.catalog.open_transactions import open_before
-from headrace.connectors.oracle.clock import time_of_scn
+from headrace.connectors.oracle.clock import current_scn, time_of_scn
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import Connection, Cursor, translated_error
+from headrace.connectors.oracle.connection import Connection, Cursor, connect, translated_error
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.properties.modes import BoundaryMode
 from headrace.connectors.oracle.reading.chunk_query import GONE, RowsQuery
 from headrace.connectors.oracle.reading.dialect import PRESENT, SQLGLOT, sql_at
-from headrace.connectors.oracle.reading.kept_connection import database_connection, kept_connection
+from headrace.connectors.oracle.reading.kept_connection import kept_connection
 from headrace.connectors.oracle.reading.snapshot_reader import OracleSnapshotReader
 from headrace.connectors.oracle.reading.table_catalog import PAGE_BYTES, snapshot_catalog
 from headrace.connectors.oracle.rows.images import key_texts
@@ -123,7 +123,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         if self._locks is not None or self._config.snapshot_locking_mode != "shared":
             return
         paths = self._paths()
-        self._locks = database_connection(self._config)
+        self._locks = connect(self._config, container=self._config.container)
         try:
             self._locks.execute(sql.SAVEPOINT())
             for path in paths:
@@ -162,7 +162,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     def _state(self, connection: Connection) -> OracleState:
         """Transactions are looked for before the SCN is read, so that one that begins in between
         is behind the SCN of then."""
-        before = _current_scn(connection)
+        before = current_scn(connection)
         pending = self._pending(connection, before)
         mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode
         oldest = None
@@ -176,7 +176,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
                 len(pending),
                 before,
             )
-        scn = _current_scn(connection)
+        scn = current_scn(connection)
         taken_us = time_of_scn(connection, scn)
         mined = None if oldest is None else max(min(oldest, scn) - 1, 0)
         return OracleState(scn, time.time_ns() // 1000 if taken_us is None else taken_us, mined)
@@ -232,7 +232,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     def position(self) -> int:
         """Behind what is committed now."""
         with self._asking(TAKING) as connection:
-            return behind_scn(_current_scn(connection))
+            return behind_scn(current_scn(connection))
 
     def close(self) -> None:
         """Let the locks and the connection go; never raises."""
@@ -363,8 +363,3 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
 
 OracleSnapshot = Snapshot[OraclePosition, OracleState]
-
-
-def _current_scn(connection: Connection) -> int:
-    ((scn,),) = connection.rows(sql.CURRENT_SCN())
-    return int(scn)
