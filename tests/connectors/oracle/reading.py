@@ -33,6 +33,12 @@ class OracleReader(ConnectorReader):
         """Micro-batches until so many changes came."""
         return self.step_until(lambda: len(self.values()) >= count).values()
 
+    def await_looks(self, database: OracleDatabase, statement: str = "current_scn") -> None:
+        """Micro-batches until the reader has asked three more times how far the redo goes: what it
+        may read of that, it has read by then."""
+        asked = database.server.call("counted")[statement]
+        self.step_until(lambda: database.server.call("counted")[statement] >= asked + 3)
+
     def ids(self) -> list[int]:
         """The column ID of each change."""
         return [(value["after"] or value["before"])["ID"] for value in self.values()]

@@ -125,8 +125,7 @@ def test_redo_that_is_behind_the_position_is_waited_for(
     oracle_database.change(thread_states={1: {"LAST_REDO_CHANGE#": 5}})
     reader = OracleReader.of(oracle_database)
     add(oracle_database, 1)
-    for _ in range(3):
-        reader.step()
+    reader.await_looks(oracle_database)
     assert reader.values() == []
     oracle_database.change(thread_states={})
     reader.await_changes(1)
