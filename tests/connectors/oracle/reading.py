@@ -33,11 +33,16 @@ class OracleReader(ConnectorReader):
         """Micro-batches until so many changes came."""
         return self.step_until(lambda: len(self.values()) >= count).values()
 
-    def await_looks(self, database: OracleDatabase, statement: str = "current_scn") -> None:
-        """Micro-batches until the reader has asked three more times how far the redo goes: what it
-        may read of that, it has read by then."""
-        asked = database.server.call("counted")[statement]
-        self.step_until(lambda: database.server.call("counted")[statement] >= asked + 3)
+    def look_again(self, database: OracleDatabase) -> Self:
+        """Micro-batches until the connector has asked twice how far the redo is: what was there
+        before is seen."""
+
+        def asked() -> int:
+            counted = database.server.call("counted")
+            return sum(int(counted.get(name, 0)) for name in ("current_scn", "archived_until"))
+
+        before = asked()
+        return self.step_until(lambda: asked() >= before + 2)
 
     def ids(self) -> list[int]:
         """The column ID of each change."""
